@@ -1,0 +1,1 @@
+"""The IR as data: IRDL definitions of our dialects."""

@@ -1,0 +1,183 @@
+// The tile dialect: what programs mean. Element-wise work is arith and math on tensors, reductions and
+// transposes are linalg, shapes are tensor, control flow is scf; here is only what MLIR does not have.
+//
+// A *view* is a strided memref whose memory space is a dictionary: `own` is "shared", "mut", "part" or
+// "atomic"; a part also has `block`, the extents of the tile that the program owns. The extents of a part's
+// memref are those of the part itself, clipped to the tensor.
+// `summary` goes into docs/ops.md. `reads`/`writes` name the operands whose memory the operation touches;
+// an operation with neither and `pure` may be removed, merged and hoisted by our own passes.
+irdl.dialect @tile {
+  irdl.operation @program_id attributes {
+    summary = "The index of this program along one axis of the grid.", pure, reads = [], writes = []
+  } {
+    %index = irdl.is index
+    %axis = irdl.base "#builtin.integer"
+    irdl.attributes { "axis" = %axis }
+    irdl.results(id: %index)
+  }
+
+  irdl.operation @num_programs attributes {
+    summary = "The extent of the grid along one axis.", pure, reads = [], writes = []
+  } {
+    %index = irdl.is index
+    %axis = irdl.base "#builtin.integer"
+    irdl.attributes { "axis" = %axis }
+    irdl.results(count: %index)
+  }
+
+  irdl.operation @grid attributes {
+    summary = "The extents of the grid of a kernel without parts. Once, in the entry block.",
+    reads = [], writes = []
+  } {
+    %index = irdl.is index
+    irdl.operands(extents: variadic %index)
+  }
+
+  irdl.operation @part attributes {
+    summary = "Cuts a tensor in tiles of `block`, which become the grid, and gives the view of this program's own.",
+    pure, reads = [], writes = []
+  } {
+    %view = irdl.base "!builtin.memref"
+    %block = irdl.base "#builtin.array"
+    %part = irdl.base "!builtin.memref"
+    irdl.attributes { "block" = %block }
+    irdl.operands(view: %view)
+    irdl.results(part: %part)
+  }
+
+  irdl.operation @sub attributes {
+    summary = "The tile of `block` at a tile index of a part, clipped to it.", pure, reads = [], writes = []
+  } {
+    %index = irdl.is index
+    %part = irdl.base "!builtin.memref"
+    %block = irdl.base "#builtin.array"
+    %sub = irdl.base "!builtin.memref"
+    irdl.attributes { "block" = %block }
+    irdl.operands(part: %part, indices: variadic %index)
+    irdl.results(sub: %sub)
+  }
+
+  irdl.operation @part_id attributes {
+    summary = "The index of a part among those of its tensor (of a sub-part: within its part), along one axis.",
+    pure, reads = [], writes = []
+  } {
+    %index = irdl.is index
+    %part = irdl.base "!builtin.memref"
+    %axis = irdl.base "#builtin.integer"
+    irdl.attributes { "axis" = %axis }
+    irdl.operands(part: %part)
+    irdl.results(id: %index)
+  }
+
+  irdl.operation @part_offset attributes {
+    summary = "The first element of a part in its tensor, along one axis.", pure, reads = [], writes = []
+  } {
+    %index = irdl.is index
+    %part = irdl.base "!builtin.memref"
+    %axis = irdl.base "#builtin.integer"
+    irdl.attributes { "axis" = %axis }
+    irdl.operands(part: %part)
+    irdl.results(offset: %index)
+  }
+
+  irdl.operation @move attributes {
+    summary = "Gives a part away: the operand may not be used after.", pure, reads = [], writes = []
+  } {
+    %view = irdl.base "!builtin.memref"
+    irdl.operands(from: %view)
+    irdl.results(to: %view)
+  }
+
+  irdl.operation @borrow attributes {
+    summary = "Lends a part for as long as the result is used; alone if `mutable`.", pure, reads = [], writes = []
+  } {
+    %view = irdl.base "!builtin.memref"
+    %mutable = irdl.base "#builtin.integer"
+    irdl.attributes { "mutable" = %mutable }
+    irdl.operands(from: %view)
+    irdl.results(to: %view)
+  }
+
+  // `unit` is "tile" (an index counts tiles of the result's extent along its axis) or "element".
+  // Elements outside the view read as `fill`, or as zero. `unsafe` (a unit attribute) marks an access in `unsafe`.
+  irdl.operation @load attributes {
+    summary = "Reads a tile; elements outside the view are zero, or `fill`.", reads = ["view"], writes = []
+  } {
+    %view = irdl.base "!builtin.memref"
+    %index = irdl.is index
+    %fill = irdl.any
+    %tile = irdl.any
+    %unit = irdl.base "#builtin.string"
+    irdl.attributes { "unit" = %unit }
+    irdl.operands(view: %view, indices: variadic %index, fill: optional %fill)
+    irdl.results(tile: %tile)
+  }
+
+  irdl.operation @store attributes {
+    summary = "Writes a tile; elements outside the view are left out.", reads = [], writes = ["view"]
+  } {
+    %view = irdl.base "!builtin.memref"
+    %tile = irdl.any
+    %index = irdl.is index
+    %unit = irdl.base "#builtin.string"
+    irdl.attributes { "unit" = %unit }
+    irdl.operands(view: %view, tile: %tile, indices: variadic %index)
+  }
+
+  irdl.operation @iota attributes {
+    summary = "The tile 0, 1, 2, …", pure, reads = [], writes = []
+  } {
+    %tile = irdl.base "!builtin.tensor"
+    irdl.results(tile: %tile)
+  }
+
+  irdl.operation @flip attributes {
+    summary = "The tile in reverse order along one axis.", pure, reads = [], writes = []
+  } {
+    %tile = irdl.base "!builtin.tensor"
+    %axis = irdl.base "#builtin.integer"
+    irdl.attributes { "axis" = %axis }
+    irdl.operands(tile: %tile)
+    irdl.results(flipped: %tile)
+  }
+
+  irdl.operation @saturating_cast attributes {
+    summary = "Float to integer (truncates toward zero, saturates, NaN gives 0), or to f8 (nearest even, saturates).",
+    pure, reads = [], writes = []
+  } {
+    %from = irdl.any
+    %to = irdl.any
+    %signed = irdl.base "#builtin.integer"
+    irdl.attributes { "signed" = %signed }
+    irdl.operands(from: %from)
+    irdl.results(to: %to)
+  }
+
+  irdl.operation @assume attributes {
+    summary = "A precondition on extents and scalars (`requires!`), which every launcher checks.", reads = [], writes = []
+  } {
+    %bool = irdl.is i1
+    %text = irdl.base "#builtin.string"
+    irdl.attributes { "text" = %text }
+    irdl.operands(condition: %bool)
+  }
+
+  irdl.operation @assert attributes {
+    summary = "What must hold when the program gets here (`assert!`); trapped by checked builds.", reads = [], writes = []
+  } {
+    %bool = irdl.is i1
+    %text = irdl.base "#builtin.string"
+    irdl.attributes { "text" = %text }
+    irdl.operands(condition: %bool)
+  }
+
+  // Placed by `place_layouts`, never written by a user: the two types differ in their encoding only.
+  irdl.operation @layout attributes {
+    summary = "The same tile held by the threads in another layout.", pure, reads = [], writes = []
+  } {
+    %from = irdl.base "!builtin.tensor"
+    %to = irdl.base "!builtin.tensor"
+    irdl.operands(from: %from)
+    irdl.results(to: %to)
+  }
+}

@@ -1,0 +1,1 @@
+"""The only package that knows MLIR's Python quirks: dialect loading, types, places, passes."""
