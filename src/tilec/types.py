@@ -57,7 +57,8 @@ TF32 = Element("tf32", Kind.FLOAT, 32)
 ELEMENTS: dict[str, Element] = {
     e.name: e
     for e in (
-        BOOL, I8, I16, I32, I64, U8, U16, U32, U64, USIZE, F16, BF16, F32, F64, F8E4M3, F8E5M2, TF32,
+        BOOL, I8, I16, I32, I64, U8, U16, U32, U64, USIZE, F16, BF16, F32, F64, F8E4M3, F8E5M2,
+        TF32,
     )
 }  # fmt: skip
 
@@ -159,7 +160,7 @@ class TensorType:
 
 @dataclass(frozen=True)
 class PartType:
-    """`Part<&mut Tensor<…>, B0, …>`; `borrowed` for a parameter or argument `&mut Part<…>`/`&Part<…>`."""
+    """`Part<&mut Tensor<…>, B0, …>`; `borrowed` for a `&mut Part<…>` or `&Part<…>`."""
 
     tensor: TensorType
     block: tuple[int, ...]

@@ -23,7 +23,8 @@ def context() -> Iterator[ir.Context]:
     with ir.Context() as entered, ir.Location.unknown():
         entered.emit_error_diagnostics = False
         for name in FILES:
-            # The module must stay in a variable: `parse(…).body` on a temporary leaves dangling operations.
+            # The module must stay in a variable: `parse(…).body` on a temporary leaves dangling
+            # operations.
             module = ir.Module.parse(_text(name))
             irdl.load_dialects(module)
         yield entered

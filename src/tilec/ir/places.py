@@ -8,7 +8,7 @@ from tilec.source import SourceFile, Span
 
 
 def location_of(span: Span, source: SourceFile) -> ir.Location:
-    """The location of a span; needs a current context. Lines and columns are one-based, as in LLVM."""
+    """The location of a span, one-based as in LLVM; needs a current context."""
     line, column = source.position(span.start)
     end_line, end_column = source.position(span.end)
     return ir.Location.file(source.name, line + 1, column + 1, end_line + 1, end_column + 1)

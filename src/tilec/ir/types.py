@@ -1,8 +1,8 @@
 """The language's types as MLIR types and back: the one codec.
 
-Elements are signless integers and floats (`usize` is `index`); whether a number is signed stands in the
-operations. Tiles are builtin tensors, scalars bare elements, views strided memrefs whose memory space
-says who owns them (`dialects/tile.irdl.mlir`).
+Elements are signless integers and floats (`usize` is `index`); whether a number is signed stands
+in the operations. Tiles are builtin tensors, scalars bare elements, views strided memrefs whose
+memory space says who owns them (`dialects/tile.irdl.mlir`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FLOATS = {
 
 
 def element_of(mlir_type: ir.Type, *, signed: bool = True) -> Element:
-    """The element type behind an MLIR scalar type; integers carry no sign there, so the caller says."""
+    """The element type behind an MLIR scalar type; the caller says what sign integers have."""
     text = str(mlir_type)
     if text == "i1":
         return ELEMENTS["bool"]
@@ -70,12 +70,14 @@ _DYNAMIC_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
 def tensor_type(tensor: TensorType) -> ir.MemRefType:
-    """The strided memref of a tensor: static extents where they are integers, stride 1 on one axis."""
+    """The strided memref of a tensor: integers are static extents, one axis has stride 1."""
     extents = [e if isinstance(e, int) else DYNAMIC for e in tensor.extents]
     strides = [_DYNAMIC_STRIDE] * tensor.rank
     if tensor.rank:
         strides[tensor.contiguous] = 1
-    return _memref(extents, tensor.element, 0, strides, {"own": ir.StringAttr.get(tensor.own.value)})
+    return _memref(
+        extents, tensor.element, 0, strides, {"own": ir.StringAttr.get(tensor.own.value)}
+    )
 
 
 def part_type(part: PartType) -> ir.MemRefType:

@@ -1,7 +1,7 @@
 """A use of one operation of the language, as the front end hands it to the operation.
 
-An `Operation` is what users write (`exp`, `sum::<1>()`, `+`, `load`). It checks one use and gives its type;
-once every type is known it emits the tile dialect. It never sees syntax, names or scopes.
+An `Operation` is what users write (`exp`, `sum::<1>()`, `+`, `load`). It checks one use and gives
+its type; once every type is known it emits the tile dialect. It never sees syntax, names or scopes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from mlir import ir
 
@@ -18,7 +18,7 @@ from tilec.source import Span
 from tilec.types import Element, ElementLike, Type
 
 # A tuple of the language is a Python tuple of values.
-Value = ir.Value | tuple["Value", ...]
+Value: TypeAlias = "ir.Value | tuple[Value, ...]"
 GenericValue = Element | int | float | bool
 
 
@@ -59,8 +59,9 @@ class Argument:
 class Call:
     """One use, to be checked.
 
-    `generics` are the evaluated arguments of the turbofish, None where none was written. A closure among
-    the arguments is not in `arguments`: `closure` types its body for the given parameter types.
+    `generics` are the evaluated arguments of the turbofish, None where none was written. A closure
+    among the arguments is not in `arguments`: `closure` types its body for the given parameter
+    types.
     """
 
     name: str
@@ -78,8 +79,8 @@ class Call:
 class Emission:
     """One checked use, to be emitted at the current insertion point and location.
 
-    `types` are those of the arguments, resolved; `closure` emits the body of a closure argument for the
-    given values, at the insertion point current then.
+    `types` are those of the arguments, resolved; `closure` emits the body of a closure argument
+    for the given values, at the insertion point current then.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """What the compiler asks of each operation of the IR, ours and MLIR's.
 
-A pass never names an operation: it asks `rules()[op.name]`. A question that only some can answer has a
-default that says so.
+A pass never names an operation: it asks `rules()[op.name]`. A question that only some can answer
+has a default that says so.
 """
 
 from __future__ import annotations
