@@ -7,11 +7,11 @@ has a default that says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from mlir import ir
 
-# A tile is a NumPy array (ml_dtypes for bf16 and f8), a scalar a NumPy scalar, a view a `View`.
+# A tile or a scalar is a NumPy array (`ops/formats.py`: of rank 0 for a scalar), a view a `View`.
 Datum = Any
 
 
@@ -23,6 +23,12 @@ class Machine(Protocol):
 
     def run(self, block: ir.Block, arguments: Sequence[Datum]) -> list[Datum]:
         """Execute a block; gives what its terminator hands over."""
+
+    def call(self, function: str, arguments: Sequence[Datum]) -> list[Datum]:
+        """Execute a function of the module; gives its results."""
+
+    def fail(self, op: ir.OpView, message: str) -> NoReturn:
+        """End the execution: what the program claims at this operation does not hold."""
 
 
 class OpRules:
