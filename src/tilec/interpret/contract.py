@@ -103,7 +103,8 @@ def _tensor(parameter: Parameter, array: Any) -> Array:
         raise BrokenContract(f"`{name}` has elements `{parameter.element}`, got {array.dtype}")
     if array.ndim != len(parameter.extents):
         raise BrokenContract(f"`{name}` has rank {len(parameter.extents)}, got rank {array.ndim}")
-    if array.ndim and array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
+    # NumPy gives empty arrays strides of its own.
+    if array.size and array.ndim and array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
         raise BrokenContract(f"the last stride of `{name}` is 1, got {strides_of(array)[-1]}")
     return array
 
