@@ -10,7 +10,7 @@ from tilec.layout.layout import LANE_BITS, Layout, from_flat
 from tilec.layout.linear_map import Reduced
 
 EXTENTS = (1, 2, 4, 8, 16, 32, 48, 80, 96)
-ELEMENTS = 4096
+ELEMENTS = 1024
 
 
 @st.composite
