@@ -29,6 +29,16 @@ class Machine(Protocol):
         """Execute a block; gives what its terminator hands over."""
 
 
+class Facts(Protocol):
+    """What is known of integers of the IR (`tilec.transforms.find_access_facts`)."""
+
+    def divisor(self, value: ir.Value) -> int:
+        """A number that the value is a multiple of; 0 if it is zero."""
+
+    def nonnegative(self, value: ir.Value) -> bool:
+        """Whether the value is never below zero."""
+
+
 @dataclass(frozen=True)
 class Placing:
     """What decides layouts beside the operations: the block of threads, and how aligned memory is.
@@ -62,6 +72,25 @@ class Carried:
     values: tuple[ir.Value, ...]  # block arguments and results
 
 
+@dataclass(frozen=True)
+class AccessShape:
+    """An access to global memory: a tile of `shape` at `indices` of a view, counted in `unit`s."""
+
+    view: ir.Value
+    indices: tuple[ir.Value, ...]
+    shape: tuple[int, ...]
+    unit: str
+
+
+@dataclass(frozen=True)
+class Origin:
+    """An index that is the place of a part along an axis: in tiles of its block, or in elements."""
+
+    part: ir.Value
+    axis: int
+    counts_tiles: bool
+
+
 class OpRules:
     """Answers for one operation; `name` is its full MLIR name (`tile.load`, `arith.addf`)."""
 
@@ -69,6 +98,12 @@ class OpRules:
 
     # Whether the result can be made in any layout that is asked for, at the price of making it again.
     flexible: bool = False
+    # Whether it ends a block, handing its operands to the operation around it.
+    terminator: bool = False
+    # Whether it is control flow: its regions are part of the program's flow (a combiner is not).
+    control: bool = False
+    # Whether it makes a part of a tensor by the program's index.
+    cuts_grid: bool = False
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         """The results on the CPU: the meaning of the operation."""
@@ -94,6 +129,42 @@ class OpRules:
     def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
         """For control flow: which values are one variable."""
         return ()
+
+    def grid(self, op: ir.OpView, operands: Sequence[Lowered]) -> Sequence[ir.Value] | None:
+        """The extents of the grid (index), if this operation determines it."""
+        return None
+
+    def divisor(self, op: ir.OpView, facts: Facts) -> int:
+        """A positive number that the one result, an integer, is always a multiple of (0 for zero)."""
+        return 1
+
+    def nonnegative(self, op: ir.OpView, facts: Facts) -> bool:
+        """Whether the one result, an integer, is never below zero."""
+        return False
+
+    def argument_divisor(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int:
+        """As `divisor`, of an argument of one of its blocks."""
+        return 1
+
+    def argument_nonnegative(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> bool:
+        """As `nonnegative`, of an argument of one of its blocks."""
+        return False
+
+    def assumed_divisors(self, op: ir.OpView) -> Sequence[tuple[ir.Value, int]]:
+        """Divisors of other values that hold where this operation is (`requires!(n % 8 == 0)`)."""
+        return ()
+
+    def extent(self, op: ir.OpView, axis: int) -> ir.Value | None:
+        """The run-time extent (index) of the view that it makes of a whole tensor."""
+        return None
+
+    def origin(self, op: ir.OpView) -> Origin | None:
+        """The place of a part that its one result is."""
+        return None
+
+    def access(self, op: ir.OpView) -> AccessShape | None:
+        """How it accesses global memory, if it does."""
+        return None
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

@@ -60,7 +60,7 @@ class _Placement:
         for op in block.operations:
             rule = _rule(op)
             groups = rule.carried(op)
-            if groups or _is_control(op):
+            if rule.control:
                 self._find_carried(op, groups)
                 continue
             places = rule.place(op, [self._known(v) for v in op.operands], self.placing)
@@ -107,7 +107,7 @@ class _Placement:
 
     def _rewrite(self, block: ir.Block) -> None:
         for op in list(block.operations):
-            if _is_control(op):
+            if _rule(op).control:
                 self._rewrite_control(op)
             elif any(not self.states[r].fixed for r in op.results if is_tile(r)):
                 self.open.append(op)
@@ -135,7 +135,7 @@ class _Placement:
                     user.operands[number] = self._value_in(user.operands[number], layout)
 
     def _rewrite_fixed(self, op: ir.OpView) -> None:
-        if not any(is_tile(v) for v in (*op.operands, *op.results)) or _is_terminator(op):
+        if not any(is_tile(v) for v in (*op.operands, *op.results)) or _rule(op).terminator:
             return
         places = _rule(op).place(op, [self._known(v) for v in op.operands], self.placing)
         self._ask(op, places.operands)
@@ -185,14 +185,6 @@ class _Placement:
 
 def _rule(op: ir.OpView) -> OpRules:
     return rules()[op.operation.name]
-
-
-def _is_control(op: ir.OpView) -> bool:
-    return op.operation.name.startswith("scf.") and len(op.regions) > 0
-
-
-def _is_terminator(op: ir.OpView) -> bool:
-    return op.operation.name in ("scf.yield", "scf.condition", "func.return")
 
 
 def _after(value: ir.Value) -> ir.InsertionPoint:
