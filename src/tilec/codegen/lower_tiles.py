@@ -75,7 +75,7 @@ def _emit_function(kernel: ir.OpView, symbol: str, warps: int, shared: SharedMem
 
 
 def _argument_type(slot: ir.Type) -> ir.Type:
-    if ir.MemRefType.isinstance(slot):
+    if isinstance(slot, ir.MemRefType):
         return llvm_ptr(1)
     return in_memory(slot)
 
@@ -111,7 +111,7 @@ def _emit_entry(
 
 
 def _argument(slot: ir.Value, argument: ir.Value) -> Lowered:
-    if ir.MemRefType.isinstance(slot.type):
+    if isinstance(slot.type, ir.MemRefType):
         memref = ir.MemRefType(slot.type)
         own = ir.StringAttr(ir.DictAttr(memref.memory_space)["own"]).value
         return View(argument, memref.element_type, (), (), (), None, read_only=own == "shared")

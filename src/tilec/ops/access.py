@@ -14,7 +14,7 @@ from functools import cached_property
 from mlir import ir
 from mlir.dialects import arith
 
-from tilec.layout import Layout
+from tilec.layout import Layout, contiguous_elements
 from tilec.ops.lowering import Lowering, View, bit_width, element_offset, i32, in_memory, index
 
 MAX_ACCESS_BYTES = 16
@@ -84,7 +84,7 @@ class Access:
     def groups(self) -> tuple[Group, ...]:
         """Every element this thread holds, once, in groups of `width`."""
         register_of: dict[tuple[int, ...], int] = {}
-        for register, coordinate in enumerate(self.layout.register_coordinates()):
+        for register, coordinate in enumerate(_coordinates(self.layout)):
             register_of.setdefault(coordinate, register)
         found = []
         axis = self.view.contiguous
@@ -101,7 +101,7 @@ class Access:
     def duplicates(self) -> tuple[int, ...]:
         """For each register, the first one with the same element."""
         first: dict[tuple[int, ...], int] = {}
-        coordinates = self.layout.register_coordinates()
+        coordinates = _coordinates(self.layout)
         return tuple(first.setdefault(c, register) for register, c in enumerate(coordinates))
 
     # ---- addresses -----------------------------------------------------------------------------
@@ -212,6 +212,11 @@ class Access:
         return arith.cmpi(arith.CmpIPredicate.ne, rest, i32(0))
 
 
+def _coordinates(layout: Layout) -> list[tuple[int, ...]]:
+    """The coordinate that each register of thread 0 holds."""
+    return [tuple(map(int, row)) for row in layout.table()[0, 0]]
+
+
 def vector_width(
     layout: Layout,
     contiguous: int | None,
@@ -226,7 +231,7 @@ def vector_width(
     if contiguous is None:
         return 1
     width = max(1, min(vector_bytes, MAX_ACCESS_BYTES) // element_bytes)
-    width = min(width, layout.contiguous_elements(contiguous))
+    width = min(width, contiguous_elements(layout, contiguous))
     while bounds[contiguous].divisor % width:
         width //= 2
     return width

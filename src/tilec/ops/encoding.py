@@ -46,7 +46,7 @@ def _decode(text: str) -> Layout:
 
 
 def _numbers(attribute: ir.Attribute) -> Any:
-    if ir.ArrayAttr.isinstance(attribute):
+    if isinstance(attribute, ir.ArrayAttr):
         return [_numbers(item) for item in ir.ArrayAttr(attribute)]
     return ir.IntegerAttr(attribute).value
 

@@ -83,7 +83,7 @@ def _suffix(words: Sequence[ir.Value], elements: Sequence[ir.Value]) -> str:
 
 
 def _bits(element: ir.Type) -> int:
-    if ir.IntegerType.isinstance(element):
+    if isinstance(element, ir.IntegerType):
         return int(ir.IntegerType(element).width)
     return int(ir.FloatType(element).width)
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from mlir import ir
 from mlir.dialects import arith, llvm, nvvm, vector
 
-from tilec.layout import Layout
+from tilec.layout import Layout, unique_holders
 
 Lowered: TypeAlias = "ir.Value | View"
 
@@ -86,7 +86,7 @@ class Lowering:
         """The type after lowering: a vector for an encoded tensor, i8 for f8, else the same."""
         from tilec.ops.encoding import layout_of
 
-        if not ir.RankedTensorType.isinstance(tile_level):
+        if not isinstance(tile_level, ir.RankedTensorType):
             return memory_free(tile_level)
         registers = layout_of(tile_level).registers
         return ir.VectorType.get(
@@ -133,7 +133,8 @@ class Lowering:
 
     def holds_unique(self, layout: Layout) -> ir.Value | None:
         """Whether this thread is the one that stands for its elements (i1); None: every thread is."""
-        mask = layout.free_thread_bits()
+        holders = unique_holders(layout)
+        mask = holders.lane | holders.warp << (LANES.bit_length() - 1)
         if mask == 0:
             return None
         bits = arith.andi(self.thread, i32(mask))
@@ -184,7 +185,7 @@ def in_memory(element: ir.Type) -> ir.Type:
 def bit_width(element: ir.Type) -> int:
     """Bits of an element in memory."""
     held = in_memory(element)
-    width: int = (ir.IntegerType(held) if ir.IntegerType.isinstance(held) else ir.FloatType(held)).width
+    width: int = (ir.IntegerType(held) if isinstance(held, ir.IntegerType) else ir.FloatType(held)).width
     return width
 
 

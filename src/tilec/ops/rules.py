@@ -175,7 +175,7 @@ class OpRules:
 
 def is_tile(value: ir.Value) -> bool:
     """Whether a value is held by threads together, so that it has a layout."""
-    return bool(ir.RankedTensorType.isinstance(value.type))
+    return bool(isinstance(value.type, ir.RankedTensorType))
 
 
 def shape_of(value: ir.Value) -> tuple[int, ...]:

@@ -61,8 +61,8 @@ class _Facts:
     def _find_divisor(self, value: ir.Value) -> int:
         assumed = self.assumed.get(value, 1)
         if isinstance(value.owner, ir.Block):
-            loop = rules()[value.owner.owner.name]
-            known = loop.argument_divisor(value.owner.owner.opview, value, self)
+            around = value.owner.owner.opview
+            known = rules()[around.operation.name].argument_divisor(around, value, self)
         else:
             known = rules()[value.owner.name].divisor(value.owner.opview, self)
         return known * assumed // gcd(known, assumed) if known else 0
@@ -71,8 +71,9 @@ class _Facts:
         if value not in self._signs:
             self._signs[value] = False
             if isinstance(value.owner, ir.Block):
-                loop = rules()[value.owner.owner.name]
-                self._signs[value] = loop.argument_nonnegative(value.owner.owner.opview, value, self)
+                around = value.owner.owner.opview
+                rule = rules()[around.operation.name]
+                self._signs[value] = rule.argument_nonnegative(around, value, self)
             else:
                 self._signs[value] = rules()[value.owner.name].nonnegative(value.owner.opview, self)
         return self._signs[value]

@@ -15,7 +15,6 @@ Algorithm:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlir import ir
@@ -191,8 +190,4 @@ def _after(value: ir.Value) -> ir.InsertionPoint:
     """Right after the value came to be: behind its operation, or at the start of its block."""
     if isinstance(value.owner, ir.Block):
         return ir.InsertionPoint.at_block_begin(value.owner)
-    operations: Iterator[ir.OpView] = iter(value.owner.block.operations)
-    for op in operations:
-        if op.operation == value.owner:
-            return ir.InsertionPoint(next(operations))
-    raise AssertionError("an operation is in its block")
+    return ir.InsertionPoint.after(value.owner)
