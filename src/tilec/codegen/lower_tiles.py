@@ -94,7 +94,9 @@ def _emit_entry(
     walker = TileWalker(values)
     number = _program_number()
     # Everything up to the grid's own definition is scalar arithmetic on the arguments.
-    lowering = Lowering(warps, thread, (), (), shared, ir.InsertionPoint.current)
+    lowering = Lowering(
+        warps, thread, (), (), shared, ir.InsertionPoint.current, walker.emit_with_arguments
+    )
     walker.lowering = lowering
     grid = walker.emit_grid(source)
     count = index(1)
@@ -174,6 +176,11 @@ class TileWalker:
             if not declared.pure or not op.operands:
                 return
         self._emit(op)
+
+    def emit_with_arguments(self, block: ir.Block, arguments: Sequence[Lowered]) -> list[Lowered]:
+        """`emit_block`, after its arguments are known."""
+        self.values.update(zip(block.arguments, arguments, strict=True))
+        return self.emit_block(block)
 
     def emit_block(self, block: ir.Block) -> list[Lowered]:
         """Emit all operations; gives the operands of the terminator, lowered."""

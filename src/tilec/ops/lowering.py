@@ -6,7 +6,7 @@ many elements as the layout has registers; a scalar is itself; a view is a `View
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -77,6 +77,7 @@ class Lowering:
     grid: tuple[ir.Value, ...]
     shared: SharedMemory
     entry: ir.InsertionPoint  # where what depends on the thread only is put, once
+    emit: Callable[[ir.Block, Sequence[Lowered]], list[Lowered]]  # a block, with these arguments
     loop_depth: int = 0
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
 
@@ -97,14 +98,17 @@ class Lowering:
 
     def thread_coordinate(self, layout: Layout, axis: int) -> ir.Value:
         """The coordinate (i32) along an axis of register 0 of this thread."""
-        bases = tuple(b[axis] for b in (*layout.lane, *layout.warp))
+        return self.thread_number(tuple(b[axis] for b in (*layout.lane, *layout.warp)))
+
+    def thread_number(self, bases: tuple[int, ...]) -> ir.Value:
+        """XOR (i32) of `bases[i]` over the set bits i of the thread: five of the lane, then the warp's."""
         if bases not in self._coordinates:
             with self.entry:
                 self._coordinates[bases] = self._thread_sum(bases)
         return self._coordinates[bases]
 
     def _thread_sum(self, bases: tuple[int, ...]) -> ir.Value:
-        """XOR of bases[i] over the set bits i of the thread number; runs of doubling bases are one shift."""
+        # Runs of doubling bases are one shift and mask.
         total: ir.Value | None = None
         bit = 0
         while bit < len(bases):
