@@ -14,8 +14,16 @@ def faults_of(manifest: Manifest) -> Iterator[str]:
     symbols = [v.symbol for kernel in manifest.kernels for v in kernel.variants]
     yield from _repeated("variant", symbols)
     yield from _repeated("instance", [kernel.symbol for kernel in manifest.kernels])
+    first: dict[str, Kernel] = {}
     for kernel in manifest.kernels:
         yield from (f"`{kernel.symbol}`: {fault}" for fault in _faults_of_kernel(kernel))
+        model = first.setdefault(kernel.name, kernel)
+        if _signature(kernel) != _signature(model):
+            yield f"`{kernel.symbol}` has not the parameters of `{model.symbol}`"
+
+
+def _signature(kernel: Kernel) -> list[tuple[str, str]]:
+    return [(p.name, p.kind) for p in kernel.parameters]
 
 
 def _faults_of_kernel(kernel: Kernel) -> Iterator[str]:
