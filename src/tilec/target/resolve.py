@@ -42,12 +42,17 @@ def resolve(name: str, accepted: Callable[[], frozenset[str]] = ptxas_targets) -
     )
 
 
+def other_targets(accepted: frozenset[str]) -> list[str]:
+    """The targets without a table that can be built, of those that ptxas accepts."""
+    others = (name for name in accepted - set(TARGETS) if _digits(name) in LLVM_CHIPS)
+    return sorted(others, key=lambda name: (_digits(name), name))
+
+
 def _unknown(name: str, why: str, accepted: frozenset[str]) -> SetupError:
-    others = [n for n in accepted - set(TARGETS) if _digits(n) in LLVM_CHIPS]
     return SetupError(
         f"target `{name}` {why}",
         help=f"expected one of {', '.join(TARGETS)}, or, by the facts of the nearest of these, "
-        + ", ".join(sorted(others, key=lambda n: (_digits(n), n))),
+        + ", ".join(other_targets(accepted)),
         code="E0901",
     )
 
