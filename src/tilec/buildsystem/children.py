@@ -6,6 +6,7 @@ and no thread of its own that holds a lock.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import resource
@@ -104,6 +105,7 @@ def _run(job: Callable[[], T], send: int, output: IO[bytes]) -> None:
     try:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
+        faulthandler.enable(2)  # an abort then says where Python was
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         sys.setrecursionlimit(max(RECURSION_LIMIT, sys.getrecursionlimit()))
         answer = pickle.dumps(_answer(job))
