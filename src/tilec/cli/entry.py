@@ -64,8 +64,8 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has left; nothing more can be said, and Python shall not try.
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has left (click exits then). Python shall not try to flush it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Exception as error:

@@ -44,6 +44,9 @@ class Reporter:
         self, diagnostics: Iterable[Diagnostic], files: Mapping[str, SourceFile]
     ) -> None:
         """What is wrong with a program."""
+        diagnostics = list(diagnostics)
+        if not diagnostics:
+            return  # the usual case, which need not wait for the imports
         from tilec.diagnostics.render import render
         from tilec.diagnostics.to_json import to_json
 
