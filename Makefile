@@ -35,11 +35,11 @@ gpu-bundle: $(COMPILER) ## pack cubins, tests and runtime for a machine with a G
 	$(BIN)/python tests/gpu/pack.py $(GPU_BUNDLE)
 
 test-gpu: ## run the GPU tests from prebuilt cubins, with PYTHON as it is (no set-up)
-	$(PYTHON) -m pytest -m gpu tests/gpu
+	PYTHONPATH=src $(PYTHON) -m pytest -m gpu tests/gpu
 
 bench: ## run the benchmarks from prebuilt cubins, with PYTHON as it is (no set-up)
-	$(PYTHON) -m benchmarks.bench_add
-	$(PYTHON) -m benchmarks.bench_softmax
+	PYTHONPATH=src:. $(PYTHON) -m benchmarks.bench_add
+	PYTHONPATH=src:. $(PYTHON) -m benchmarks.bench_softmax
 
 clean: ## remove what was built; .venv stays
 	rm -rf $(BUILD) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
