@@ -19,7 +19,7 @@ class Options:
     """Everything beside the sources that decides what comes out."""
 
     targets: tuple[str, ...] = DEFAULT_TARGETS
-    defines: tuple[tuple[str, str], ...] = ()  # `-D NAME=VALUE`, the value as written
+    defines: tuple[str, ...] = ()  # `-D`, as written: "NAME=VALUE"
     instances: tuple[str, ...] = ()  # `--instance`, as written: "matmul<T=f16,BM=64>"
     emit: tuple[str, ...] = ()
 
@@ -28,12 +28,16 @@ class Options:
 class Compiled:
     """What came of one file: its outputs, or errors among the diagnostics and no outputs.
 
-    Guarantees: `used` names every source file that was read, the file itself first
+    Guarantees: `used` names every source file that was read, the file itself first. `texts` are
+                what diagnostics point into beside source files: options, by the name they have
+                there. `unmatched` are the options that no kernel of the file takes
     """
 
     outputs: Mapping[str, bytes] = field(default_factory=dict)  # by file name
     diagnostics: tuple[Diagnostic, ...] = ()
     used: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    unmatched: tuple[str, ...] = ()
 
     @property
     def is_refused(self) -> bool:

@@ -18,7 +18,9 @@ WARNING = Diagnostic(
     "W0001", "a message", (Label(Span("a.tile", 3, 5), "here"),), ("a note",), "help",
     Severity.WARNING,
 )  # fmt: skip
-RESULT = Compiled({"a.cubin": bytes(range(256)), "a.json": b"{}"}, (WARNING,), ("a.tile",))
+RESULT = Compiled(
+    {"a.cubin": bytes(range(256)), "a.json": b"{}"}, (WARNING,), ("a.tile",), {"-D": "B"}, ("B",)
+)
 
 
 @pytest.fixture

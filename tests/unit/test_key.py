@@ -37,7 +37,7 @@ def test_every_input_counts(folder):
         key(),
         key("./a.tile"),  # line tables hold the name
         key(targets=("sm_80",)),
-        key(defines=(("B", "64"),)),
+        key(defines=("B=64",)),
         key(instances=("a<B=64>",)),
         key(emit=("ptx",)),
     ]

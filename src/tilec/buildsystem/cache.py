@@ -85,6 +85,8 @@ def _encoded(compiled: Compiled) -> bytes:
         "outputs": [[name, len(data)] for name, data in compiled.outputs.items()],
         "diagnostics": [{**asdict(d), "severity": d.severity.value} for d in compiled.diagnostics],
         "used": compiled.used,
+        "texts": dict(compiled.texts),
+        "unmatched": compiled.unmatched,
     }
     body = json.dumps(header).encode() + b"\n" + b"".join(compiled.outputs.values())
     return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
@@ -103,7 +105,8 @@ def _decoded(content: bytes) -> Compiled | None:
         outputs[name] = data[position : position + size]
         position += size
     diagnostics = tuple(_diagnostic(d) for d in header["diagnostics"])
-    return Compiled(outputs, diagnostics, tuple(header["used"]))
+    used, unmatched = tuple(header["used"]), tuple(header["unmatched"])
+    return Compiled(outputs, diagnostics, used, header["texts"], unmatched)
 
 
 def _diagnostic(stored: dict[str, Any]) -> Diagnostic:

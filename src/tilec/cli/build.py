@@ -10,7 +10,7 @@ from tilec.buildsystem.build import Request, Result, Status, build
 from tilec.buildsystem.cache import Cache, cache_folder
 from tilec.cli.options import instances, reporting, words
 from tilec.cli.report import Reporter
-from tilec.cli.results import report_problems, worst
+from tilec.cli.results import report_problems, status_of
 from tilec.compilation import DEFAULT_TARGETS, EMITTABLE, Options
 from tilec.target.resolve import resolve
 
@@ -54,7 +54,7 @@ def command(
     emit: tuple[str, ...],
     jobs: int | None,
     no_cache: bool,
-    defines: tuple[tuple[str, str], ...],
+    defines: tuple[str, ...],
     instances: tuple[str, ...],
     include: tuple[str, ...],
     reporter: Reporter,
@@ -77,13 +77,13 @@ def command(
         jobs=jobs,
         cache=None if no_cache else Cache(cache_folder()),
     )
-    statuses = []
+    results = []
     for result in build(request):
-        statuses.append(result.status)
+        results.append(result)
         report_problems(result, reporter)
         _report_outputs(result, reporter)
-        reporter.progress(len(statuses), len(files), result.sources.root.name)
-    return worst(statuses)
+        reporter.progress(len(results), len(files), result.sources.root.name)
+    return status_of(results, reporter)
 
 
 def _report_outputs(result: Result, reporter: Reporter) -> None:

@@ -7,7 +7,7 @@ import click
 from tilec.buildsystem.build import Request, Status, check
 from tilec.cli.options import instances, reporting
 from tilec.cli.report import Reporter
-from tilec.cli.results import report_problems, worst
+from tilec.cli.results import report_problems, status_of
 from tilec.compilation import Options
 
 
@@ -19,7 +19,7 @@ from tilec.compilation import Options
 def command(
     files: tuple[str, ...],
     jobs: int | None,
-    defines: tuple[tuple[str, str], ...],
+    defines: tuple[str, ...],
     instances: tuple[str, ...],
     include: tuple[str, ...],
     reporter: Reporter,
@@ -34,11 +34,11 @@ def command(
         include=include,
         jobs=jobs,
     )
-    statuses = []
+    results = []
     for result in check(request):
-        statuses.append(result.status)
+        results.append(result)
         report_problems(result, reporter)
         if result.status is Status.DONE:
             reporter.line(f"{result.sources.root.name}: ok")
-        reporter.progress(len(statuses), len(files), result.sources.root.name)
-    return worst(statuses)
+        reporter.progress(len(results), len(files), result.sources.root.name)
+    return status_of(results, reporter)

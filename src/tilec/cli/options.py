@@ -76,11 +76,9 @@ def words(
 
 def _defines(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[str, str], ...]:
-    found = {}
+) -> tuple[str, ...]:
     for value in values:
         name, equals, replacement = value.partition("=")
         if not equals or not name.strip().isidentifier() or not replacement.strip():
             raise click.BadParameter(f"expected NAME=VALUE, got `{value}`")
-        found[name.strip()] = replacement.strip()
-    return tuple(found.items())
+    return values
