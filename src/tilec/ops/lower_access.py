@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith, scf
 
-from tilec.ops.access import Access, Bounds, Group
+from tilec.ops.thread_access import Access, Bounds, Group
 from tilec.ops.global_memory import load, load_masked, store, store_masked
 from tilec.ops.lowering import Lowering, pack, unpack
 

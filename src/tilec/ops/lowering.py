@@ -28,7 +28,8 @@ class View:
     """
 
     base: ir.Value
-    element: ir.Type  # as it stands in memory
+    parameter: str  # the kernel's, by its name in the source
+    element: ir.Type  # as tiles have it
     extents: tuple[ir.Value, ...]
     strides: tuple[ir.Value, ...]
     starts: tuple[ir.Value, ...]
@@ -76,10 +77,17 @@ class Lowering:
     program: tuple[ir.Value, ...]  # index, one an axis of the grid
     grid: tuple[ir.Value, ...]
     shared: SharedMemory
+    vector_bytes: int  # what pointers and outer strides may be taken to be multiples of
     entry: ir.InsertionPoint  # where what depends on the thread only is put, once
     emit: Callable[[ir.Block, Sequence[Lowered]], list[Lowered]]  # a block, with these arguments
     loop_depth: int = 0
+    # Units: bytes; what pointer and outer strides of a parameter were taken to be multiples of.
+    alignments: dict[str, int] = field(default_factory=dict)
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
+
+    def takes_aligned(self, parameter: str, size: int) -> None:
+        """Note that this parameter is accessed in pieces of `size` bytes."""
+        self.alignments[parameter] = max(size, self.alignments.get(parameter, 1))
 
     # ---- fragments -----------------------------------------------------------------------------
 
@@ -166,7 +174,11 @@ class Lowering:
         if self.warps > 1:
             nvvm.barrier0()
         else:
-            nvvm.bar_warp_sync(i32(-1))
+            self.warp_barrier()
+
+    def warp_barrier(self) -> None:
+        """All lanes of the warp have come here, and see each other's shared memory."""
+        nvvm.bar_warp_sync(i32(-1))
 
 
 def memory_free(element: ir.Type) -> ir.Type:

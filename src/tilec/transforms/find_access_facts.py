@@ -1,7 +1,7 @@
 """Write on every access what is known of its place: which axes need no mask, and how it is aligned.
 
 Before:   one function, helpers inlined
-After:    each access has `bounds`, an array with four numbers an axis (`tilec.ops.access.Bounds`)
+After:    each access has `bounds`, an array with four numbers an axis (`tilec.ops.thread_access.Bounds`)
 
 Algorithm:
 1. Preconditions of the form `e % c == 0` give divisors of extents.

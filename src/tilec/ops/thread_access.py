@@ -53,7 +53,6 @@ class Access:
         indices: Sequence[ir.Value],
         unit: str,
         bounds: Sequence[Bounds],
-        vector_bytes: int,
     ) -> None:
         self.lowering = lowering
         self.view = view
@@ -63,8 +62,10 @@ class Access:
         self.element = in_memory(view.element)
         self.element_bytes = bit_width(view.element) // 8
         self.width = vector_width(
-            layout, view.contiguous, self.element_bytes, self.bounds, vector_bytes
+            layout, view.contiguous, self.element_bytes, self.bounds, lowering.vector_bytes
         )
+        if self.width > 1:
+            lowering.takes_aligned(view.parameter, self.width * self.element_bytes)
         self.starts = tuple(
             self._start(value, axis, unit) for axis, value in enumerate(indices)
         )
