@@ -1,7 +1,7 @@
 """Loads and stores of tiles as instructions of one thread: the two halves of one scheme.
 
-Whole groups go under a vector mask. Where the tensor's end may fall inside a group, a branch that one program
-takes or not as a whole handles the elements of the group that is cut, one by one.
+Whole groups go under a vector mask. Where the tensor's end may fall inside a group, a branch that
+one program takes or not as a whole handles the elements of the group that is cut, one by one.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith, scf
 
-from tilec.ops.thread_access import Access, Bounds, Group
 from tilec.ops.global_memory import load, load_masked, store, store_masked
-from tilec.ops.lowering import Lowering, pack, unpack
+from tilec.ops.lowering import pack, unpack
+from tilec.ops.thread_access import Access, Bounds, Group
 
 
 def bounds_of(op: ir.OpView) -> tuple[Bounds, ...]:
@@ -27,7 +27,8 @@ def bounds_of(op: ir.OpView) -> tuple[Bounds, ...]:
 
 
 def lower_load(access: Access, fill: ir.Value) -> ir.Value:
-    """The fragment that a load gives; `fill` is an element as in memory. Same shape as the layout says."""
+    """The fragment that a load gives; `fill` is an element as in memory. Same shape as the layout
+    says."""
     registers: list[ir.Value] = [fill] * access.layout.registers
     read_only = access.view.read_only
     for group in access.groups:
@@ -103,15 +104,3 @@ def _both(left: ir.Value | None, right: ir.Value | None) -> ir.Value | None:
     if left is None or right is None:
         return left if right is None else right
     return arith.andi(left, right)
-
-
-def lower_elementwise(
-    op: ir.OpView, operands: Sequence[ir.Value], lowering: Lowering
-) -> Sequence[ir.Value]:
-    """The same operation on fragments."""
-    results = [lowering.type_of(r.type) for r in op.results]
-    attributes = {name: op.attributes[name] for name in op.attributes}
-    done = ir.Operation.create(
-        op.operation.name, results=results, operands=list(operands), attributes=attributes
-    )
-    return list(done.results)
