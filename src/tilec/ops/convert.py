@@ -127,9 +127,9 @@ class _To(Operation):
 
     name: str
     form: Form
-    receiver: Receiver | None
     signature: str
     summary: str
+    receiver: Receiver | None = None
 
     def result_type(self, call: Call) -> Type:
         uses.expect_counts(call, 1, 1)
@@ -205,12 +205,12 @@ OPERATIONS: tuple[Operation, ...] = (
     _To(
         "to",
         Form.METHOD,
-        Receiver.TILE,
         "x.to::<U>()",
         "Conversion: to nearest even; to integers toward zero, saturating, NaN gives 0; to f8"
         " saturating; between integers the low bits.",
+        Receiver.TILE,
     ),
-    _To("as", Form.OPERATOR, None, "x as U", "`x.to::<U>()`, on scalars only."),
+    _To("as", Form.OPERATOR, "x as U", "`x.to::<U>()`, on scalars only."),
     _Bits(),
 )
 

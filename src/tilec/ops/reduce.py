@@ -103,15 +103,19 @@ class _Reduction(Operation):
         element = element_in(emission.types[0])
         rank = len(shape_of(tile))
         axes = list(range(rank)) if self.whole else [_axis(emission, rank)]
-        result = self.reduced(element, tile, axes)
-        return _finished(result, emission.result)
+        assert isinstance(emission.result, TileType)
+        result, own = self.reduced(element, tile, axes)
+        whole = _finished(result, TileType(own, emission.result.shape))
+        return converted(whole, own, element_in(emission.result))
 
     def result_element(self, tile: TileType) -> ElementLike:
         return tile.element
 
     @abstractmethod
-    def reduced(self, element: Element, tile: ir.Value, axes: list[int]) -> ir.Value:
-        """The tile without the axes."""
+    def reduced(
+        self, element: Element, tile: ir.Value, axes: list[int]
+    ) -> tuple[ir.Value, Element]:
+        """The tile without the axes, and its element type until it is rounded."""
 
 
 def _flattened(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
@@ -137,9 +141,11 @@ def _finished(value: ir.Value, result: Type) -> ir.Value:
 class _Simple(_Reduction):
     """One combining operation and the number it starts from."""
 
-    def reduced(self, element: Element, tile: ir.Value, axes: list[int]) -> ir.Value:
+    def reduced(
+        self, element: Element, tile: ir.Value, axes: list[int]
+    ) -> tuple[ir.Value, Element]:
         if not axes:
-            return tile
+            return tile, element
         wide = F32 if self.word in ("sum", "prod") and element in (F16, BF16) else element
         tile = converted(tile, element, wide)
         op, start = _combination(self.word, wide)
@@ -149,7 +155,7 @@ class _Simple(_Reduction):
             axes,
             lambda sofar, item: [make(op, sofar[0].type, sofar[0], item[0])],
         )
-        return converted(result, wide, element)
+        return result, wide
 
 
 def _combination(word: str, element: Element) -> tuple[str, int | float | bool]:
@@ -187,9 +193,11 @@ class _Arg(_Reduction):
     def result_element(self, tile: TileType) -> ElementLike:
         return I32
 
-    def reduced(self, element: Element, tile: ir.Value, axes: list[int]) -> ir.Value:
+    def reduced(
+        self, element: Element, tile: ir.Value, axes: list[int]
+    ) -> tuple[ir.Value, Element]:
         if not axes:
-            return constant(I32, 0)
+            return constant(I32, 0), I32
         if self.word == "argmax":
             worst = -inf if element.is_float else integer_range(element)[0]
         else:
@@ -197,7 +205,7 @@ class _Arg(_Reduction):
         starts = [constant(element, worst), constant(I32, integer_range(I32)[1])]
         places = _places(shape_of(tile), axes)
         combine = _first_extreme(element, largest=self.word == "argmax")
-        return reduced([tile, places], starts, axes, combine)[1]
+        return reduced([tile, places], starts, axes, combine)[1], I32
 
 
 def _places(shape: tuple[int, ...], axes: list[int]) -> ir.Value:
@@ -403,7 +411,7 @@ def _element_by_element(
     for place in np.ndindex(results[0].shape):
         sofar = [np.asarray(result[place]) for result in results]
         for step in range(len(tiles[0])):
-            sofar = combine(sofar, [np.asarray(tile[(step, *place)]) for tile in tiles])
+            sofar = combine(sofar, [np.asarray(tile[step][place]) for tile in tiles])
         for result, value in zip(results, sofar, strict=True):
             result[place] = value
     return results
