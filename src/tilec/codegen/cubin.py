@@ -46,7 +46,7 @@ def assemble(ptx: str, architecture: str, ptxas: Path) -> Cubin:
     with tempfile.TemporaryDirectory(prefix="tilec-") as folder:
         source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")
-        command = [ptxas, "-v", f"-arch={architecture}", "-o", target.name, source.name]
+        command = [str(ptxas), "-v", f"-arch={architecture}", "-o", target.name, source.name]
         # Relative names and a fixed folder-relative command keep the output independent of the
         # machine.
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

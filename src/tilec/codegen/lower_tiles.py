@@ -225,10 +225,9 @@ class TileWalker:
         return max(grids, key=len)
 
     def _emit_scalar(self, op: ir.OpView) -> None:
-        if declared := declarations().get(op.operation.name):
-            if not declared.pure or not op.operands:
-                return
-        self._emit(op)
+        declared = declarations().get(op.operation.name)
+        if declared is None or (declared.pure and op.operands):
+            self._emit(op)
 
     def emit_with_arguments(self, block: ir.Block, arguments: Sequence[Lowered]) -> list[Lowered]:
         """`emit_block`, after its arguments are known."""

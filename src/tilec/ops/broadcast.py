@@ -15,7 +15,7 @@ from tilec.ops.build import spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import shape_of
-from tilec.ops.lowering import Lowered, Lowering, select_registers
+from tilec.ops.lowering import Lowered, Lowering, certain, select_registers
 from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.types import TileType, Type
 
@@ -77,7 +77,7 @@ class _LinalgBroadcast(OpRules):
     ) -> Sequence[Lowered]:
         view = dropped(layout_of(op.results[0].type), *op.attributes["dimensions"])
         assert view.layout == layout_of(op.operands[0].type), "`serve` asked for this layout"
-        return [select_registers(operands[0], view.to_new)]
+        return [select_registers(operands[0], certain(view.to_new))]
 
 
 RULES: tuple[OpRules, ...] = (_LinalgBroadcast(),)

@@ -14,8 +14,7 @@ from mlir import ir
 
 # As `tilec.artifact.expression` has it: numbers, names, and tuples of an operation and its
 # operands.
-HostExpression: TypeAlias = bool | int | float | str | tuple["HostExpression", ...]  # noqa:
-UP007
+HostExpression: TypeAlias = "bool | int | float | str | tuple[HostExpression, ...]"
 
 _PLAIN = {
     "arith.minsi": "min", "arith.maxsi": "max", "arith.minui": "min", "arith.maxui": "max",

@@ -79,7 +79,9 @@ def lower_while(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) 
     results = [lowering.type_of(result.type) for result in op.results]
     loop = scf.WhileOp(results, list(operands))
     locations = [op.location] * len(operands)
-    first = loop.before.blocks.append(*[v.type for v in operands], arg_locs=locations)
+    first = loop.before.blocks.append(
+        *[v.type for v in operands if isinstance(v, ir.Value)], arg_locs=locations
+    )
     second = loop.after.blocks.append(*results, arg_locs=[op.location] * len(results))
     with _inside_loop(lowering):
         with ir.InsertionPoint(first):

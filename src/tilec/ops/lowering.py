@@ -312,6 +312,12 @@ def select_registers(fragment: ir.Value, registers: Sequence[int]) -> ir.Value:
     return pack([elements[r] for r in registers])
 
 
+def certain(registers: Sequence[int | None]) -> list[int]:
+    """Register numbers of a view in which none is left out."""
+    assert None not in registers, "only slices leave registers out"
+    return [r for r in registers if r is not None]
+
+
 def splat(value: ir.Value, count: int) -> ir.Value:
     return vector.broadcast(ir.VectorType.get([count], value.type), value)
 

@@ -17,7 +17,7 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.extract import sole_element
 from tilec.ops.formats import shape_of as extents_of
 from tilec.ops.lower_layout import through_rows
-from tilec.ops.lowering import Lowered, Lowering, pack, select_registers, unpack
+from tilec.ops.lowering import Lowered, Lowering, certain, pack, select_registers, unpack
 from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.types import Element, TileType, Type
 
@@ -135,7 +135,7 @@ class _SameOrder(OpRules):
         view = views.reshaped(target, source.shape)
         if view is not None:
             assert view.layout == source, "`serve` asked for this layout"
-            return [select_registers(operands[0], view.to_new)]
+            return [select_registers(operands[0], certain(view.to_new))]
         return [pack(through_rows(source, target, unpack(operands[0]), lowering))]
 
 

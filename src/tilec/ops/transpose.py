@@ -15,7 +15,7 @@ from tilec.ops.broadcasting import element_in
 from tilec.ops.build import make, transposed
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
-from tilec.ops.lowering import Lowered, Lowering, View, select_registers
+from tilec.ops.lowering import Lowered, Lowering, View, certain, select_registers
 from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.types import TensorType, TileType, Type
 
@@ -129,7 +129,7 @@ class _LinalgTranspose(OpRules):
     ) -> Sequence[Lowered]:
         view = views.transposed(layout_of(op.results[0].type), _inverse(op))
         assert view.layout == layout_of(op.operands[0].type), "`serve` asked for this layout"
-        return [select_registers(operands[0], view.to_new)]
+        return [select_registers(operands[0], certain(view.to_new))]
 
 
 def _inverse(op: ir.OpView) -> tuple[int, ...]:

@@ -146,9 +146,7 @@ def _part_extent_divisor(view: ir.Value, axis: int, facts: _Facts) -> int:
     if part is None:
         return 1
     tensor = part.operands[0]
-    block = view_facts(part.results[0].type).block
-    assert block is not None, "a part has a block"
-    return gcd(block[axis], _extent_divisor(tensor, axis, _extent_of(tensor, axis), facts))
+    return gcd(_block(view)[axis], _extent_divisor(tensor, axis, _extent_of(tensor, axis), facts))
 
 
 def _start_divisor(view: ir.Value, axis: int, facts: _Facts) -> int:
@@ -173,7 +171,7 @@ def _inside(access: AccessShape, axis: int, extent: _Extent | None, facts: _Fact
     if extent is None:
         part = _part_behind(access.view)
         whole = part is not None and _divides(size, part.operands[0], axis, facts)
-        return whole and view_facts(access.view.type).block[axis] == size and _is_zero(start, facts)
+        return whole and _block(access.view)[axis] == size and _is_zero(start, facts)
     if extent.number is not None and _is_zero(start, facts):
         return size <= extent.number
     origin = (
@@ -184,10 +182,16 @@ def _inside(access: AccessShape, axis: int, extent: _Extent | None, facts: _Fact
     if origin is None or origin.counts_tiles != (access.unit == "tile"):
         return False
     part = _part_behind(origin.part)
-    if part is None or view_facts(origin.part.type).block[origin.axis] != size:
+    if part is None or _block(origin.part)[origin.axis] != size:
         return False
     tensor = part.operands[0]
     return _extent_of(tensor, origin.axis) == extent and _divides(size, tensor, origin.axis, facts)
+
+
+def _block(part: ir.Value) -> tuple[int, ...]:
+    block = view_facts(part.type).block
+    assert block is not None, "a part has a block"
+    return block
 
 
 def _divides(size: int, tensor: ir.Value, axis: int, facts: _Facts) -> bool:
