@@ -47,9 +47,7 @@ def expect(
 _Found = tuple[str, str, "str | None"]
 
 
-def _disagreement(
-    actual: Type, expected: Type, inference: ElementInference
-) -> _Found | None:
+def _disagreement(actual: Type, expected: Type, inference: ElementInference) -> _Found | None:
     match actual, expected:
         case TileType(), TileType():
             return _tiles(actual, expected, inference)
@@ -67,8 +65,10 @@ def _disagreement(
 
 def _tiles(actual: TileType, expected: TileType, inference: ElementInference) -> _Found | None:
     if actual.rank != expected.rank and 0 in (actual.rank, expected.rank):
-        way = "take one element: `.item()`, `.at([…])`" if expected.is_scalar else (
-            "make a tile of it: `Tile::<…>::full(…)`"
+        way = (
+            "take one element: `.item()`, `.at([…])`"
+            if expected.is_scalar
+            else ("make a tile of it: `Tile::<…>::full(…)`")
         )
         return "E0301", "expected a " + ("scalar" if expected.is_scalar else "tile"), way
     if actual.shape != expected.shape:
@@ -129,4 +129,3 @@ def _way(actual: Type, expected: Type) -> str | None:
         if isinstance(actual, PartType):
             return "read its tile: `.load()`"
     return None
-

@@ -30,9 +30,7 @@ class Attributes:
     hints: dict[str, HintValue]
 
 
-def read_attributes(
-    function: ast.Function, module: Module
-) -> tuple[Attributes, list[Diagnostic]]:
+def read_attributes(function: ast.Function, module: Module) -> tuple[Attributes, list[Diagnostic]]:
     """The attributes of a function, and E0204 for each that is unknown, misplaced or malformed."""
     found: list[Diagnostic] = []
     by_name: dict[str, list[ast.Attribute]] = {name: [] for name in _ATTRIBUTES}
@@ -66,9 +64,7 @@ def _misplaced(by_name: dict[str, list[ast.Attribute]]) -> Iterator[Diagnostic]:
     for name in ("kernel", "pipeline"):
         for again in by_name[name][1:]:
             first = Label(by_name[name][0].span, "written first")
-            yield Diagnostic(
-                "E0204", f"`#[{name}]` is written twice", (Label(again.span), first)
-            )
+            yield Diagnostic("E0204", f"`#[{name}]` is written twice", (Label(again.span), first))
     if kernel and pipeline:
         label = Label(pipeline[0].span, "but this says pipeline")
         yield Diagnostic(

@@ -13,7 +13,7 @@ Number = int | float | bool
 
 @dataclass(frozen=True)
 class Constant:
-    """A compile-time value; `element` is None for an unsuffixed literal and what is made of such."""
+    """A compile-time value; `element` is None for a literal without suffix."""
 
     value: Number
     element: Element | None = None

@@ -59,7 +59,9 @@ def unmatched_options(program: Program, options: Options) -> tuple[str, ...]:
     kernels = [item for item in program.root.items.values() if isinstance(item, ast.Function)]
     generics = {g.name.text for kernel in kernels for g in kernel.generics if not is_dim(g)}
     names = {kernel.name.text for kernel in kernels}
-    defines = (f"-D {name}={text}" for name, (text, _) in parsed.defines.items() if name not in generics)
+    defines = (
+        f"-D {name}={text}" for name, (text, _) in parsed.defines.items() if name not in generics
+    )
     requests = (r.span.file for r in parsed.requests if r.kernel not in names)
     return (*defines, *requests)
 

@@ -19,7 +19,6 @@ from tilec.frontend.modules import Module, Program
 from tilec.frontend.scope import Scope
 from tilec.types import BOOL, Dim, Element, ElementVariable, TileType, Type
 
-
 # Checks a helper: the kernel's state, where its names are looked up, the types of its parameters,
 # its `Dim`s and its symbol.
 CheckHelper = Callable[
@@ -78,7 +77,9 @@ class Checker:
         assert rule, f"no rule for {type(node).__name__}"
         return rule(self, node)
 
-    def statement(self, node: ast.Statement) -> typed.Statement:
+    def statement(
+        self, node: ast.Statement | ast.For | ast.While | ast.MacroCall
+    ) -> typed.Statement:
         """The typed form of a statement. Raises CompileError."""
         rule = _STATEMENTS.get(type(node))
         assert rule, f"no rule for {type(node).__name__}"

@@ -212,9 +212,9 @@ def element_constant(node: ast.Path, environment: Environment) -> Constant:
 
 def _unary(node: ast.Unary, environment: Environment, hint: Element | None) -> Constant:
     match node.operator, node.operand:
-        case "-", ast.IntegerLiteral(value=value, suffix=suffix):
+        case "-", ast.IntegerLiteral(value=written, suffix=suffix):
             # Folded with its sign: `-128i8` is in range though `128i8` is not.
-            return _literal(-value, suffix, hint, node.span)
+            return _literal(-written, suffix, hint, node.span)
     inner = _value(node.operand, environment, hint)
     value = inner.value
     if node.operator == "!":
@@ -244,11 +244,7 @@ def _binary(node: ast.Binary, environment: Environment, hint: Element | None) ->
     if node.operator in ARITHMETIC and element != BOOL:
         result = ARITHMETIC[node.operator](left_value, right_value, element)
         return Constant(wrapped(result, element), element)
-    if (
-        node.operator in BITWISE
-        and isinstance(left_value, int)
-        and isinstance(right_value, int)
-    ):
+    if node.operator in BITWISE and isinstance(left_value, int) and isinstance(right_value, int):
         return Constant(BITWISE[node.operator](left_value, right_value), element)
     raise refusal("E0203", f"`{node.operator}` does not apply here", node.operator_span)
 
@@ -257,8 +253,10 @@ def _unified(
     left: Constant, right: Constant, node: ast.Binary | ast.MethodCall
 ) -> tuple[Number, Number, Element | None]:
     """Two values of one type: a literal takes the type of the other."""
-    places = (node.left, node.right) if isinstance(node, ast.Binary) else (
-        node.receiver, node.arguments[0]
+    places = (
+        (node.left, node.right)
+        if isinstance(node, ast.Binary)
+        else (node.receiver, node.arguments[0])
     )
     if left.element is None and right.element is not None:
         left = fitted(left, right.element, places[0].span)

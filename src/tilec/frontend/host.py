@@ -8,8 +8,11 @@ from tilec.types import TileType
 
 # Methods on scalars that launchers know; every operator is known.
 _METHODS = frozenset(
-    "div_ceil ilog2 is_power_of_two min max abs clamp rem_euclid to eq ne lt le gt ge".split()
-)
+    (
+        "div_ceil", "ilog2", "is_power_of_two", "min", "max", "abs", "clamp", "rem_euclid", "to",
+        "eq", "ne", "lt", "le", "gt", "ge",
+    )
+)  # fmt: skip
 
 
 def is_host(value: typed.Expression) -> bool:

@@ -120,16 +120,12 @@ def bound_value(
     name = generic.name.text
     if generic.const_type is not None:
         if isinstance(value, Element):
-            raise refusal(
-                "E0203", f"{what} `{name}` is a constant", span, f"`{value}` is a type"
-            )
+            raise refusal("E0203", f"{what} `{name}` is a constant", span, f"`{value}` is a type")
         return fitted(value, const_element(generic), span)
     bound = generic.bound
     assert bound is not None and bound.text in BOUNDS, "generics were checked"
     if isinstance(value, Constant):
-        raise refusal(
-            "E0203", f"{what} `{name}` is an element type", span, f"`{value}` is a value"
-        )
+        raise refusal("E0203", f"{what} `{name}` is an element type", span, f"`{value}` is a value")
     if not meets_bound(value, bound.text):
         raise refusal(
             "E0203",
@@ -357,7 +353,7 @@ def _malformed(source: SourceFile, text: str) -> Diagnostic:
 
 
 def parse_value(text: str, span: Span) -> Element | Constant:
-    """An element type, boolean or number as the command line writes it. Raises CompileError E0204."""
+    """An element type, boolean or number on the command line. Raises CompileError E0204."""
     if text in ELEMENTS:
         return ELEMENTS[text]
     if text in ("true", "false"):

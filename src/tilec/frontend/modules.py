@@ -165,6 +165,6 @@ def _unknown_module(use: ast.Use) -> CompileError:
 
 
 def _defined_twice(name: ast.Name, *earlier: ast.Name) -> Diagnostic:
-    labels = (Label(name.span, "defined again"),)
-    labels += tuple(Label(other.span, "defined first") for other in earlier)
+    others = tuple(Label(other.span, "defined first") for other in earlier)
+    labels = Label(name.span, "defined again"), *others
     return Diagnostic("E0205", f"the name `{name.text}` is defined twice", labels)

@@ -9,7 +9,6 @@ from tilec.diagnostics import Diagnostic
 from tilec.frontend import ast
 from tilec.frontend.constants import unknown_name
 from tilec.frontend.modules import Module
-from tilec.frontend.typecheck_operations import NOT_YET
 from tilec.ops import operations
 from tilec.ops.call import Form
 from tilec.types import ELEMENTS
@@ -73,9 +72,7 @@ class _Names:
                 for entry in fields(node):
                     yield from self.walk(getattr(node, entry.name))
 
-    def _inside(
-        self, patterns: tuple[ast.Pattern, ...], body: object
-    ) -> Iterator[Diagnostic]:
+    def _inside(self, patterns: tuple[ast.Pattern, ...], body: object) -> Iterator[Diagnostic]:
         inner = _Names(self._module, set(self._known))
         for pattern in patterns:
             inner.declare(pattern)
@@ -84,7 +81,7 @@ class _Names:
     def _call(self, node: ast.Call) -> Iterator[Diagnostic]:
         name = node.function.segments[0].name
         single = len(node.function.segments) == 1
-        functions = {*operations.names(Form.FUNCTION, None), *NOT_YET}
+        functions = operations.names(Form.FUNCTION, None)
         if not single or name.text not in functions:
             yield from self._use(name)
         yield from self.walk(tuple(s.arguments for s in node.function.segments))

@@ -111,8 +111,10 @@ def converted(value: Number, source: Element | None, target: Element) -> Number:
         high = low + (1 << target.bits) - 1
         if math.isnan(value):
             return 0
-        return max(low, min(high, int(value))) if math.isfinite(value) else (
-            high if value > 0 else low
+        return (
+            max(low, min(high, int(value)))
+            if math.isfinite(value)
+            else (high if value > 0 else low)
         )
     return wrapped(_number(value, target), target)
 

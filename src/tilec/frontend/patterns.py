@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilec.frontend import ast, typed
 from tilec.frontend.checker import Checker
 from tilec.frontend.refusal import refusal
+from tilec.ops.call import Value
 from tilec.types import ArrayType, TupleType, Type
 
 
@@ -42,9 +43,7 @@ def _bind_items(
     return typed.Group(pattern.span, tuple(bind_pattern(checker, p, t) for p, t in pairs))
 
 
-def _items_of(
-    type_: Type, pattern: ast.TuplePattern | ast.ArrayPattern
-) -> tuple[Type, ...] | None:
+def _items_of(type_: Type, pattern: ast.TuplePattern | ast.ArrayPattern) -> tuple[Type, ...] | None:
     match type_, pattern:
         case TupleType(items=items), ast.TuplePattern():
             return items
@@ -61,3 +60,18 @@ def poison(checker: Checker, pattern: ast.Pattern) -> None:
         case ast.TuplePattern() | ast.ArrayPattern():
             for item in pattern.items:
                 poison(checker, item)
+
+
+def bound_values(pattern: typed.Pattern, value: Value) -> dict[typed.Local, Value]:
+    """The variables of a pattern with the values that they get."""
+    match pattern:
+        case typed.Bind(local=local):
+            return {local: value}
+        case typed.Group(items=items):
+            assert isinstance(value, tuple) and len(value) == len(items), "checked by type"
+            found: dict[typed.Local, Value] = {}
+            for item, part in zip(items, value, strict=True):
+                found |= bound_values(item, part)
+            return found
+        case typed.Ignore():
+            return {}

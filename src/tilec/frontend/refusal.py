@@ -22,7 +22,7 @@ def refusal(
     return CompileError(Diagnostic(code, message, (Label(span, text), *others), notes, help))
 
 
-class AlreadyReported(CompileError):
+class AlreadyReportedError(CompileError):
     """What stands here rests on something that was refused before: there is nothing to add."""
 
     def __init__(self) -> None:

@@ -41,7 +41,9 @@ def resolve_type(node: ast.TypeNode, environment: Environment) -> Type:
         case ast.ArrayTypeNode():
             item = resolve_type(node.item, environment)
             if not isinstance(item, TileType) or not item.is_scalar:
-                raise refusal("E0203", "an array holds scalars", node.item.span, f"this is `{item}`")
+                raise refusal(
+                    "E0203", "an array holds scalars", node.item.span, f"this is `{item}`"
+                )
             length = as_integer(evaluate(node.length, environment, USIZE), node.length.span)
             if length < 0:
                 raise refusal("E0203", "an array has no negative length", node.length.span)
@@ -136,7 +138,10 @@ def _built_in(node: ast.PathType, environment: Environment) -> Type:
             return _part(node, environment)
         case name:
             raise refusal(
-                "E0203", f"`{name}` is used through a reference", node.span, help=f"write `&{name}<…>`"
+                "E0203",
+                f"`{name}` is used through a reference",
+                node.span,
+                help=f"write `&{name}<…>`",
             )
 
 
@@ -182,7 +187,10 @@ def _part(node: ast.PathType, environment: Environment) -> PartType:
             tensor = _tensor(target, environment, Own.MUT)
         case _:
             raise refusal(
-                "E0203", "a part is of a `&mut Tensor`", node.span, "expected `Part<&mut Tensor<…>, …>`"
+                "E0203",
+                "a part is of a `&mut Tensor`",
+                node.span,
+                "expected `Part<&mut Tensor<…>, …>`",
             )
     block = tile_extents(node.arguments[1:], environment)
     if len(block) != tensor.rank:
@@ -198,9 +206,7 @@ def _part(node: ast.PathType, environment: Environment) -> PartType:
 def _tuple_item(node: ast.TypeNode, environment: Environment) -> Type:
     item = resolve_type(node, environment)
     if isinstance(item, (TensorType, PartType)):
-        raise refusal(
-            "E0102", "a tuple holds scalars and tiles", node.span, f"this is `{item}`"
-        )
+        raise refusal("E0102", "a tuple holds scalars and tiles", node.span, f"this is `{item}`")
     return item
 
 

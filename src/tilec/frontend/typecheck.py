@@ -21,7 +21,7 @@ from tilec.frontend.host import is_host
 from tilec.frontend.instantiate import Instance, is_dim
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.patterns import bind_pattern
-from tilec.frontend.refusal import AlreadyReported, refusal
+from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import resolve_type
 from tilec.frontend.typecheck_statements import kernel_body
 from tilec.frontend.typecheck_values import convert
@@ -29,7 +29,11 @@ from tilec.types import UNIT, USIZE, Dim, Own, PartType, TensorType, TileType, T
 
 
 def check_kernel(
-    program: Program, module: Module, kernel: ast.Function, attributes: Attributes, instance: Instance
+    program: Program,
+    module: Module,
+    kernel: ast.Function,
+    attributes: Attributes,
+    instance: Instance,
 ) -> tuple[typed.KernelInstance | None, list[Diagnostic], list[ast.Function]]:
     """The typed kernel (None if anything is wrong), what is wrong, and the helpers it reaches."""
     environment = Environment(module, instance.generics)
@@ -52,9 +56,7 @@ def _has_parts(kernel: ast.Function) -> bool:
     )
 
 
-def _kernel(
-    checker: Checker, attributes: Attributes, instance: Instance
-) -> typed.KernelInstance:
+def _kernel(checker: Checker, attributes: Attributes, instance: Instance) -> typed.KernelInstance:
     kernel = checker.function
     parameters = _parameters(checker)
     _check_shape(checker, attributes)
@@ -259,7 +261,7 @@ def _helper(
         _check_names(patterns)
     except CompileError as error:
         checker.report(error)
-        raise AlreadyReported from None
+        raise AlreadyReportedError from None
     instance = typed.FunctionInstance(
         symbol, function.name.span, dims, patterns, checker.inference, result
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tilec.frontend import ast, typed
 from tilec.frontend.checker import Checker, expression_rule
 from tilec.frontend.constants import unknown_name
-from tilec.frontend.refusal import AlreadyReported, refusal
+from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import tile_of
 from tilec.frontend.typecheck_helpers import call_helper
 from tilec.frontend.typecheck_operations import (
@@ -28,9 +28,7 @@ def method_call(checker: Checker, node: ast.MethodCall) -> typed.Expression:
     receiver = checker.expression(node.receiver)
     kind = receiver_of(receiver.type)
     if kind is None:
-        raise refusal(
-            "E0203", f"`{receiver.type}` has no methods", node.method.span, "called here"
-        )
+        raise refusal("E0203", f"`{receiver.type}` has no methods", node.method.span, "called here")
     generics, spans = generic_values(checker, node.generics)
     use = Use(node.method.text, node.span, node.method.span, Form.METHOD, kind, generics, spans)
     arguments, combiner = _arguments(checker, node.arguments)
@@ -49,7 +47,7 @@ def call(checker: Checker, node: ast.Call) -> typed.Expression:
     local = checker.scope.find(name.text)
     if local is not None:
         if local.type is None:
-            raise AlreadyReported
+            raise AlreadyReportedError
         raise refusal("E0203", f"`{name.text}` is not a function", name.span, f"`{local.type}`")
     found = checker.module.find(name.text)
     if found is not None:
@@ -58,7 +56,7 @@ def call(checker: Checker, node: ast.Call) -> typed.Expression:
             return call_helper(checker, node, module, item)
         raise refusal("E0203", f"`{name.text}` is not a function", name.span, "a constant")
     if name.text in checker.module.missing:
-        raise AlreadyReported
+        raise AlreadyReportedError
     if name.text in _OF_THE_GRID and checker.kernel.has_parts:
         raise refusal(
             "E0203",
@@ -97,9 +95,7 @@ def _associated(
     tile = tile_of(owner.arguments, checker.environment, owner.span)
     generics, spans = generic_values(checker, owner.arguments)
     assert generics is not None and len(generics) == tile.rank + 1, "checked by `tile_of`"
-    use = Use(
-        function.name.text, node.span, function.name.span, Form.TILE, None, generics, spans
-    )
+    use = Use(function.name.text, node.span, function.name.span, Form.TILE, None, generics, spans)
     arguments, combiner = _arguments(checker, node.arguments)
     return operate(checker, use, arguments, combiner)
 

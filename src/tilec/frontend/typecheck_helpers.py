@@ -13,7 +13,7 @@ from tilec.frontend.checker import Checker
 from tilec.frontend.constants import binding_of, fitted
 from tilec.frontend.instantiate import bound_value, check_generics, const_element, is_dim, symbol_of
 from tilec.frontend.modules import Module
-from tilec.frontend.refusal import AlreadyReported, refusal
+from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import resolve_type
 from tilec.frontend.typecheck_operations import generic_values
 from tilec.source import Span
@@ -47,7 +47,7 @@ def call_helper(
             Label(function.name.span, "defined here"),
         )
     if any(check_generics(function)):
-        raise AlreadyReported
+        raise AlreadyReportedError
     arguments = tuple(_argument(checker, argument) for argument in node.arguments)
     solution = _solve(checker, node, module, function, arguments)
     environment = Environment(module, solution.bindings)
@@ -58,7 +58,7 @@ def call_helper(
             declared = resolve_type(parameter.type, environment)
         except CompileError as error:
             checker.report(error)
-            raise AlreadyReported from None
+            raise AlreadyReportedError from None
         expected = in_terms_of(declared, solution.extents)
         passed.append(_passed(checker, argument, expected, parameter))
         parameters.append(_as_viewed(declared, argument.type))
@@ -130,9 +130,7 @@ def _solve(
     return solution
 
 
-def _from_turbofish(
-    checker: Checker, node: ast.Call, function: ast.Function
-) -> dict[str, Binding]:
+def _from_turbofish(checker: Checker, node: ast.Call, function: ast.Function) -> dict[str, Binding]:
     """Type and const generics in order, as written; `Dim`s are never written."""
     written = node.function.segments[0].arguments
     if written is None:
@@ -242,8 +240,8 @@ class _Matcher:
             name = generic.name.text
             if is_dim(generic):
                 self._solution.extents[name] = extent
-                known = isinstance(extent, int)
-                self._solution.bindings[name] = Constant(extent, USIZE) if known else Dim(name)
+                binding = Constant(extent, USIZE) if isinstance(extent, int) else Dim(name)
+                self._solution.bindings[name] = binding
             elif generic.const_type is not None and isinstance(extent, int):
                 value = bound_value(generic, Constant(extent), span, "the generic")
                 self._solution.bindings[name] = value

@@ -77,9 +77,7 @@ def _bounds(checker: Checker, node: ast.Expression) -> _Bounds:
     raise refusal("E0102", "a `for` runs over a range", node.span, help="write `for i in a..b`")
 
 
-def _range(
-    checker: Checker, node: ast.Range
-) -> tuple[typed.Expression, typed.Expression, bool]:
+def _range(checker: Checker, node: ast.Range) -> tuple[typed.Expression, typed.Expression, bool]:
     start, end = checker.expression(node.start), checker.expression(node.end)
     for bound in (start, end):
         if not isinstance(bound.type, TileType) or not bound.type.is_scalar:
@@ -131,7 +129,10 @@ def _expect_no_value(checker: Checker, body: typed.Block) -> None:
         return
     shown = checker.inference.resolve_type(body.type)
     raise refusal(
-        "E0203", "the body of a loop has no value", body.tail.span, f"this is `{shown}`",
+        "E0203",
+        "the body of a loop has no value",
+        body.tail.span,
+        f"this is `{shown}`",
         help="end it with `;`",
     )
 

@@ -17,9 +17,7 @@ _MACROS = ("requires", "assert", "static_assert")
 def macro(checker: Checker, node: ast.MacroCall) -> typed.Statement:
     name = node.name.text
     if name == "println":
-        raise refusal(
-            "E0103", "`println!` is not in this version of tilec", node.span, "used here"
-        )
+        raise refusal("E0103", "`println!` is not in this version of tilec", node.span, "used here")
     if name not in _MACROS:
         raise refusal(
             "E0102",

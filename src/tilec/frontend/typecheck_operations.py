@@ -12,16 +12,9 @@ from tilec.frontend.constants import binding_of, evaluate, not_constant, unknown
 from tilec.frontend.patterns import bind_pattern
 from tilec.frontend.refusal import did_you_mean, refusal
 from tilec.ops import operations
-from tilec.ops.call import Argument, Call, Form, GenericValue, Operation, Receiver
+from tilec.ops.call import Argument, Call, Form, GenericValue, Receiver
 from tilec.source import Span
 from tilec.types import Dim, Element, PartType, TensorType, TileType, Type
-
-# In the language, but taken by no operation yet.
-NOT_YET = frozenset(
-    "gather scatter cumsum cumprod cummax scan sort topk histogram philox uniform normal "
-    "fetch_add fetch_min fetch_max fetch_and fetch_or fetch_xor swap compare_exchange "
-    "load_unchecked store_unchecked".split()
-)
 
 
 @dataclass(frozen=True)
@@ -56,7 +49,8 @@ def operate(
     combiner: ast.Closure | None = None,
 ) -> typed.Expression:
     """One checked use of an operation. Raises CompileError: E0103, E0201, E02xx, E03xx."""
-    operation = _operation(use, len(arguments))
+    turbofish = use.generics is not None
+    operation = operations.lookup(use.name, use.form, use.receiver, turbofish)
     if operation is None:
         raise unknown_operation(checker, use, arguments)
     typed_closure = _ClosureTyping(checker, combiner) if combiner else None
@@ -64,7 +58,7 @@ def operate(
         use.name,
         use.span,
         use.name_span,
-        tuple(Argument(checker.inference.resolve_type(a.type), a.span) for a in arguments),
+        tuple(_as_argument(checker, argument) for argument in arguments),
         checker.inference,
         use.generics,
         use.generic_spans,
@@ -84,10 +78,9 @@ def operate(
     )
 
 
-def _operation(use: Use, argument_count: int) -> Operation | None:
-    if use.form is Form.OPERATOR and argument_count == 1:
-        return operations.lookup(f"unary {use.name}", use.form, None, False)
-    return operations.lookup(use.name, use.form, use.receiver, use.generics is not None)
+def _as_argument(checker: Checker, value: typed.Expression) -> Argument:
+    known = value.value if isinstance(value, typed.Literal) else None
+    return Argument(checker.inference.resolve_type(value.type), value.span, known)
 
 
 class _ClosureTyping:
@@ -123,7 +116,6 @@ class _ClosureTyping:
         return checker.inference.resolve_type(body.type)
 
 
-
 def generic_values(
     checker: Checker, nodes: tuple[ast.GenericArgument, ...] | None
 ) -> tuple[tuple[GenericValue, ...] | None, tuple[Span, ...]]:
@@ -135,8 +127,8 @@ def generic_values(
 
 def _generic(checker: Checker, node: ast.GenericArgument) -> GenericValue:
     match node:
-        case ast.ConstArgument(value=value):
-            return evaluate(value, checker.environment).value
+        case ast.ConstArgument(value=written):
+            return evaluate(written, checker.environment).value
         case ast.PathType(name=name, arguments=()):
             found = binding_of(name, checker.environment)
             match found:
@@ -156,17 +148,7 @@ def _generic(checker: Checker, node: ast.GenericArgument) -> GenericValue:
 def unknown_operation(
     checker: Checker, use: Use, arguments: tuple[typed.Expression, ...]
 ) -> CompileError:
-    """E0203 (E0201 for a function) for a name that no operation of this form has."""
-    if use.name in NOT_YET:
-        return refusal(
-            "E0103", f"`{use.name}` is not in this version of tilec", use.name_span, "used here"
-        )
-    other = operations.lookup(use.name, use.form, use.receiver, use.generics is None)
-    if other is not None:
-        has = "has no turbofish" if use.generics is not None else "needs a turbofish"
-        return refusal(
-            "E0203", f"`{use.name}` {has}", use.name_span, help=f"write `{other.signature}`"
-        )
+    """E0203 (E0201 for a function): no operation of this form has the name."""
     elsewhere = _elsewhere(use)
     if use.form is not Form.METHOD:
         return refusal(

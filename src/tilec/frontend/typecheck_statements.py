@@ -8,7 +8,7 @@ from tilec.frontend.agreement import expect
 from tilec.frontend.checker import Checker, expression_rule, statement_rule
 from tilec.frontend.host import is_host
 from tilec.frontend.patterns import bind_pattern, poison
-from tilec.frontend.refusal import AlreadyReported, refusal
+from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import resolve_type
 from tilec.frontend.typecheck_operations import Use, operate
 from tilec.frontend.typecheck_values import condition, known_position
@@ -134,7 +134,7 @@ def _place(
     _expect_assignable(checker, local, node, root)
     if node.operator == "=" and not path:
         if local.type is None and local not in checker.scope.unset:
-            raise AlreadyReported
+            raise AlreadyReportedError
         return local, (), None
     return local, path, checker.expression(node.target)
 
@@ -154,9 +154,7 @@ def _root(checker: Checker, target: ast.Expression) -> tuple[ast.Name, tuple[int
                 known = known_position(checker, position, array.type)
                 if known is not None:
                     return root, (*path, known)
-                raise refusal(
-                    "E0103", "an item is assigned at a constant index", index_node.span
-                )
+                raise refusal("E0103", "an item is assigned at a constant index", index_node.span)
     raise refusal(
         "E0102",
         "only a variable, or an item of one, is assigned",
@@ -258,9 +256,7 @@ def _value_type(
         place = otherwise.tail or otherwise
         raise refusal("E0203", "the branches have different types", place.span, "and this a value")
     label = Label((then.tail or then).span, "the other branch")
-    expect(
-        otherwise.type, then.type, checker.inference, (otherwise.tail or otherwise).span, label
-    )
+    expect(otherwise.type, then.type, checker.inference, (otherwise.tail or otherwise).span, label)
     if isinstance(then.type, (TensorType, PartType)):
         raise refusal(
             "E0103",
@@ -351,5 +347,11 @@ def _expect_no_value(checker: Checker, last: typed.Statement, span: Span) -> Non
         case typed.Evaluate(value=value) if value.type != UNIT and value.span == span:
             shown = checker.inference.resolve_type(value.type)
             checker.report(
-                refusal("E0203", "a kernel returns nothing", span, f"this is `{shown}`", help="end it with `;`")
+                refusal(
+                    "E0203",
+                    "a kernel returns nothing",
+                    span,
+                    f"this is `{shown}`",
+                    help="end it with `;`",
+                )
             )

@@ -8,7 +8,7 @@ from tilec.frontend.agreement import expect
 from tilec.frontend.bindings import Constant
 from tilec.frontend.checker import Checker, expression_rule
 from tilec.frontend.constants import binding_of, element_constant, extent, unknown_name
-from tilec.frontend.refusal import AlreadyReported, refusal
+from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import resolve_element
 from tilec.frontend.typecheck_operations import Use, operate
 from tilec.ops.call import Form, Receiver
@@ -85,7 +85,7 @@ def _name(checker: Checker, name: ast.Name) -> typed.Expression:
     if checker.module.find(name.text):
         raise refusal("E0102", "a function is not a value", name.span, help="call it")
     if name.text in checker.module.missing:
-        raise AlreadyReported
+        raise AlreadyReportedError
     known = checker.scope.names() | set(checker.environment.generics) | checker.module.names()
     raise unknown_name(name, known)
 
@@ -101,7 +101,7 @@ def read(checker: Checker, local: typed.Local, name: ast.Name) -> typed.Read:
             Label(local.span, "declared without a value"),
         )
     if local.type is None:
-        raise AlreadyReported
+        raise AlreadyReportedError
     return typed.Read(name.span, local.type, local)
 
 
@@ -173,9 +173,15 @@ def tuple_item(checker: Checker, node: ast.Field) -> typed.Expression:
 def array_item(checker: Checker, node: ast.Index) -> typed.Expression:
     value = checker.expression(node.value)
     if not isinstance(value.type, ArrayType):
-        help = "read one element of a tile: `.at([…])`" if isinstance(value.type, TileType) else None
+        help = (
+            "read one element of a tile: `.at([…])`" if isinstance(value.type, TileType) else None
+        )
         raise refusal(
-            "E0203", "only arrays are indexed", node.value.span, f"this is `{value.type}`", help=help
+            "E0203",
+            "only arrays are indexed",
+            node.value.span,
+            f"this is `{value.type}`",
+            help=help,
         )
     position = checker.expression(node.index)
     known = known_position(checker, position, value.type)
@@ -184,9 +190,7 @@ def array_item(checker: Checker, node: ast.Index) -> typed.Expression:
     return typed.ItemAt(node.span, value.type.item, value, position)
 
 
-def known_position(
-    checker: Checker, position: typed.Expression, array: ArrayType
-) -> int | None:
+def known_position(checker: Checker, position: typed.Expression, array: ArrayType) -> int | None:
     """An index into an array, if it is a constant. Raises CompileError E0202, E0203."""
     expect(position.type, scalar(USIZE), checker.inference, position.span)
     if not isinstance(position, typed.Literal):

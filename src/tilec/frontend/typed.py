@@ -297,10 +297,12 @@ def _nodes(value: object) -> Iterator[Node]:
 
 def below(node: Node, kind: type[N]) -> Iterator[N]:
     """Every node of a kind in a tree."""
-    if isinstance(node, kind):
-        yield node
-    for child in children(node):
-        yield from below(child, kind)
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, kind):
+            yield found
+        waiting += reversed(list(children(found)))
 
 
 def assigned(*nodes: Node | None) -> list[Local]:
