@@ -1,0 +1,150 @@
+"""Parts: their place in the grid, smaller parts of them, and the markers of moves and borrows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from mlir import ir
+
+from tilec.diagnostics.diagnostic import Label
+from tilec.ir.types import part_type
+from tilec.ops import uses
+from tilec.ops.build import integer, integer_list, known_integer, make
+from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.indices import index_values
+from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.types import USIZE, PartType, Type, scalar
+
+
+@dataclass(frozen=True)
+class _PartNumber(Operation):
+    """A number of the part along a constant axis."""
+
+    name: str
+    op: str
+    summary: str
+    form: Form = Form.METHOD
+    receiver: Receiver | None = Receiver.PART
+
+    @property
+    def signature(self) -> str:  # type: ignore[override]
+        return f"part.{self.name}(axis)"
+
+    def result_type(self, call: Call) -> Type:
+        uses.expect_counts(call, 2)
+        part, argument = call.arguments[0].type, call.arguments[1]
+        assert isinstance(part, PartType)
+        axis = uses.constant_axis(argument.constant)
+        if axis is None:
+            message = f"`{self.name}` takes an axis that is a constant, got `{argument.type}`"
+            raise uses.refuse("E0203", message, Label(argument.span))
+        if not -part.rank <= axis < part.rank:
+            raise uses.bad_axis(call, part.rank, axis, argument.span)
+        return scalar(USIZE)
+
+    def emit(self, emission: Emission) -> ir.Value:
+        part, axis = emission.operands
+        kind = emission.types[0]
+        assert isinstance(kind, PartType)
+        known = known_integer(axis)
+        assert known is not None, "the axis of a part is a constant"
+        return make(self.op, ir.IndexType.get(), part, axis=integer(known % kind.rank))
+
+
+class _Sub(Operation):
+    name = "sub"
+    form = Form.METHOD
+    receiver = Receiver.PART
+    signature = "part.sub::<…>([i, …])"
+    summary = "The smaller part at a tile index of this one, clipped to it; borrows it."
+
+    def result_type(self, call: Call) -> Type:
+        uses.expect_counts(call, 2, None)
+        part = call.arguments[0].type
+        assert isinstance(part, PartType)
+        block = uses.extents(call)
+        indices = uses.index_types(call, 1)
+        if not len(block) == len(indices) == part.rank:
+            wrong = call.arguments[1].span if len(indices) != part.rank else call.name_span
+            raise uses.refuse(
+                "E0303",
+                f"expected {part.rank} extents and indices, got {len(block)} and {len(indices)}",
+                Label(wrong),
+                Label(call.arguments[0].span, f"this is `{part}`"),
+            )
+        return PartType(part.tensor, block)
+
+    def emit(self, emission: Emission) -> ir.Value:
+        assert isinstance(emission.result, PartType)
+        block = integer_list(emission.result.block)
+        indices = index_values(emission, 1)
+        return make(
+            "tile.sub", part_type(emission.result), emission.operands[0], *indices, block=block
+        )
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    _PartNumber("id", "tile.part_id", "The index of the part among those of its tensor."),
+    _PartNumber("offset", "tile.part_offset", "The first element of the part in its tensor."),
+    _Sub(),
+)
+
+
+def _block(op: ir.OpView) -> tuple[int, ...]:
+    return tuple(ir.IntegerAttr(extent).value for extent in ir.ArrayAttr(op.attributes["block"]))
+
+
+def _axis_of(op: ir.OpView) -> int:
+    return int(ir.IntegerAttr(op.attributes["axis"]).value)
+
+
+class _TilePart(OpRules):
+    name = "tile.part"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        [view] = operands
+        block = _block(op)
+        return [view.tile(machine.program[: len(block)], block)]
+
+
+class _TileSub(OpRules):
+    name = "tile.sub"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        part, *indices = operands
+        return [part.tile(tuple(int(i) for i in indices), _block(op))]
+
+
+class _PartId(OpRules):
+    name = "tile.part_id"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return [np.asarray(operands[0].index[_axis_of(op)], np.int64)]
+
+
+class _PartOffset(OpRules):
+    name = "tile.part_offset"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return [np.asarray(operands[0].origin[_axis_of(op)], np.int64)]
+
+
+class _SameView(OpRules):
+    """Markers for the ownership checks, and casts that only forget extents."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return [operands[0]]
+
+
+RULES: tuple[OpRules, ...] = (
+    _TilePart(),
+    _TileSub(),
+    _PartId(),
+    _PartOffset(),
+    *map(_SameView, ("tile.move", "tile.borrow", "memref.cast", "tensor.cast", "tile.layout")),
+)

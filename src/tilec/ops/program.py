@@ -1,0 +1,116 @@
+"""The program's place in the grid, the kernel's arguments as views, and its preconditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from mlir import ir
+
+from tilec.ops import uses
+from tilec.ops.build import integer, make
+from tilec.ops.call import Call, Emission, Form, Operation, Value
+from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.types import USIZE, ArrayType, Type, scalar
+
+GRID_RANK = 3
+
+
+class _Triple(Operation):
+    """Three numbers, one an axis of the grid."""
+
+    form = Form.FUNCTION
+
+    def __init__(self, name: str, op: str, summary: str) -> None:
+        self.name, self.op, self.summary = name, op, summary
+        self.signature = f"{name}()"
+
+    def result_type(self, call: Call) -> Type:
+        uses.expect_counts(call, 0)
+        return ArrayType(scalar(USIZE), GRID_RANK)
+
+    def emit(self, emission: Emission) -> Value:
+        index = ir.IndexType.get()
+        return tuple(make(self.op, index, axis=integer(axis)) for axis in range(GRID_RANK))
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    _Triple("program_id", "tile.program_id", "The index of this program in the grid."),
+    _Triple("num_programs", "tile.num_programs", "The extents of the grid."),
+)
+
+
+class _OfGrid(OpRules):
+    """One number of `machine.program` or `machine.grid`; axes that the grid lacks have extent 1."""
+
+    def __init__(self, name: str, beyond: int) -> None:
+        self.name, self.beyond = name, beyond
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        numbers = machine.program if self.name == "tile.program_id" else machine.grid
+        axis = ir.IntegerAttr(op.attributes["axis"]).value
+        number = numbers[axis] if axis < len(numbers) else self.beyond
+        return [np.asarray(number, np.int64)]
+
+
+class _NoEffect(OpRules):
+    """What the whole kernel says once, not each program: read before the first program runs."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return []
+
+
+class _Claim(OpRules):
+    """`tile.assume` (`requires!`) and `tile.assert` (`assert!`)."""
+
+    def __init__(self, name: str, word: str) -> None:
+        self.name, self.word = name, word
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        if not operands[0]:
+            text = ir.StringAttr(op.attributes["text"]).value
+            machine.fail(op, f"`{self.word}!({text})` does not hold")
+        return []
+
+
+class _ReinterpretCast(OpRules):
+    """A kernel's pointer as a view: the array itself, whose extents and strides it must have."""
+
+    name = "memref.reinterpret_cast"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        [view, *numbers] = operands
+        sizes = _mixed(op.attributes["static_sizes"], op, 1, numbers, view.extents)
+        assert sizes == view.extents, f"extents {sizes} of a view of {view.extents}"
+        return [view]
+
+
+def _mixed(
+    static: ir.Attribute, op: ir.OpView, _: int, numbers: Sequence[Datum], extents: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Static sizes with the dynamic ones, which stand after the offsets among the operands."""
+    dynamic = iter(numbers[op.attributes["operandSegmentSizes"][1] :])
+    unknown = ir.ShapedType.get_dynamic_size()
+    return tuple(int(next(dynamic)) if size == unknown else size for size in static)
+
+
+class _Dim(OpRules):
+    name = "memref.dim"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        view, axis = operands
+        return [np.asarray(view.extents[int(axis)], np.int64)]
+
+
+RULES: tuple[OpRules, ...] = (
+    _OfGrid("tile.program_id", 0),
+    _OfGrid("tile.num_programs", 1),
+    _NoEffect("tile.grid"),
+    _Claim("tile.assume", "requires"),
+    _Claim("tile.assert", "assert"),
+    _ReinterpretCast(),
+    _Dim(),
+)
