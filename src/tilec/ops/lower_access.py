@@ -26,8 +26,8 @@ def bounds_of(op: ir.OpView) -> tuple[Bounds, ...]:
     )
 
 
-def lower_load(access: Access, fill: ir.Value) -> ir.Value:
-    """The fragment that a load gives; `fill` is an element as in memory. Same shape as the layout
+def lower_load(access: Access, fill: ir.Value) -> list[ir.Value]:
+    """The registers that a load gives, as in memory; `fill` is an element as in memory. Same shape as the layout
     says."""
     registers: list[ir.Value] = [fill] * access.layout.registers
     read_only = access.view.read_only
@@ -43,7 +43,7 @@ def lower_load(access: Access, fill: ir.Value) -> ir.Value:
             registers[register] = value
     if access.ragged is not None:
         registers = _load_cut_groups(access, registers, access.ragged)
-    return pack([registers[first] for first in access.duplicates])
+    return [registers[first] for first in access.duplicates]
 
 
 def _load_cut_groups(
@@ -68,10 +68,9 @@ def _load_cut_groups(
     return unpack(branch.results[0])
 
 
-def lower_store(access: Access, fragment: ir.Value) -> None:
-    """Write the fragment; of threads that hold the same element, one writes it."""
+def lower_store(access: Access, registers: Sequence[ir.Value]) -> None:
+    """Write the registers, as in memory; of threads that hold the same element, one writes it."""
     unique = access.lowering.holds_unique(access.layout)
-    registers = unpack(fragment)
     for group in access.groups:
         mask = _both(access.mask(group), unique)
         elements = [registers[r] for r in group.registers]

@@ -351,7 +351,7 @@ class _LinalgReduce(OpRules):
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         count = len(known) // 2
-        shape = shape_of(op.operands[0].type)
+        shape = shape_of(op.operands[0])
         source = next((k for k in known[:count] if k is not None), None) or placing.default(shape)
         result = dropped(source, *op.attributes["dimensions"]).layout
         return Places((*[source] * count, *[result] * count), (result,) * count)

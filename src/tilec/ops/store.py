@@ -18,7 +18,7 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.formats import shape_of
 from tilec.ops.indices import index_values
 from tilec.ops.lower_access import bounds_of, lower_store
-from tilec.ops.lowering import Lowered, Lowering, View, pack, unpack
+from tilec.ops.lowering import Lowered, Lowering, View, unpack
 from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing
 from tilec.ops.thread_access import Access, is_as_wide, memory_layout
 from tilec.types import UNIT, USIZE, Element, Own, PartType, TileType, Type
@@ -177,7 +177,7 @@ class _TileStore(OpRules):
         assert isinstance(view, View)
         layout = layout_of(op.operands[1].type)
         here = Access(lowering, view, layout, access.shape, indices, access.unit, bounds_of(op))
-        lower_store(here, pack([to_memory(v) for v in unpack(tile)]))
+        lower_store(here, [to_memory(v) for v in unpack(tile)])
         return []
 
 
