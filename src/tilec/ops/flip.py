@@ -33,7 +33,9 @@ class _Flip(Operation):
         tile = emission.operands[0]
         [axis] = emission.generics or ()
         assert isinstance(axis, int)
-        return make("tile.flip", tile_type(emission.result), tile, axis=integer(axis % emission.result.rank))
+        return make(
+            "tile.flip", tile_type(emission.result), tile, axis=integer(axis % emission.result.rank)
+        )
 
 
 OPERATIONS: tuple[Operation, ...] = (_Flip(),)

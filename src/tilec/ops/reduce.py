@@ -17,6 +17,8 @@ from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
 from tilec.ir.types import tile_type
+from tilec.layout import Layout, dropped
+from tilec.layout.reduction import reduction_plan
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import (
@@ -32,9 +34,12 @@ from tilec.ops.build import (
 )
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.convert import converted
+from tilec.ops.encoding import layout_of
 from tilec.ops.extremes import extreme_op
+from tilec.ops.lower_reduce import Row, lower_reduce
+from tilec.ops.lowering import Lowered, Lowering, pack, unpack
 from tilec.ops.make import counted
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.ops.uses import Domain
 from tilec.types import BF16, F16, F32, I32, Element, ElementLike, Kind, TileType, Type, scalar
 
@@ -343,6 +348,32 @@ class _LinalgReduce(OpRules):
             tiles = _halved(tiles, combine)
         results = combine(starts, [tile[0] for tile in tiles])
         return [np.broadcast_to(r, s.shape) for r, s in zip(results, starts, strict=True)]
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        count = len(known) // 2
+        shape = shape_of(op.operands[0])
+        source = next((k for k in known[:count] if k is not None), None) or placing.default(shape)
+        result = dropped(source, *op.attributes["dimensions"]).layout
+        return Places((*[source] * count, *[result] * count), (result,) * count)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        count = len(operands) // 2
+        axes = tuple(op.attributes["dimensions"])
+        block = op.regions[0].blocks[0]
+
+        def combine(sofar: Row, item: Row) -> Row:
+            return tuple(lowering.emit(block, [*item, *sofar]))
+
+        plan = reduction_plan(layout_of(op.operands[0].type), *axes)
+        columns = lower_reduce(plan, [unpack(v) for v in operands[:count]], combine, lowering)
+        view = dropped(plan.result, *axes)
+        assert view.layout == layout_of(op.results[0].type), "`place` chose the plan's layout"
+        starts = list(zip(*map(unpack, operands[count:]), strict=True))
+        rows = [tuple(column[r] for column in columns) for r in view.to_old]
+        done = [combine(start, row) for start, row in zip(starts, rows, strict=True)]
+        return [pack(column) for column in zip(*done, strict=True)]
 
 
 def _reduced_axes_first(tile: Datum, axes: tuple[int, ...]) -> Datum:
