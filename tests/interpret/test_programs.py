@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from programs import case, check, launch
+from executed import case, check, launch
 
 RANDOM = np.random.default_rng(11)
 
@@ -209,7 +209,7 @@ def test_combiners_are_closures() -> None:
     ],
 )  # fmt: skip
 def test_refused_programs(name: str, code: str) -> None:
-    from programs import CASES
+    from executed import CASES
 
     text = (CASES / "reject" / f"{name}.tile").read_text(encoding="utf-8")
     line = int(text.partition("line ")[2].split()[0])
