@@ -208,13 +208,16 @@ def start(code: object, plan: LaunchPlan, stream: Stream) -> None:
     assert isinstance(code, Code), "the code is what `loaded` gave"
     if plan.grid is None:
         return
-    with made_current(plan.device) as device:
-        kernel = code.kernel(plan.variant, device)
-        config = _config(plan.grid, plan.variant.threads, plan.variant.dynamic_smem_bytes)
-        try:
-            launch(stream, config, kernel, *plan.arguments)
-        except Exception as error:
-            raise LaunchError(f"`{plan.kernel.symbol}` was not launched: {error}") from error
+    device = current_device()
+    if plan.device not in (None, device):
+        with made_current(plan.device):
+            return start(code, plan, stream)
+    kernel = code.kernel(plan.variant, device)
+    config = _config(plan.grid, plan.variant.threads, plan.variant.dynamic_smem_bytes)
+    try:
+        launch(stream, config, kernel, *plan.arguments)
+    except Exception as error:
+        raise LaunchError(f"`{plan.kernel.symbol}` was not launched: {error}") from error
 
 
 @lru_cache(maxsize=1024)
