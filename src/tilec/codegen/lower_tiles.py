@@ -1,12 +1,14 @@
-"""Placed tile operations to what one thread does: vectors of registers, addresses, masks, shared memory.
+"""Placed tile operations to what one thread does: vectors of registers, addresses, masks, shared
+memory.
 
 Before:   a module with one kernel, helpers inlined, every tile with a layout
-After:    a module with one `gpu.module` that holds an `llvm.func` for the kernel; inside it `arith`, `math`,
+After:    a module with one `gpu.module` that holds an `llvm.func` for the kernel; inside it
+`arith`, `math`,
           `scf`, `vector`, `llvm` and `nvvm`
 
-Algorithm: walk the kernel in order; each operation's rule emits its results (`OpRules.lower`). The kernel's own
-part is the entry: arguments in the order of the manifest's slots, this program's index in the grid, and a
-guard for the programs that a folded grid has too many (docs/abi.md).
+Algorithm: walk the kernel in order; each operation's rule emits its results (`OpRules.lower`). The
+kernel's own part is the entry: arguments in the order of the manifest's slots, this program's
+index in the grid, and a guard for the programs that a folded grid has too many (docs/abi.md).
 """
 
 from __future__ import annotations
@@ -18,7 +20,16 @@ from mlir import ir
 from mlir.dialects import arith, gpu, llvm, nvvm, scf
 
 from tilec.ir.dialect import declarations
-from tilec.ops.lowering import LANES, Lowered, Lowering, SharedMemory, View, in_memory, index, llvm_ptr
+from tilec.ops.lowering import (
+    LANES,
+    Lowered,
+    Lowering,
+    SharedMemory,
+    View,
+    in_memory,
+    index,
+    llvm_ptr,
+)
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 
@@ -29,7 +40,8 @@ _SHARED = "shared_memory"
 class EntryPoint:
     """What launching a lowered kernel takes.
 
-    Units:    bytes: `smem_bytes` of dynamic shared memory a block; `alignments` of pointers and outer strides
+    Units:    bytes: `smem_bytes` of dynamic shared memory a block; `alignments` of pointers and
+    outer strides
     """
 
     symbol: str
@@ -55,7 +67,13 @@ def gpu_module(name: str, target: str) -> tuple[ir.Module, ir.Block]:
 
 
 def lower_tiles(
-    kernel: ir.OpView, symbol: str, body: ir.Block, *, warps: int, vector_bytes: int, smem_limit: int
+    kernel: ir.OpView,
+    symbol: str,
+    body: ir.Block,
+    *,
+    warps: int,
+    vector_bytes: int,
+    smem_limit: int,
 ) -> EntryPoint:
     """Lower one kernel to threads, as one more function of `body`."""
     shared = SharedMemory(_SHARED, smem_limit)
@@ -86,9 +104,7 @@ def _emit_function(
     function.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([LANES * warps])
     entry = function.regions[0].blocks.append(*types, arg_locs=[kernel.location] * len(types))
     with ir.InsertionPoint(entry):
-        lowering = _emit_entry(
-            kernel, source, list(entry.arguments), warps, vector_bytes, shared
-        )
+        lowering = _emit_entry(kernel, source, list(entry.arguments), warps, vector_bytes, shared)
         llvm.return_()
     return lowering
 
@@ -115,7 +131,14 @@ def _emit_entry(
     number = _program_number()
     # Everything up to the grid's own definition is scalar arithmetic on the arguments.
     lowering = Lowering(
-        warps, thread, (), (), shared, vector_bytes, ir.InsertionPoint.current, walker.emit_with_arguments
+        warps,
+        thread,
+        (),
+        (),
+        shared,
+        vector_bytes,
+        ir.InsertionPoint.current,
+        walker.emit_with_arguments,
     )
     walker.lowering = lowering
     grid = walker.emit_grid(source)
@@ -144,7 +167,9 @@ def _argument(slot: ir.Value, argument: ir.Value, name: str) -> Lowered:
     if isinstance(slot.type, ir.MemRefType):
         memref = ir.MemRefType(slot.type)
         own = ir.StringAttr(ir.DictAttr(memref.memory_space)["own"]).value
-        return View(argument, name, memref.element_type, (), (), (), None, read_only=own == "shared")
+        return View(
+            argument, name, memref.element_type, (), (), (), None, read_only=own == "shared"
+        )
     text = str(slot.type)
     if text == "index":
         return arith.index_cast(slot.type, argument)
@@ -184,8 +209,8 @@ class TileWalker:
     def emit_grid(self, block: ir.Block) -> tuple[ir.Value, ...]:
         """The extents of the grid (index): of the part of the highest rank, or of the `tile.grid`.
 
-        Emits the scalar arithmetic and views they are made of; all parts have one grid, padded with 1 at
-        the end.
+        Emits the scalar arithmetic and views they are made of; all parts have one grid, padded
+        with 1 at the end.
         """
         grids: list[tuple[ir.Value, ...]] = []
         for op in block.operations:
@@ -200,10 +225,9 @@ class TileWalker:
         return max(grids, key=len)
 
     def _emit_scalar(self, op: ir.OpView) -> None:
-        if declared := declarations().get(op.operation.name):
-            if not declared.pure or not op.operands:
-                return
-        self._emit(op)
+        declared = declarations().get(op.operation.name)
+        if declared is None or (declared.pure and op.operands):
+            self._emit(op)
 
     def emit_with_arguments(self, block: ir.Block, arguments: Sequence[Lowered]) -> list[Lowered]:
         """`emit_block`, after its arguments are known."""

@@ -43,6 +43,12 @@ class SharedMemory:
     warp_local: bool
     wavefronts: int
 
+    @property
+    def instructions(self) -> int:
+        """How many accesses each thread makes, and how many offsets it computes for them."""
+        sides = (self.write.accesses, self.read.accesses)
+        return sum(len(side) + len({access.xor for access in side}) for side in sides)
+
 
 def shared_memory_plan(
     source: Layout, target: Layout, element_bytes: int, banks: Banks = BANKS
@@ -54,7 +60,7 @@ def shared_memory_plan(
     writer, reader = _side(source, writes=True), _side(target, writes=False)
     orders = _orders(writer, reader, element_bytes, banks)
     plans = (_assemble(source, target, writer, reader, order, element_bytes) for order in orders)
-    return min(plans, key=lambda plan: plan.wavefronts)
+    return min(plans, key=lambda plan: (plan.wavefronts, plan.instructions))
 
 
 @dataclass(frozen=True)

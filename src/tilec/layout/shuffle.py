@@ -8,8 +8,9 @@ after.
 Algorithm: find, for each bit of the target's lane, a place (source register, source lane) and a
 target register such that lane l reads in round 0 what its register `scatter(l)` wants, and no two
 lanes want different registers of one lane. That is a linear map whose lane part has no more kernel
-than itself; such a map exists whenever all data stays within warps (a dimension count; matroid
-greedy finds it). Round k then serves register `scatter(l) ^ k` by adding a constant to both.
+than itself. Such a map exists whenever each warp has the same elements in both layouts (a dimension
+count), and choosing bit by bit finds it (the lane parts are independent vectors: a matroid).
+Round k then serves register `scatter(l) ^ k` by adding a constant to both.
 Source:  "Linear Layouts", section 5.4, has the case without copies.
 """
 
@@ -105,10 +106,12 @@ class _Place:
 
 
 def shuffle_plans(source: Layout, target: Layout) -> Iterator[Shuffle]:
-    """Plans that convert `source` to `target` without leaving a warp; none if data must.
+    """Plans that convert `source` to `target` without leaving a warp.
 
-    The first lets data stay in its lane where it can, at the price of more swaps; the second
-    moves it between lanes rather than between registers.
+    None if data must leave, two if each warp has the same elements in both layouts. If a warp has
+    more in the source than it needs, there may be none: too few lanes have what is needed. The
+    first lets data stay in its lane where it can, at the price of more swaps; the second moves it
+    between lanes rather than between registers.
 
     Assumes:  equal shapes and numbers of warps
     """
@@ -117,7 +120,9 @@ def shuffle_plans(source: Layout, target: Layout) -> Iterator[Shuffle]:
     if rounds is None or warps is None:
         return
     for stay in (True, False):
-        yield _assemble(source, target, problem.lanes(stay), rounds, warps)
+        lanes = problem.lanes(stay)
+        if lanes is not None:
+            yield _assemble(source, target, lanes, rounds, warps)
 
 
 class _Problem:
@@ -162,8 +167,11 @@ class _Problem:
     def _in_warp(self, vector: int) -> bool:
         return vector in Reduced((*self._lane, *self._register))
 
-    def lanes(self, stay: bool) -> list[_Place]:
-        """For each bit of the target lane, the place that it reads in round 0."""
+    def lanes(self, stay: bool) -> list[_Place] | None:
+        """For each bit of the target lane, the place that it reads in round 0.
+
+        None if some lane would have to offer several registers in one round.
+        """
         reach = Reduced((*self._lane, *self._register, *self._target_register))
         relations = [self._place(relation) for relation in reach.kernel]
         natural = [self._place(_known(reach.solve(vector))) for vector in self._target_lane]
@@ -172,8 +180,10 @@ class _Problem:
             candidates = [*self._own_lane(bit, stay), natural[bit]]
             candidates += [natural[bit] ^ relation for relation in relations]
             allowed = (place for place in candidates if _fits(chosen.values(), place))
-            place = next(allowed, None)
-            chosen[bit] = self._copy(bit, chosen) if place is None else place
+            place = next(allowed, None) or self._copy(bit, chosen)
+            if place is None:
+                return None
+            chosen[bit] = place
         return [chosen[bit] for bit in range(LANE_BITS)]
 
     def _in_order(self, natural: Sequence[_Place], relations: Sequence[_Place]) -> list[int]:
@@ -195,11 +205,13 @@ class _Problem:
             register = solution & ((1 << self._count) - 1)
             yield _Place(1 << bit, register, solution >> self._count)
 
-    def _copy(self, bit: int, chosen: dict[int, _Place]) -> _Place:
+    def _copy(self, bit: int, chosen: dict[int, _Place]) -> _Place | None:
         """The combination of chosen places that a lane reads which holds what others hold."""
         vectors = [self._target_lane[other] for other in chosen]
         reached = Reduced((*vectors, *self._target_register))
-        solution = _known(reached.solve(self._target_lane[bit]))
+        solution = reached.solve(self._target_lane[bit])
+        if solution is None:
+            return None
         place = _Place(0, 0, solution >> len(vectors))
         for index, other in enumerate(chosen.values()):
             if solution >> index & 1:

@@ -5,7 +5,7 @@ The code generator's instructions must do the same. Data is an array [warps, lan
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any
 
@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from tilec.layout.conversion import ConversionPlan, RegisterPermutation
 from tilec.layout.layout import LANES
+from tilec.layout.linear_map import LinearMap
 from tilec.layout.reduction import Exchange, ReductionPlan
+from tilec.layout.shared_access import Access, ThreadAccesses
 from tilec.layout.shared_memory import SharedMemory
 from tilec.layout.shuffle import Shuffle, Swap
 
@@ -35,12 +37,9 @@ def simulate_conversion(plan: ConversionPlan, source: Data) -> Data:
 
 def _shuffled(plan: Shuffle, source: Data) -> Data:
     gathered = _swapped(plan.gather, source)
-    values = []
-    for step in plan.rounds:
-        value = np.empty_like(source[..., 0])
-        for warp, lane in np.ndindex(*value.shape):
-            value[warp, lane] = gathered[warp, plan.lane_of(step, lane, warp), step.register]
-        values.append(value)
+    warps = np.arange(len(source))[:, None]
+    start = _thread_numbers(plan.lane, plan.warp)
+    values = [gathered[warps, start ^ step.lane_xor, step.register] for step in plan.rounds]
     placed = np.stack([values[index] for index in plan.placement], axis=-1)
     return _swapped(plan.scatter, placed)
 
@@ -49,36 +48,59 @@ def _swapped(swaps: tuple[Swap, ...], data: Data) -> Data:
     registers = np.arange(data.shape[-1])
     for swap in swaps:
         other = data[..., registers ^ swap.register_xor]
-        holds = np.empty(data.shape[:2], dtype=bool)
-        for warp, lane in np.ndindex(*holds.shape):
-            ones = (lane & swap.lane_mask).bit_count() + (warp & swap.warp_mask).bit_count()
-            holds[warp, lane] = ones % 2 == 1
+        ones = [
+            (lane & swap.lane_mask).bit_count() + (warp & swap.warp_mask).bit_count()
+            for warp, lane in np.ndindex(*data.shape[:2])
+        ]
+        holds = np.array(ones).reshape(data.shape[:2]) % 2 == 1
         data = np.where(holds[..., None], other, data)
     return data
 
 
 def _through_memory(plan: SharedMemory, source: Data) -> Data:
-    buffer = np.zeros(plan.elements, dtype=source.dtype)
-    writer = np.full(plan.elements, -1)
-    for warp, lane in np.ndindex(*source.shape[:2]):
-        if not plan.write.takes_part(lane, warp):
-            continue
-        for access in plan.write.accesses:
-            offset = plan.write.offset(access, lane, warp)
-            assert offset % len(access.registers) == 0, "a vector access is not aligned"
-            for place, register in enumerate(access.registers, start=offset):
-                assert writer[place] < 0, "two threads write one element"
-                buffer[place], writer[place] = source[warp, lane, register], warp
+    buffer, writers = _written(plan.write, plan.elements, source)
     count = sum(len(access.registers) for access in plan.read.accesses)
-    result = np.zeros((*source.shape[:2], count), dtype=source.dtype)
-    for warp, lane in np.ndindex(*source.shape[:2]):
-        for access in plan.read.accesses:
-            offset = plan.read.offset(access, lane, warp)
-            assert offset % len(access.registers) == 0, "a vector access is not aligned"
-            for place, register in enumerate(access.registers, start=offset):
-                assert writer[place] == warp or (writer[place] >= 0 and not plan.warp_local)
-                result[warp, lane, register] = buffer[place]
+    result: Data = np.zeros((*source.shape[:2], count), dtype=source.dtype)
+    for access, offsets in _offsets(plan.read):
+        for place, register in enumerate(access.registers):
+            result[..., register] = buffer[offsets + place]
+            writer = writers[offsets + place]
+            own = writer == np.arange(len(source))[:, None]
+            assert (own if plan.warp_local else writer >= 0).all(), "read before it was written"
     return result
+
+
+def _written(write: ThreadAccesses, elements: int, data: Data) -> tuple[Data, Data]:
+    """The buffer after all writes, and the warp that wrote each element (-1: none)."""
+    buffer = np.zeros(elements, dtype=data.dtype)
+    writers = np.full(elements, -1)
+    active = np.array(
+        [write.takes_part(lane, warp) for warp, lane in np.ndindex(*data.shape[:2])]
+    ).reshape(data.shape[:2])
+    warps = np.broadcast_to(np.arange(len(data))[:, None], data.shape[:2])
+    for access, offsets in _offsets(write):
+        for place, register in enumerate(access.registers):
+            where = offsets[active] + place
+            assert len(np.unique(where)) == len(where), "two threads write one element"
+            assert (writers[where] < 0).all(), "an element is written twice"
+            buffer[where], writers[where] = data[..., register][active], warps[active]
+    return buffer, writers
+
+
+def _offsets(side: ThreadAccesses) -> Iterator[tuple[Access, Data]]:
+    """Each access with the offset of every thread, [warps, lanes]."""
+    numbers = _thread_numbers(side.lane, side.warp)
+    for access in side.accesses:
+        offsets = (numbers ^ access.xor) + access.add
+        assert (offsets % len(access.registers) == 0).all(), "a vector access is not aligned"
+        yield access, offsets
+
+
+def _thread_numbers(lane: tuple[int, ...], warp: tuple[int, ...]) -> Data:
+    """The XOR of the constants of each thread's lane and warp bits, [warps, lanes]."""
+    bits = max(map(int.bit_length, (*lane, *warp)), default=0)
+    lanes, warps = LinearMap(lane, bits).images(), LinearMap(warp, bits).images()
+    return warps[:, None] ^ lanes[None, :]
 
 
 def simulate_reduction(plan: ReductionPlan, source: Data, combine: Combine) -> Data:
@@ -95,22 +117,11 @@ def simulate_reduction(plan: ReductionPlan, source: Data, combine: Combine) -> D
 
 
 def _exchanged(exchange: Exchange, value: Data, combine: Combine) -> Data:
-    buffer = np.zeros(exchange.elements, dtype=value.dtype)
-    written = np.zeros(exchange.elements, dtype=bool)
+    buffer, writers = _written(exchange.write, exchange.elements, value)
     result: Data = value.copy()
-    for warp, lane in np.ndindex(*value.shape[:2]):
-        if not exchange.write.takes_part(lane, warp):
-            continue
-        for access in exchange.write.accesses:
-            offset = exchange.write.offset(access, lane, warp)
-            assert not written[offset], "two threads write one slot"
-            [register] = access.registers
-            buffer[offset], written[offset] = value[warp, lane, register], True
-    for warp, lane in np.ndindex(*value.shape[:2]):
-        for access in exchange.read.accesses:
-            offset = exchange.read.offset(access, lane, warp)
-            slots = slice(offset, offset + exchange.partials)
-            assert written[slots].all(), "a slot is read that nobody wrote"
-            [register] = access.registers
-            result[warp, lane, register] = reduce(combine, buffer[slots])
+    for access, offsets in _offsets(exchange.read):
+        slots = [offsets + partial for partial in range(exchange.partials)]
+        assert all((writers[slot] >= 0).all() for slot in slots), "read before it was written"
+        [register] = access.registers
+        result[..., register] = reduce(combine, (buffer[slot] for slot in slots))
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd, prod
 
 import numpy as np
 from mlir import ir
@@ -13,7 +14,7 @@ from tilec.ops.build import constant_like, like, make
 from tilec.ops.call import Call, Emission, Form, Operation, Value
 from tilec.ops.formats import Array, unsigned
 from tilec.ops.meaning import Elementwise, Rounded
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.rules import Datum, ElementwiseRules, Machine, OpRules
 from tilec.ops.uses import Domain
 from tilec.types import I64, USIZE, Element, Type
 
@@ -86,7 +87,7 @@ OPERATIONS: tuple[Operation, ...] = (
 
 
 @dataclass(frozen=True)
-class _Extended(OpRules):
+class _Extended(ElementwiseRules):
     """The product of integers as (low, high) halves."""
 
     name: str
@@ -107,9 +108,9 @@ def _low(numbers: Array, bits: int) -> Array:
 
 
 RULES: tuple[OpRules, ...] = (
-    Elementwise("arith.addi", np.add),
-    Elementwise("arith.subi", np.subtract),
-    Elementwise("arith.muli", np.multiply),
+    Elementwise("arith.addi", np.add, lambda d: gcd(*d), lambda b: max(b) + 1),
+    Elementwise("arith.subi", np.subtract, lambda d: gcd(*d)),
+    Elementwise("arith.muli", np.multiply, prod, sum),
     Elementwise("arith.negf", np.negative),
     Rounded("arith.addf", lambda a, b: a + b),
     Rounded("arith.subf", lambda a, b: a - b),

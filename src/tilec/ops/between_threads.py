@@ -14,7 +14,8 @@ _FULL_WARP = -1
 
 
 def shuffle_xor(value: ir.Value, lane_mask: int) -> ir.Value:
-    """The value of the lane whose number differs in these bits (PTX ISA, "shfl.sync", mode bfly)."""
+    """The value of the lane whose number differs in these bits (PTX ISA, "shfl.sync", mode
+    bfly)."""
     return _shuffle(value, "bfly", i32(lane_mask))
 
 
@@ -160,7 +161,8 @@ def _takes_part(accesses: ThreadAccesses, lowering: Lowering) -> ir.Value | None
 
 
 class _Address:
-    """Addresses (ptr<3>) of a thread's accesses; those with equal XOR parts share the arithmetic."""
+    """Addresses (ptr<3>) of a thread's accesses; those with equal XOR parts share the
+    arithmetic."""
 
     def __init__(
         self, buffer: ir.Value, accesses: ThreadAccesses, size: int, lowering: Lowering

@@ -8,12 +8,15 @@ import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.layout import Layout, dropped
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.encoding import layout_of
 from tilec.ops.formats import shape_of
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.lowering import Lowered, Lowering, certain, select_registers
+from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.types import TileType, Type
 
 
@@ -55,10 +58,26 @@ OPERATIONS: tuple[Operation, ...] = (_Broadcast(),)
 
 class _LinalgBroadcast(OpRules):
     name = "linalg.broadcast"
+    flexible = True
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         axes = tuple(op.attributes["dimensions"])
         return [np.broadcast_to(np.expand_dims(operands[0], axes), shape_of(op.results[0].type))]
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        return Places((None,) * len(known), (None,))
+
+    def serve(
+        self, op: ir.OpView, wanted: Layout, placing: Placing
+    ) -> tuple[Layout | None, ...] | None:
+        return (dropped(wanted, *op.attributes["dimensions"]).layout, wanted)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        view = dropped(layout_of(op.results[0].type), *op.attributes["dimensions"])
+        assert view.layout == layout_of(op.operands[0].type), "`serve` asked for this layout"
+        return [select_registers(operands[0], certain(view.to_new))]
 
 
 RULES: tuple[OpRules, ...] = (_LinalgBroadcast(),)

@@ -23,12 +23,12 @@ class Broadcasting(Operation):
 
     name: str
     form: Form
-    receiver: Receiver | None
     count: int
     domain: Domain
     build: Builder
     signature: str
     summary: str
+    receiver: Receiver | None = None
     turbofish: bool | None = None
     to_bool: bool = False
     scalars: bool = False
@@ -71,7 +71,7 @@ def element_in(kind: Type) -> Element:
 def operator(
     name: str, count: int, domain: Domain, build: Builder, signature: str, summary: str
 ) -> Broadcasting:
-    return Broadcasting(name, Form.OPERATOR, None, count, domain, build, signature, summary)
+    return Broadcasting(name, Form.OPERATOR, count, domain, build, signature, summary)
 
 
 def method(
@@ -89,12 +89,12 @@ def method(
     return Broadcasting(
         name,
         Form.METHOD,
-        Receiver.TILE,
         count,
         domain,
         build,
         signature,
         summary,
+        Receiver.TILE,
         turbofish,
         to_bool,
         scalars,

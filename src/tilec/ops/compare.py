@@ -14,7 +14,7 @@ from tilec.ops.broadcasting import Broadcasting, Builder
 from tilec.ops.build import compared
 from tilec.ops.call import Call, Form, Operation, Receiver
 from tilec.ops.formats import Array, signed, unsigned
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.rules import Datum, ElementwiseRules, Machine, OpRules
 from tilec.ops.uses import Domain
 from tilec.types import Element, Type
 
@@ -101,7 +101,7 @@ _FLOAT_PREDICATES = (
 )  # fmt: skip
 
 
-class _CompareIntegers(OpRules):
+class _CompareIntegers(ElementwiseRules):
     name = "arith.cmpi"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
@@ -112,7 +112,7 @@ class _CompareIntegers(OpRules):
         return [_RELATIONS[wanted[1:]](*map(look, operands))]
 
 
-class _CompareFloats(OpRules):
+class _CompareFloats(ElementwiseRules):
     name = "arith.cmpf"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:

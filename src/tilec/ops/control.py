@@ -3,14 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 from mlir import ir
 
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.lower_control import (
+    carried_by_for,
+    carried_by_if,
+    carried_by_while,
+    lower_for,
+    lower_if,
+    lower_while,
+)
+from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.rules import Carried, Datum, Facts, Machine, OpRules
+
+# A counter that has no known end is still below the end of a signed number.
+_SIGN_BIT = 63
+
+
+# Launchers refuse extents above 2^40.
+_EXTENT_BITS = 41
 
 
 class _For(OpRules):
     name = "scf.for"
+    control = True
+
+    def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
+        return carried_by_for(op)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return lower_for(op, operands, lowering)
+
+    def argument_divisor(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int:
+        if argument.arg_number != 0:
+            return 1
+        found = gcd(facts.divisor(op.operands[0]), facts.divisor(op.operands[2]))
+        return found & -found
+
+    def argument_bits(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int | None:
+        if argument.arg_number != 0:
+            return None
+        lower, upper = facts.bits(op.operands[0]), facts.bits(op.operands[1])
+        return None if lower is None else upper if upper is not None else _SIGN_BIT - 1
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         lower, upper, step, *carried = operands
@@ -22,6 +60,15 @@ class _For(OpRules):
 
 class _While(OpRules):
     name = "scf.while"
+    control = True
+
+    def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
+        return carried_by_while(op)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return lower_while(op, operands, lowering)
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         before, after = (region.blocks[0] for region in op.regions)
@@ -36,6 +83,15 @@ class _While(OpRules):
 
 class _If(OpRules):
     name = "scf.if"
+    control = True
+
+    def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
+        return carried_by_if(op)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return lower_if(op, operands, lowering)
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         region = op.regions[0 if operands[0] else 1]
@@ -52,6 +108,8 @@ class _Call(OpRules):
 class _Terminator(OpRules):
     """Hands its operands to the operation around it."""
 
+    terminator = True
+
     def __init__(self, name: str) -> None:
         self.name = name
 
@@ -61,7 +119,21 @@ class _Terminator(OpRules):
 
 TERMINATORS = frozenset({"scf.yield", "scf.condition", "func.return", "linalg.yield"})
 
+
+class _Function(OpRules):
+    """The kernel itself; its arguments are what callers pass."""
+
+    name = "func.func"
+
+    def argument_bits(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int | None:
+        attributes = ir.DictAttr(ir.ArrayAttr(op.attributes["arg_attrs"])[argument.arg_number])
+        slot = ir.DictAttr(attributes["tile.slot"])
+        kind = ir.StringAttr(slot["kind"]).value
+        return _EXTENT_BITS if kind == "extent" else None
+
+
 RULES: tuple[OpRules, ...] = (
+    _Function(),
     _For(),
     _While(),
     _If(),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
+from mlir.dialects import arith, llvm
 
 from tilec.diagnostics.diagnostic import Label
 from tilec.ops import uses
@@ -28,7 +29,15 @@ from tilec.ops.formats import (
     unsigned,
     wide,
 )
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.lowering import (
+    Lowered,
+    Lowering,
+    NoGpuCodeError,
+    in_memory,
+    lower_elementwise,
+    with_element,
+)
+from tilec.ops.rules import Datum, ElementwiseRules, Facts, Machine, OpRules
 from tilec.types import (
     BF16,
     BOOL,
@@ -118,9 +127,9 @@ class _To(Operation):
 
     name: str
     form: Form
-    receiver: Receiver | None
     signature: str
     summary: str
+    receiver: Receiver | None = None
 
     def result_type(self, call: Call) -> Type:
         uses.expect_counts(call, 1, 1)
@@ -196,17 +205,20 @@ OPERATIONS: tuple[Operation, ...] = (
     _To(
         "to",
         Form.METHOD,
-        Receiver.TILE,
         "x.to::<U>()",
         "Conversion: to nearest even; to integers toward zero, saturating, NaN gives 0; to f8"
         " saturating; between integers the low bits.",
+        Receiver.TILE,
     ),
-    _To("as", Form.OPERATOR, None, "x as U", "`x.to::<U>()`, on scalars only."),
+    _To("as", Form.OPERATOR, "x as U", "`x.to::<U>()`, on scalars only."),
     _Bits(),
 )
 
 
-class _FloatToFloat(OpRules):
+_MACHINE_FLOATS = ("f16", "bf16", "f32", "f64")
+
+
+class _FloatToFloat(ElementwiseRules):
     """`arith.extf` and `arith.truncf`."""
 
     def __init__(self, name: str) -> None:
@@ -215,8 +227,16 @@ class _FloatToFloat(OpRules):
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [rounded(wide(operands[0]), op.results[0].type)]
 
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        for value in (*op.operands, *op.results):
+            if str(element_of(value.type)) not in _MACHINE_FLOATS:
+                raise NoGpuCodeError(op, f"conversion with `{element_of(value.type)}`")
+        return lower_elementwise(op, operands, lowering)
 
-class _IntegerToFloat(OpRules):
+
+class _IntegerToFloat(ElementwiseRules):
     def __init__(self, name: str, *, is_signed: bool) -> None:
         self.name, self.is_signed = name, is_signed
 
@@ -226,7 +246,7 @@ class _IntegerToFloat(OpRules):
         return [from_integers(values, op.results[0].type)]
 
 
-class _IntegerToInteger(OpRules):
+class _IntegerToInteger(ElementwiseRules):
     """Low bits kept, or more bits put before them: the sign's or zeros."""
 
     def __init__(self, name: str, *, is_signed: bool = True) -> None:
@@ -242,8 +262,16 @@ class _IntegerToInteger(OpRules):
             return [-ones if self.is_signed else ones]
         return [(values if self.is_signed else unsigned(values)).astype(target)]
 
+    def divisor(self, op: ir.OpView, facts: Facts) -> int:
+        found = facts.divisor(op.operands[0])
+        return found & -found
 
-class _SaturatingCast(OpRules):
+    def bits(self, op: ir.OpView, facts: Facts) -> int | None:
+        # Only what is at least as wide as the number keeps it as it is.
+        return facts.bits(op.operands[0]) if str(op.results[0].type) == "index" else None
+
+
+class _SaturatingCast(ElementwiseRules):
     name = "tile.saturating_cast"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
@@ -253,6 +281,22 @@ class _SaturatingCast(OpRules):
             return [saturated_f8(wide(operands[0]), result)]
         is_signed = bool(ir.IntegerAttr(op.attributes["signed"]).value)
         return [_saturated(wide(operands[0]), target.itemsize * 8, is_signed).astype(target)]
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        # PTX cvt.rzi saturates and gives 0 for NaN, as LLVM's saturating conversions do.
+        result = op.results[0].type
+        if str(element_of(result)).startswith("f8"):
+            raise NoGpuCodeError(op, "conversion to f8")
+        is_signed = bool(ir.IntegerAttr(op.attributes["signed"]).value)
+        target = lowering.type_of(result)
+        held = with_element(target, in_memory(element_of(result)))
+        name = "llvm.fptosi.sat" if is_signed else "llvm.fptoui.sat"
+        done = llvm.call_intrinsic(held, name, list(operands), [], [])
+        if held == target:
+            return [done]
+        return [arith.index_cast(target, done)]
 
 
 def _saturated(values: Array, bits: int, is_signed: bool) -> Array:
@@ -267,7 +311,7 @@ def _saturated(values: Array, bits: int, is_signed: bool) -> Array:
     return np.where(inside, whole, edge).astype(kind).view(np.int64)
 
 
-class _Bitcast(OpRules):
+class _Bitcast(ElementwiseRules):
     name = "arith.bitcast"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:

@@ -131,10 +131,10 @@ def _ceiling(a: Array, b: Array) -> Array:
 
 
 RULES: tuple[OpRules, ...] = (
-    Elementwise("arith.divsi", _truncated),
-    Elementwise("arith.remsi", np.fmod),
+    Elementwise("arith.divsi", _truncated, extends=lambda b: b[0]),
+    Elementwise("arith.remsi", np.fmod, extends=min),
     Elementwise("arith.floordivsi", np.floor_divide),
-    Elementwise("arith.ceildivsi", _ceiling),
+    Elementwise("arith.ceildivsi", _ceiling, extends=lambda b: b[0]),
     Unsigned("arith.divui", np.floor_divide),
     Unsigned("arith.remui", np.remainder),
     Unsigned("arith.ceildivui", _ceiling),

@@ -40,7 +40,8 @@ class Function:
 
 def _half_away(x: Array) -> Array:
     whole = np.trunc(x)
-    return np.copysign(whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(1.0, x), 0.0), x)
+    step = np.where(np.abs(x - whole) >= 0.5, np.copysign(1.0, x), 0.0)
+    return np.asarray(np.copysign(whole + step, x))
 
 
 _ERF: Callable[[Array], Array] = np.vectorize(math.erf, otypes=[np.float64])

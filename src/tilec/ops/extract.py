@@ -8,12 +8,16 @@ import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import chosen, compared, constant, make, shape_of
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.encoding import layout_of
 from tilec.ops.indices import index_values
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.lower_layout import lower_extract
+from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.types import USIZE, TileType, Type
 
 
@@ -102,6 +106,16 @@ class _Extract(OpRules):
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         tile, *indices = operands
         return [tile[tuple(int(i) for i in indices)]]
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        layout = known[0] or placing.default(shape_of(op.operands[0]))
+        return Places((layout, *[None] * (len(known) - 1)), (None,))
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        tile, *indices = operands
+        return [lower_extract(layout_of(op.operands[0].type), tile, indices, lowering)]
 
 
 class _FromElements(OpRules):

@@ -121,8 +121,8 @@ _LEAST = _ordered(np.minimum, np.logical_or)
 _MOST = _ordered(np.maximum, np.logical_and)
 
 RULES: tuple[OpRules, ...] = (
-    Elementwise("arith.minsi", np.minimum),
-    Elementwise("arith.maxsi", np.maximum),
+    Elementwise("arith.minsi", np.minimum, extends=min),
+    Elementwise("arith.maxsi", np.maximum, extends=max),
     Unsigned("arith.minui", np.minimum),
     Unsigned("arith.maxui", np.maximum),
     Elementwise("arith.minimumf", _LEAST),

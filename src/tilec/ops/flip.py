@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 
+from tilec.ir.types import tile_type
 from tilec.ops import uses
 from tilec.ops.build import integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
@@ -29,10 +30,12 @@ class _Flip(Operation):
 
     def emit(self, emission: Emission) -> ir.Value:
         assert isinstance(emission.result, TileType)
-        [tile] = emission.operands
+        tile = emission.operands[0]
         [axis] = emission.generics or ()
         assert isinstance(axis, int)
-        return make("tile.flip", tile.type, tile, axis=integer(axis % emission.result.rank))
+        return make(
+            "tile.flip", tile_type(emission.result), tile, axis=integer(axis % emission.result.rank)
+        )
 
 
 OPERATIONS: tuple[Operation, ...] = (_Flip(),)

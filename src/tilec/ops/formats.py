@@ -48,7 +48,7 @@ def shape_of(value_type: ir.Type) -> tuple[int, ...]:
 
 def unsigned(values: Array) -> Array:
     """The same bits as unsigned numbers."""
-    return values.view(np.uint8 if values.dtype == np.bool_ else f"u{values.dtype.str[1:]}")
+    return values.view(f"u{values.dtype.itemsize}")
 
 
 def signed(values: Array) -> Array:

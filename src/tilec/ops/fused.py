@@ -12,7 +12,7 @@ from tilec.ops.broadcasting import method
 from tilec.ops.build import make
 from tilec.ops.call import Operation
 from tilec.ops.formats import Array, rounded, wide
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.rules import Datum, ElementwiseRules, Machine, OpRules
 from tilec.ops.uses import Domain
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -27,7 +27,7 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 
 
-class _Fma(OpRules):
+class _Fma(ElementwiseRules):
     name = "math.fma"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:

@@ -1,19 +1,20 @@
 """Integer arithmetic of the IR as expressions that a launcher evaluates: grids and `requires!`.
 
-Reads the IR as emitted, before MLIR's own rewrites. The emitter guards each division with selects, so that the
-machine's is total; the launcher's is total by itself and wants to know of a zero divisor, so guards are
-taken off again here.
+Reads the IR as emitted, before MLIR's own rewrites. The emitter guards each division with selects,
+so that the machine's is total; the launcher's is total by itself and wants to know of a zero
+divisor, so guards are taken off again here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from mlir import ir
 
-# As `tilec.artifact.expression` has it: numbers, names, and tuples of an operation and its operands.
-HostExpression: TypeAlias = Union[bool, int, float, str, tuple["HostExpression", ...]]  # noqa: UP007
+# As `tilec.artifact.expression` has it: numbers, names, and tuples of an operation and its
+# operands.
+HostExpression: TypeAlias = "bool | int | float | str | tuple[HostExpression, ...]"
 
 _PLAIN = {
     "arith.minsi": "min", "arith.maxsi": "max", "arith.minui": "min", "arith.maxui": "max",

@@ -14,8 +14,8 @@ from tilec.types import Type
 class _Later(Operation):
     name: str
     form: Form
-    receiver: Receiver | None
     signature: str
+    receiver: Receiver | None = None
     summary: str = "Not in this version yet (E0103)."
 
     def result_type(self, call: Call) -> Type:
@@ -46,11 +46,11 @@ _TENSOR = (
 
 def _method(receiver: Receiver, signature: str) -> _Later:
     name = signature.partition("::")[0].partition("(")[0]
-    return _Later(name, Form.METHOD, receiver, f"x.{signature}")
+    return _Later(name, Form.METHOD, f"x.{signature}", receiver)
 
 
 OPERATIONS: tuple[Operation, ...] = (
     *(_method(Receiver.TILE, signature) for signature in _TILE),
     *(_method(Receiver.TENSOR, signature) for signature in _TENSOR),
-    _Later("philox", Form.FUNCTION, None, "philox::<N>(seed, offset)"),
+    _Later("philox", Form.FUNCTION, "philox::<N>(seed, offset)"),
 )

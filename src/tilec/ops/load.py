@@ -8,14 +8,20 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
-from tilec.ir.types import tile_type
+from tilec.ir.types import tile_type, view_facts
+from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.access import expect_plain, expect_ranks, expect_unsafe, first_element, marks
+from tilec.ops.between_threads import from_memory, to_memory
 from tilec.ops.build import constant, integer, make, segments
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.encoding import layout_of
 from tilec.ops.formats import dtype_of, shape_of
 from tilec.ops.indices import index_values
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.lower_access import bounds_of, lower_load
+from tilec.ops.lowering import Lowered, Lowering, View, memory_free, pack, zero
+from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing
+from tilec.ops.thread_access import Access, is_as_wide, memory_layout
 from tilec.types import USIZE, PartType, TileType, Type
 
 
@@ -161,6 +167,7 @@ OPERATIONS: tuple[Operation, ...] = (
 
 class _TileLoad(OpRules):
     name = "tile.load"
+    flexible = True
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         _, index_count, fill_count = op.attributes["operandSegmentSizes"]
@@ -169,6 +176,45 @@ class _TileLoad(OpRules):
         fill = operands[-1] if fill_count else None
         tile = view.read(first_element(op, shape_of(kind), indices), shape_of(kind), fill, op)
         return [tile.view(dtype_of(kind))]
+
+    def access(self, op: ir.OpView) -> AccessShape | None:
+        _, count, _ = op.attributes["operandSegmentSizes"]
+        indices = tuple(op.operands)[1 : 1 + count]
+        unit = ir.StringAttr(op.attributes["unit"]).value
+        return AccessShape(op.operands[0], indices, shape_of(op.results[0].type), unit)
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        access = self.access(op)
+        assert access is not None
+        return Places((None,) * len(known), (memory_layout(access, bounds_of(op), placing),))
+
+    def serve(
+        self, op: ir.OpView, wanted: Layout, placing: Placing
+    ) -> tuple[Layout | None, ...] | None:
+        access = self.access(op)
+        assert access is not None
+        if view_facts(access.view.type).own != "shared" or not is_as_wide(
+            wanted, access, bounds_of(op), placing
+        ):
+            return None
+        return (None,) * len(op.operands)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        access = self.access(op)
+        assert access is not None
+        view, rest = operands[0], operands[1:]
+        assert isinstance(view, View)
+        count = len(access.indices)
+        layout = layout_of(op.results[0].type)
+        here = Access(
+            lowering, view, layout, access.shape, rest[:count], access.unit, bounds_of(op)
+        )
+        fill = to_memory(rest[count]) if len(rest) > count else zero(here.element)
+        loaded = lower_load(here, fill)
+        held = memory_free(view.element)
+        return [pack([from_memory(v, held) for v in loaded])]
 
 
 RULES: tuple[OpRules, ...] = (_TileLoad(),)

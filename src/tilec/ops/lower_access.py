@@ -1,7 +1,7 @@
 """Loads and stores of tiles as instructions of one thread: the two halves of one scheme.
 
-Whole groups go under a vector mask. Where the tensor's end may fall inside a group, a branch that one program
-takes or not as a whole handles the elements of the group that is cut, one by one.
+Whole groups go under a vector mask. Where the tensor's end may fall inside a group, a branch that
+one program takes or not as a whole handles the elements of the group that is cut, one by one.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith, scf
 
-from tilec.ops.thread_access import Access, Bounds, Group
 from tilec.ops.global_memory import load, load_masked, store, store_masked
-from tilec.ops.lowering import Lowering, pack, unpack
+from tilec.ops.lowering import pack, unpack
+from tilec.ops.thread_access import Access, Bounds, Group
 
 
 def bounds_of(op: ir.OpView) -> tuple[Bounds, ...]:
@@ -26,8 +26,9 @@ def bounds_of(op: ir.OpView) -> tuple[Bounds, ...]:
     )
 
 
-def lower_load(access: Access, fill: ir.Value) -> ir.Value:
-    """The fragment that a load gives; `fill` is an element as in memory. Same shape as the layout says."""
+def lower_load(access: Access, fill: ir.Value) -> list[ir.Value]:
+    """The registers that a load gives, as in memory; `fill` is an element as in memory. Same shape as the layout
+    says."""
     registers: list[ir.Value] = [fill] * access.layout.registers
     read_only = access.view.read_only
     for group in access.groups:
@@ -42,7 +43,7 @@ def lower_load(access: Access, fill: ir.Value) -> ir.Value:
             registers[register] = value
     if access.ragged is not None:
         registers = _load_cut_groups(access, registers, access.ragged)
-    return pack([registers[first] for first in access.duplicates])
+    return [registers[first] for first in access.duplicates]
 
 
 def _load_cut_groups(
@@ -67,10 +68,9 @@ def _load_cut_groups(
     return unpack(branch.results[0])
 
 
-def lower_store(access: Access, fragment: ir.Value) -> None:
-    """Write the fragment; of threads that hold the same element, one writes it."""
+def lower_store(access: Access, registers: Sequence[ir.Value]) -> None:
+    """Write the registers, as in memory; of threads that hold the same element, one writes it."""
     unique = access.lowering.holds_unique(access.layout)
-    registers = unpack(fragment)
     for group in access.groups:
         mask = _both(access.mask(group), unique)
         elements = [registers[r] for r in group.registers]
@@ -103,15 +103,3 @@ def _both(left: ir.Value | None, right: ir.Value | None) -> ir.Value | None:
     if left is None or right is None:
         return left if right is None else right
     return arith.andi(left, right)
-
-
-def lower_elementwise(
-    op: ir.OpView, operands: Sequence[ir.Value], lowering: Lowering
-) -> Sequence[ir.Value]:
-    """The same operation on fragments."""
-    results = [lowering.type_of(r.type) for r in op.results]
-    attributes = {name: op.attributes[name] for name in op.attributes}
-    done = ir.Operation.create(
-        op.operation.name, results=results, operands=list(operands), attributes=attributes
-    )
-    return list(done.results)

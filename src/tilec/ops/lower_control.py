@@ -61,7 +61,8 @@ def lower_for(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) ->
 
 
 def lower_if(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) -> list[ir.Value]:
-    """`scf.if` over fragments. The condition is one for the whole program, so barriers inside are met by all."""
+    """`scf.if` over fragments. The condition is one for the whole program, so barriers inside are
+    met by all."""
     types = [lowering.type_of(result.type) for result in op.results]
     has_else = len(op.regions[1].blocks) > 0
     branch = scf.IfOp(operands[0], types, has_else=has_else)
@@ -78,7 +79,9 @@ def lower_while(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) 
     results = [lowering.type_of(result.type) for result in op.results]
     loop = scf.WhileOp(results, list(operands))
     locations = [op.location] * len(operands)
-    first = loop.before.blocks.append(*[v.type for v in operands], arg_locs=locations)
+    first = loop.before.blocks.append(
+        *[v.type for v in operands if isinstance(v, ir.Value)], arg_locs=locations
+    )
     second = loop.after.blocks.append(*results, arg_locs=[op.location] * len(results))
     with _inside_loop(lowering):
         with ir.InsertionPoint(first):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from mlir import ir
-from mlir.dialects import arith
+from mlir.dialects import arith, llvm, scf
 
+from tilec.layout import Layout
 from tilec.layout.conversion import ConversionPlan, RegisterPermutation
 from tilec.layout.shared_memory import SharedMemory
 from tilec.layout.shuffle import Shuffle, Swap
@@ -17,7 +19,7 @@ from tilec.ops.between_threads import (
     to_memory,
     write_shared,
 )
-from tilec.ops.lowering import LANES, Lowering, bit_width, i32, in_memory
+from tilec.ops.lowering import LANES, Lowering, bit_width, element_offset, i32, in_memory, unpack
 
 
 def lower_conversion(
@@ -80,3 +82,79 @@ def _through_shared(
         lowering.barrier()
     read = read_shared(buffer, plan.read, in_memory(element), lowering)
     return [from_memory(read[r][0], element) for r in sorted(read)]
+
+
+def through_rows(
+    source: Layout, target: Layout, registers: Sequence[ir.Value], lowering: Lowering
+) -> list[ir.Value]:
+    """The same elements in row-major order under another shape, where registers cannot say so."""
+    element = registers[0].type
+    held = in_memory(element)
+    size = bit_width(element) // 8
+    buffer = lowering.shared_bytes(prod(source.shape) * size)
+    unique = lowering.holds_unique(source)
+    places = _row_major(source, lowering)
+    if unique is None:
+        _write_rows(buffer, places, registers)
+    else:
+        branch = scf.IfOp(unique)
+        with ir.InsertionPoint(branch.then_block):
+            _write_rows(buffer, places, registers)
+            scf.yield_([])
+    lowering.barrier()
+    read = []
+    for place in _row_major(target, lowering):
+        pointer = element_offset(buffer, place, held)
+        read.append(from_memory(llvm.load(held, pointer, alignment=size), element))
+    return read
+
+
+def _write_rows(
+    buffer: ir.Value, places: Sequence[ir.Value], registers: Sequence[ir.Value]
+) -> None:
+    for place, register in zip(places, registers, strict=True):
+        value = to_memory(register)
+        pointer = element_offset(buffer, place, value.type)
+        llvm.store(value, pointer, alignment=bit_width(value.type) // 8)
+
+
+def _row_major(layout: Layout, lowering: Lowering) -> list[ir.Value]:
+    """The row-major index (i32) of the element in each register."""
+    places = []
+    for row in lowering.coordinates(layout):
+        place = i32(0)
+        for coordinate, extent in zip(row, layout.shape, strict=True):
+            place = arith.addi(arith.muli(place, i32(extent)), coordinate)
+        places.append(place)
+    return places
+
+
+def lower_extract(
+    layout: Layout, fragment: ir.Value, indices: Sequence[ir.Value], lowering: Lowering
+) -> ir.Value:
+    """One element, for every thread; the indices (index) are inside the tile."""
+    registers = unpack(fragment)
+    if prod(layout.shape) == 1:
+        return registers[0]
+    element = registers[0].type
+    size = bit_width(element) // 8
+    buffer = lowering.shared_bytes(size)
+    wanted = [arith.index_cast(ir.IntegerType.get_signless(32), i) for i in indices]
+    for row, register in zip(lowering.coordinates(layout), registers, strict=True):
+        here = _equal(row, wanted)
+        branch = scf.IfOp(here)
+        with ir.InsertionPoint(branch.then_block):
+            # Threads that hold the same element write the same bits.
+            llvm.store(to_memory(register), buffer, alignment=size)
+            scf.yield_([])
+    lowering.barrier()
+    return from_memory(llvm.load(in_memory(element), buffer, alignment=size), element)
+
+
+def _equal(left: Sequence[ir.Value], right: Sequence[ir.Value]) -> ir.Value:
+    total: ir.Value | None = None
+    for a, b in zip(left, right, strict=True):
+        term = arith.cmpi(arith.CmpIPredicate.eq, a, b)
+        total = term if total is None else arith.andi(total, term)
+    assert total is not None, "a tile of several elements has axes"
+    return total

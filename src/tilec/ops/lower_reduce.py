@@ -1,7 +1,7 @@
 """A reduction on a GPU: in the thread, between lanes, between warps, as its plan says.
 
-Several values can be reduced together (`argmax` carries a value and an index): one plan serves them all, since
-they have one layout.
+Several values can be reduced together (`argmax` carries a value and an index): one plan serves
+them all, since they have one layout.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def lower_reduce(
 ) -> list[list[ir.Value]]:
     """The registers of each result.
 
-    Shapes:   `sources[i]` are the registers of value i, in the plan's source layout; a result is in the plan's
+    Shapes:   `sources[i]` are the registers of value i, in the plan's source layout; a result is
+    in the plan's
               result layout
     """
     rows = list(zip(*sources, strict=True))

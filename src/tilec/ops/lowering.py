@@ -1,7 +1,8 @@
 """What the lowering of one operation may use: fragments, thread coordinates, shared memory, views.
 
-After `place_layouts` every tile has a layout. A thread's share of a tile, its *fragment*, is one vector of as
-many elements as the layout has registers; a scalar is itself; a view is a `View`, known while compiling only.
+After `place_layouts` every tile has a layout. A thread's share of a tile, its *fragment*, is one
+vector of as many elements as the layout has registers; a scalar is itself; a view is a `View`,
+known while compiling only.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ LANES = 32
 class View:
     """A strided window on a tensor in global memory.
 
-    Units:    strides, starts and extents in elements, as `index` values; `base` is element 0 of the tensor
+    Units:    strides, starts and extents in elements, as `index` values; `base` is element 0 of
+    the tensor
     """
 
     base: ir.Value
@@ -40,6 +42,17 @@ class View:
     @property
     def rank(self) -> int:
         return len(self.extents)
+
+    def permuted(self, order: Sequence[int]) -> View:
+        """Axis i of the result is axis `order[i]` of this."""
+        assert not self.ids, "parts are not permuted"
+        return replace(
+            self,
+            extents=tuple(self.extents[axis] for axis in order),
+            strides=tuple(self.strides[axis] for axis in order),
+            starts=tuple(self.starts[axis] for axis in order),
+            contiguous=None if self.contiguous is None else order.index(self.contiguous),
+        )
 
 
 class NoGpuCodeError(Exception):
@@ -109,11 +122,21 @@ class Lowering:
         return self.thread_number(tuple(b[axis] for b in (*layout.lane, *layout.warp)))
 
     def thread_number(self, bases: tuple[int, ...]) -> ir.Value:
-        """XOR (i32) of `bases[i]` over the set bits i of the thread: five of the lane, then the warp's."""
+        """XOR (i32) of `bases[i]` over the set bits i of the thread: five of the lane, then the
+        warp's."""
         if bases not in self._coordinates:
             with self.entry:
                 self._coordinates[bases] = self._thread_sum(bases)
         return self._coordinates[bases]
+
+    def coordinates(self, layout: Layout) -> list[list[ir.Value]]:
+        """The coordinates (i32), one an axis, of each register of this thread."""
+        assert_disjoint(layout)
+        thread = [self.thread_coordinate(layout, axis) for axis in range(layout.rank)]
+        return [
+            [arith.addi(t, i32(c)) if c else t for t, c in zip(thread, row, strict=True)]
+            for row in register_coordinates(layout)
+        ]
 
     def _thread_sum(self, bases: tuple[int, ...]) -> ir.Value:
         # Runs of doubling bases are one shift and mask.
@@ -144,7 +167,8 @@ class Lowering:
         return arith.muli(term, i32(scale))
 
     def holds_unique(self, layout: Layout) -> ir.Value | None:
-        """Whether this thread is the one that stands for its elements (i1); None: every thread is."""
+        """Whether this thread is the one that stands for its elements (i1); None: every thread
+        is."""
         holders = unique_holders(layout)
         mask = holders.lane | holders.warp << (LANES.bit_length() - 1)
         if mask == 0:
@@ -181,6 +205,22 @@ class Lowering:
         nvvm.bar_warp_sync(i32(-1))
 
 
+def register_coordinates(layout: Layout) -> list[tuple[int, ...]]:
+    """The coordinate that each register of thread 0 holds; other threads add their own."""
+    return [tuple(map(int, row)) for row in layout.table()[0, 0]]
+
+
+def assert_disjoint(layout: Layout) -> None:
+    """No bit of a coordinate comes from a register and a thread both, so that XOR is addition."""
+    for axis in range(layout.rank):
+        registers = threads = 0
+        for vector in layout.register:
+            registers |= vector[axis]
+        for vector in (*layout.lane, *layout.warp):
+            threads |= vector[axis]
+        assert registers & threads == 0, f"{layout} mixes registers and threads"
+
+
 def memory_free(element: ir.Type) -> ir.Type:
     """An element type that LLVM knows: f8 is held as its bits."""
     if str(element).startswith("f8"):
@@ -201,7 +241,9 @@ def in_memory(element: ir.Type) -> ir.Type:
 def bit_width(element: ir.Type) -> int:
     """Bits of an element in memory."""
     held = in_memory(element)
-    width: int = (ir.IntegerType(held) if isinstance(held, ir.IntegerType) else ir.FloatType(held)).width
+    width: int = (
+        ir.IntegerType(held) if isinstance(held, ir.IntegerType) else ir.FloatType(held)
+    ).width
     return width
 
 
@@ -213,8 +255,23 @@ def i64(value: int) -> ir.Value:
     return arith.constant(ir.IntegerType.get_signless(64), value)
 
 
+def zero(element: ir.Type) -> ir.Value:
+    """Zero of an integer or float type."""
+    return arith.constant(element, 0.0 if isinstance(element, ir.FloatType) else 0)
+
+
 def index(value: int) -> ir.Value:
     return arith.constant(ir.IndexType.get(), value)
+
+
+# Beyond this an index is outside every tensor (launchers refuse larger extents), so that the
+# product of a clamped tile index and an extent is exact.
+_FAR = 2**41
+
+
+def within_reach(value: ir.Value) -> ir.Value:
+    """The index, or one that is outside just as well and far from overflow."""
+    return arith.maxsi(arith.minsi(value, index(_FAR)), index(-_FAR))
 
 
 def llvm_ptr(space: int) -> ir.Type:
@@ -255,6 +312,12 @@ def select_registers(fragment: ir.Value, registers: Sequence[int]) -> ir.Value:
     return pack([elements[r] for r in registers])
 
 
+def certain(registers: Sequence[int | None]) -> list[int]:
+    """Register numbers of a view in which none is left out."""
+    assert None not in registers, "only slices leave registers out"
+    return [r for r in registers if r is not None]
+
+
 def splat(value: ir.Value, count: int) -> ir.Value:
     return vector.broadcast(ir.VectorType.get([count], value.type), value)
 
@@ -264,3 +327,20 @@ def moved(view: View, starts: Sequence[ir.Value], extents: Sequence[ir.Value]) -
     return replace(view, starts=tuple(starts), extents=tuple(extents))
 
 
+def lower_elementwise(
+    op: ir.OpView, operands: Sequence[ir.Value], lowering: Lowering
+) -> Sequence[ir.Value]:
+    """The same operation on fragments."""
+    results = [lowering.type_of(r.type) for r in op.results]
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    done = ir.Operation.create(
+        op.operation.name, results=results, operands=list(operands), attributes=attributes
+    )
+    return list(done.results)
+
+
+def with_element(kind: ir.Type, element: ir.Type) -> ir.Type:
+    """The scalar or vector type, with another element."""
+    if isinstance(kind, ir.VectorType):
+        return ir.VectorType.get(kind.shape, element)
+    return element

@@ -6,16 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
+from mlir.dialects import arith, llvm
 
 from tilec.diagnostics.diagnostic import Label
 from tilec.ir.types import tile_type
+from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import constant, make, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.convert import converted
+from tilec.ops.encoding import layout_of
 from tilec.ops.formats import attribute_number, dtype_of, element_of, rounded, shape_of
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, pack, splat
+from tilec.ops.rules import Datum, Facts, Machine, OpRules, Places, Placing
 from tilec.ops.uses import Domain
 from tilec.types import I32, TF32, Element, TileType, Type
 
@@ -130,7 +134,21 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 
 
-class _ArithConstant(OpRules):
+class _Source(OpRules):
+    """Makes a tile from nothing but scalars, in whatever layout is asked for."""
+
+    flexible = True
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        return Places((None,) * len(known), (None,) * len(op.results))
+
+    def serve(
+        self, op: ir.OpView, wanted: Layout, placing: Placing
+    ) -> tuple[Layout | None, ...] | None:
+        return (None,) * len(op.operands)
+
+
+class _ArithConstant(_Source):
     name = "arith.constant"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
@@ -142,6 +160,25 @@ class _ArithConstant(OpRules):
             return [np.broadcast_to(_number(value.get_splat_value(), result), shape_of(result))]
         return [np.array(value).astype(dtype_of(result)).reshape(shape_of(result))]
 
+    def divisor(self, op: ir.OpView, facts: Facts) -> int:
+        return abs(int(attribute_number(op.attributes["value"])))
+
+    def bits(self, op: ir.OpView, facts: Facts) -> int | None:
+        number = int(attribute_number(op.attributes["value"]))
+        return number.bit_length() if number >= 0 else None
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [result] = op.results
+        kind = lowering.type_of(result.type)
+        value = op.attributes["value"]
+        if not isinstance(result.type, ir.RankedTensorType):
+            return [arith.constant(kind, value)]
+        if not value.is_splat:
+            raise NoGpuCodeError(op, "a tile of different constants")
+        return [splat(arith.constant(kind.element_type, value.get_splat_value()), kind.shape[0])]
+
 
 def _number(attribute: ir.Attribute, kind: ir.Type) -> np.ndarray:
     number = attribute_number(attribute)
@@ -150,22 +187,46 @@ def _number(attribute: ir.Attribute, kind: ir.Type) -> np.ndarray:
     return np.asarray(number, np.int64).astype(dtype_of(kind))
 
 
-class _TensorSplat(OpRules):
+class _TensorSplat(_Source):
     name = "tensor.splat"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.broadcast_to(operands[0], shape_of(op.results[0].type))]
 
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [count] = ir.VectorType(lowering.type_of(op.results[0].type)).shape
+        return [splat(operands[0], count)]
 
-class _TileIota(OpRules):
+
+_COORDINATE_BITS = 32
+
+
+class _TileIota(_Source):
     name = "tile.iota"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         kind = op.results[0].type
         return [np.arange(shape_of(kind)[0], dtype=np.int64).astype(dtype_of(kind))]
 
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        layout = layout_of(op.results[0].type)
+        numbers = pack([c for [c] in lowering.coordinates(layout)])
+        target = lowering.type_of(op.results[0].type)
+        element = ir.VectorType(target).element_type
+        if isinstance(element, ir.IndexType):
+            return [arith.index_cast(target, numbers)]
+        width = ir.IntegerType(element).width
+        if width == _COORDINATE_BITS:
+            return [numbers]
+        convert = arith.trunci if width < _COORDINATE_BITS else arith.extui
+        return [convert(target, numbers)]
 
-class _Empty(OpRules):
+
+class _Empty(_Source):
     """`tensor.empty`: numbers that nobody reads; zeros, so that runs repeat."""
 
     name = "tensor.empty"
@@ -174,8 +235,13 @@ class _Empty(OpRules):
         kind = op.results[0].type
         return [np.broadcast_to(np.zeros((), dtype_of(kind)), shape_of(kind))]
 
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return [llvm.mlir_poison(lowering.type_of(op.results[0].type))]
 
-class _Poison(OpRules):
+
+class _Poison(_Source):
     """`ub.poison`, which folding leaves where nothing depends on it."""
 
     name = "ub.poison"
@@ -183,6 +249,11 @@ class _Poison(OpRules):
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         kind = op.results[0].type
         return [np.zeros(shape_of(kind), dtype_of(kind))]
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return [llvm.mlir_poison(lowering.type_of(op.results[0].type))]
 
 
 RULES: tuple[OpRules, ...] = (

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from mlir import ir
+from mlir.dialects import arith
 
 from tilec.diagnostics.diagnostic import Label
-from tilec.ir.types import part_type
+from tilec.ir.types import part_type, view_facts
 from tilec.ops import uses
 from tilec.ops.build import integer, integer_list, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.indices import index_values
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.lowering import Lowered, Lowering, View, index, within_reach
+from tilec.ops.rules import Datum, Facts, Machine, OpRules, Origin
 from tilec.types import USIZE, PartType, Type, scalar
 
 
@@ -100,13 +102,43 @@ def _axis_of(op: ir.OpView) -> int:
     return int(ir.IntegerAttr(op.attributes["axis"]).value)
 
 
+def _tile_of(view: View, ids: Sequence[ir.Value], block: Sequence[int]) -> View:
+    """The tile of `block` at these tile indices of a view, clipped to it."""
+    sizes = [index(size) for size in block]
+    starts = [arith.muli(i, size) for i, size in zip(ids, sizes, strict=True)]
+    left = [arith.subi(extent, start) for extent, start in zip(view.extents, starts, strict=True)]
+    extents = [
+        arith.maxsi(arith.minsi(size, rest), index(0))
+        for size, rest in zip(sizes, left, strict=True)
+    ]
+    origins = [arith.addi(a, b) for a, b in zip(view.starts, starts, strict=True)]
+    return replace(view, starts=tuple(origins), extents=tuple(extents), ids=tuple(ids))
+
+
 class _TilePart(OpRules):
     name = "tile.part"
+    cuts_grid = True
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         [view] = operands
         block = _block(op)
         return [view.tile(machine.program[: len(block)], block)]
+
+    def grid(self, op: ir.OpView, operands: Sequence[Lowered]) -> Sequence[ir.Value] | None:
+        [view] = operands
+        assert isinstance(view, View)
+        return [
+            arith.ceildivui(extent, index(size))
+            for extent, size in zip(view.extents, _block(op), strict=True)
+        ]
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [view] = operands
+        assert isinstance(view, View)
+        # A grid of higher rank, of another part, has extent 1 along the further axes.
+        return [_tile_of(view, lowering.program[: view.rank], _block(op))]
 
 
 class _TileSub(OpRules):
@@ -116,6 +148,23 @@ class _TileSub(OpRules):
         part, *indices = operands
         return [part.tile(tuple(int(i) for i in indices), _block(op))]
 
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        part, *indices = operands
+        assert isinstance(part, View)
+        return [_tile_of(part, [within_reach(i) for i in indices], _block(op))]
+
+
+# Launchers refuse program counts and extents above 2^40.
+_PROGRAM_BITS = 40
+_EXTENT_BITS = 41
+
+
+def _is_of_grid(part: ir.Value) -> bool:
+    """Whether it is the part that the program's index chose, so that it lies in its tensor."""
+    return not isinstance(part.owner, ir.Block) and part.owner.name == "tile.part"
+
 
 class _PartId(OpRules):
     name = "tile.part_id"
@@ -123,12 +172,45 @@ class _PartId(OpRules):
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.asarray(operands[0].index[_axis_of(op)], np.int64)]
 
+    def bits(self, op: ir.OpView, facts: Facts) -> int | None:
+        return _PROGRAM_BITS if _is_of_grid(op.operands[0]) else None
+
+    def origin(self, op: ir.OpView) -> Origin | None:
+        return Origin(op.operands[0], _axis_of(op), counts_tiles=True)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [part] = operands
+        assert isinstance(part, View)
+        return [part.ids[_axis_of(op)]]
+
 
 class _PartOffset(OpRules):
     name = "tile.part_offset"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.asarray(operands[0].origin[_axis_of(op)], np.int64)]
+
+    def bits(self, op: ir.OpView, facts: Facts) -> int | None:
+        return _EXTENT_BITS if _is_of_grid(op.operands[0]) else None
+
+    def divisor(self, op: ir.OpView, facts: Facts) -> int:
+        if not _is_of_grid(op.operands[0]):
+            return 1
+        block = view_facts(op.operands[0].type).block
+        assert block is not None, "a part has a block"
+        return block[_axis_of(op)]
+
+    def origin(self, op: ir.OpView) -> Origin | None:
+        return Origin(op.operands[0], _axis_of(op), counts_tiles=False)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [part] = operands
+        assert isinstance(part, View)
+        return [part.starts[_axis_of(op)]]
 
 
 class _SameView(OpRules):
@@ -140,11 +222,16 @@ class _SameView(OpRules):
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [operands[0]]
 
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return [operands[0]]
+
 
 RULES: tuple[OpRules, ...] = (
     _TilePart(),
     _TileSub(),
     _PartId(),
     _PartOffset(),
-    *map(_SameView, ("tile.move", "tile.borrow", "memref.cast", "tensor.cast", "tile.layout")),
+    *map(_SameView, ("tile.move", "tile.borrow", "memref.cast")),
 )

@@ -17,6 +17,8 @@ from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
 from tilec.ir.types import tile_type
+from tilec.layout import Layout, dropped
+from tilec.layout.reduction import reduction_plan
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import (
@@ -32,9 +34,12 @@ from tilec.ops.build import (
 )
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.convert import converted
+from tilec.ops.encoding import layout_of
 from tilec.ops.extremes import extreme_op
+from tilec.ops.lower_reduce import Row, lower_reduce
+from tilec.ops.lowering import Lowered, Lowering, pack, unpack
 from tilec.ops.make import counted
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.ops.uses import Domain
 from tilec.types import BF16, F16, F32, I32, Element, ElementLike, Kind, TileType, Type, scalar
 
@@ -98,15 +103,19 @@ class _Reduction(Operation):
         element = element_in(emission.types[0])
         rank = len(shape_of(tile))
         axes = list(range(rank)) if self.whole else [_axis(emission, rank)]
-        result = self.reduced(element, tile, axes)
-        return _finished(result, emission.result)
+        assert isinstance(emission.result, TileType)
+        result, own = self.reduced(element, tile, axes)
+        whole = _finished(result, TileType(own, emission.result.shape))
+        return converted(whole, own, element_in(emission.result))
 
     def result_element(self, tile: TileType) -> ElementLike:
         return tile.element
 
     @abstractmethod
-    def reduced(self, element: Element, tile: ir.Value, axes: list[int]) -> ir.Value:
-        """The tile without the axes."""
+    def reduced(
+        self, element: Element, tile: ir.Value, axes: list[int]
+    ) -> tuple[ir.Value, Element]:
+        """The tile without the axes, and its element type until it is rounded."""
 
 
 def _flattened(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
@@ -132,9 +141,11 @@ def _finished(value: ir.Value, result: Type) -> ir.Value:
 class _Simple(_Reduction):
     """One combining operation and the number it starts from."""
 
-    def reduced(self, element: Element, tile: ir.Value, axes: list[int]) -> ir.Value:
+    def reduced(
+        self, element: Element, tile: ir.Value, axes: list[int]
+    ) -> tuple[ir.Value, Element]:
         if not axes:
-            return tile
+            return tile, element
         wide = F32 if self.word in ("sum", "prod") and element in (F16, BF16) else element
         tile = converted(tile, element, wide)
         op, start = _combination(self.word, wide)
@@ -144,7 +155,7 @@ class _Simple(_Reduction):
             axes,
             lambda sofar, item: [make(op, sofar[0].type, sofar[0], item[0])],
         )
-        return converted(result, wide, element)
+        return result, wide
 
 
 def _combination(word: str, element: Element) -> tuple[str, int | float | bool]:
@@ -182,9 +193,11 @@ class _Arg(_Reduction):
     def result_element(self, tile: TileType) -> ElementLike:
         return I32
 
-    def reduced(self, element: Element, tile: ir.Value, axes: list[int]) -> ir.Value:
+    def reduced(
+        self, element: Element, tile: ir.Value, axes: list[int]
+    ) -> tuple[ir.Value, Element]:
         if not axes:
-            return constant(I32, 0)
+            return constant(I32, 0), I32
         if self.word == "argmax":
             worst = -inf if element.is_float else integer_range(element)[0]
         else:
@@ -192,7 +205,7 @@ class _Arg(_Reduction):
         starts = [constant(element, worst), constant(I32, integer_range(I32)[1])]
         places = _places(shape_of(tile), axes)
         combine = _first_extreme(element, largest=self.word == "argmax")
-        return reduced([tile, places], starts, axes, combine)[1]
+        return reduced([tile, places], starts, axes, combine)[1], I32
 
 
 def _places(shape: tuple[int, ...], axes: list[int]) -> ir.Value:
@@ -336,6 +349,32 @@ class _LinalgReduce(OpRules):
         results = combine(starts, [tile[0] for tile in tiles])
         return [np.broadcast_to(r, s.shape) for r, s in zip(results, starts, strict=True)]
 
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        count = len(known) // 2
+        shape = shape_of(op.operands[0])
+        source = next((k for k in known[:count] if k is not None), None) or placing.default(shape)
+        result = dropped(source, *op.attributes["dimensions"]).layout
+        return Places((*[source] * count, *[result] * count), (result,) * count)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        count = len(operands) // 2
+        axes = tuple(op.attributes["dimensions"])
+        block = op.regions[0].blocks[0]
+
+        def combine(sofar: Row, item: Row) -> Row:
+            return tuple(lowering.emit(block, [*item, *sofar]))
+
+        plan = reduction_plan(layout_of(op.operands[0].type), *axes)
+        columns = lower_reduce(plan, [unpack(v) for v in operands[:count]], combine, lowering)
+        view = dropped(plan.result, *axes)
+        assert view.layout == layout_of(op.results[0].type), "`place` chose the plan's layout"
+        starts = list(zip(*map(unpack, operands[count:]), strict=True))
+        rows = [tuple(column[r] for column in columns) for r in view.to_old]
+        done = [combine(start, row) for start, row in zip(starts, rows, strict=True)]
+        return [pack(column) for column in zip(*done, strict=True)]
+
 
 def _reduced_axes_first(tile: Datum, axes: tuple[int, ...]) -> Datum:
     """Shapes: (…) -> (product of the reduced extents, kept extents…), in row-major order."""
@@ -372,7 +411,7 @@ def _element_by_element(
     for place in np.ndindex(results[0].shape):
         sofar = [np.asarray(result[place]) for result in results]
         for step in range(len(tiles[0])):
-            sofar = combine(sofar, [np.asarray(tile[(step, *place)]) for tile in tiles])
+            sofar = combine(sofar, [np.asarray(tile[step][place]) for tile in tiles])
         for result, value in zip(results, sofar, strict=True):
             result[place] = value
     return results

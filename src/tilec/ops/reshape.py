@@ -8,13 +8,17 @@ from math import prod
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.layout import Layout, views
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import regroup, shape_of, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.encoding import layout_of
 from tilec.ops.extract import sole_element
 from tilec.ops.formats import shape_of as extents_of
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.lower_layout import through_rows
+from tilec.ops.lowering import Lowered, Lowering, certain, pack, select_registers, unpack
+from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.types import Element, TileType, Type
 
 
@@ -99,13 +103,40 @@ OPERATIONS: tuple[Operation, ...] = (_Reshape(), _Expand(), _Squeeze())
 
 
 class _SameOrder(OpRules):
-    """`tensor.expand_shape`, `tensor.collapse_shape`."""
+    """`tensor.expand_shape`, `tensor.collapse_shape`: registers keep their elements where a layout
+    can say so."""
+
+    flexible = True
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [operands[0].reshape(extents_of(op.results[0].type))]
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        if known[0] is None:
+            return Places((None,) * len(known), (None,))
+        view = views.reshaped(known[0], extents_of(op.results[0].type))
+        return Places((None,) * len(known), (view.layout if view else None,))
+
+    def serve(
+        self, op: ir.OpView, wanted: Layout, placing: Placing
+    ) -> tuple[Layout | None, ...] | None:
+        shape = extents_of(op.operands[0].type)
+        view = views.reshaped(wanted, shape)
+        layout = view.layout if view else placing.default(shape)
+        return (layout, *[None] * (len(op.operands) - 1))
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        source, target = layout_of(op.operands[0].type), layout_of(op.results[0].type)
+        view = views.reshaped(target, source.shape)
+        if view is not None:
+            assert view.layout == source, "`serve` asked for this layout"
+            return [select_registers(operands[0], certain(view.to_new))]
+        return [pack(through_rows(source, target, unpack(operands[0]), lowering))]
 
 
 RULES: tuple[OpRules, ...] = (

@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.access import expect_plain, expect_ranks, expect_unsafe, first_element, marks
+from tilec.ops.between_threads import to_memory
 from tilec.ops.build import constant, make, segments, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver, Value
+from tilec.ops.encoding import layout_of
 from tilec.ops.formats import shape_of
 from tilec.ops.indices import index_values
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.lower_access import bounds_of, lower_store
+from tilec.ops.lowering import Lowered, Lowering, View, unpack
+from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing
+from tilec.ops.thread_access import Access, is_as_wide, memory_layout
 from tilec.types import UNIT, USIZE, Element, Own, PartType, TileType, Type
 
 
@@ -147,6 +153,31 @@ class _TileStore(OpRules):
         view, tile, *indices = operands
         shape = shape_of(op.operands[1].type)
         view.write(first_element(op, shape, indices), tile, op)
+        return []
+
+    def access(self, op: ir.OpView) -> AccessShape | None:
+        view, tile, *indices = op.operands
+        unit = ir.StringAttr(op.attributes["unit"]).value
+        return AccessShape(view, tuple(indices), shape_of(tile.type), unit)
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        access = self.access(op)
+        assert access is not None
+        layout = known[1]
+        if layout is None or not is_as_wide(layout, access, bounds_of(op), placing):
+            layout = memory_layout(access, bounds_of(op), placing)
+        return Places((None, layout, *[None] * len(access.indices)), ())
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        access = self.access(op)
+        assert access is not None
+        view, tile, *indices = operands
+        assert isinstance(view, View)
+        layout = layout_of(op.operands[1].type)
+        here = Access(lowering, view, layout, access.shape, indices, access.unit, bounds_of(op))
+        lower_store(here, [to_memory(v) for v in unpack(tile)])
         return []
 
 

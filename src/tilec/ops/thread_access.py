@@ -1,8 +1,8 @@
 """The addresses and masks of one access to global memory: a tile of a layout at a place in a view.
 
-Registers that hold neighbouring elements along the contiguous axis form a *group*, moved by one instruction
-of up to 16 bytes. Per axis, an element is inside when `low <= coordinate < high`, in tile coordinates (i32):
-the 64-bit arithmetic is done once for the program, not once for an element.
+Registers that hold neighbouring elements along the contiguous axis form a *group*, moved by one
+instruction of up to 16 bytes. Per axis, an element is inside when `low <= coordinate < high`, in
+tile coordinates (i32): the 64-bit arithmetic is done once for the program, not once for an element.
 """
 
 from __future__ import annotations
@@ -10,22 +10,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from mlir import ir
 from mlir.dialects import arith
 
-from tilec.layout import Layout, contiguous_elements
-from tilec.ops.lowering import Lowering, View, bit_width, element_offset, i32, in_memory, index
+from tilec.layout import Layout, blocked, contiguous_elements
+from tilec.ops.lowering import (
+    LANES,
+    Lowering,
+    View,
+    assert_disjoint,
+    bit_width,
+    element_offset,
+    i32,
+    in_memory,
+    index,
+    register_coordinates,
+    within_reach,
+)
+from tilec.ops.rules import AccessShape, Placing
 
 MAX_ACCESS_BYTES = 16
-# Beyond this an index is outside every tensor (launchers refuse larger extents), so clamping to it keeps the
-# product of a tile index and an extent exact.
-FAR = 2**41
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known of one axis of an access (attributes `inside`, `nonnegative`, `divisor` of the operation)."""
+    """What is known of one axis of an access (attributes `inside`, `nonnegative`, `divisor` of the
+    operation)."""
 
     inside: bool  # every element is inside, whatever the arguments
     nonnegative: bool  # the index is not below zero
@@ -35,14 +47,16 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Group:
-    """Registers of one instruction, in memory order, and the coordinate of the first for thread 0."""
+    """Registers of one instruction, in memory order, and the coordinate of the first for thread
+    0."""
 
     registers: tuple[int, ...]
     coordinate: tuple[int, ...]
 
 
 class Access:
-    """One access being lowered; emits at the insertion point current when its methods are called."""
+    """One access being lowered; emits at the insertion point current when its methods are
+    called."""
 
     def __init__(
         self,
@@ -54,6 +68,7 @@ class Access:
         unit: str,
         bounds: Sequence[Bounds],
     ) -> None:
+        assert_disjoint(layout)
         self.lowering = lowering
         self.view = view
         self.layout = layout
@@ -66,15 +81,13 @@ class Access:
         )
         if self.width > 1:
             lowering.takes_aligned(view.parameter, self.width * self.element_bytes)
-        self.starts = tuple(
-            self._start(value, axis, unit) for axis, value in enumerate(indices)
-        )
+        self.starts = tuple(self._start(value, axis, unit) for axis, value in enumerate(indices))
         self._masks: dict[tuple[int, int, int], ir.Value] = {}
 
     def _start(self, value: ir.Value, axis: int, unit: str) -> ir.Value:
         """The coordinate in the view (index) of the tile's first element along an axis."""
         if not self.bounds[axis].inside:
-            value = arith.maxsi(arith.minsi(value, index(FAR)), index(-FAR))
+            value = within_reach(value)
         if unit == "tile" and self.shape[axis] != 1:
             value = arith.muli(value, index(self.shape[axis]))
         return value
@@ -85,7 +98,7 @@ class Access:
     def groups(self) -> tuple[Group, ...]:
         """Every element this thread holds, once, in groups of `width`."""
         register_of: dict[tuple[int, ...], int] = {}
-        for register, coordinate in enumerate(_coordinates(self.layout)):
+        for register, coordinate in enumerate(register_coordinates(self.layout)):
             register_of.setdefault(coordinate, register)
         found = []
         axis = self.view.contiguous
@@ -102,7 +115,7 @@ class Access:
     def duplicates(self) -> tuple[int, ...]:
         """For each register, the first one with the same element."""
         first: dict[tuple[int, ...], int] = {}
-        coordinates = _coordinates(self.layout)
+        coordinates = register_coordinates(self.layout)
         return tuple(first.setdefault(c, register) for register, c in enumerate(coordinates))
 
     # ---- addresses -----------------------------------------------------------------------------
@@ -141,7 +154,8 @@ class Access:
 
     @cached_property
     def _limits(self) -> tuple[tuple[ir.Value | None, ir.Value] | None, ...]:
-        """Per axis, `low` (None: zero) and `high` in tile coordinates (i32); None where all is inside."""
+        """Per axis, `low` (None: zero) and `high` in tile coordinates (i32); None where all is
+        inside."""
         found: list[tuple[ir.Value | None, ir.Value] | None] = []
         for axis, bounds in enumerate(self.bounds):
             if bounds.inside:
@@ -202,7 +216,8 @@ class Access:
 
     @cached_property
     def ragged(self) -> ir.Value | None:
-        """Whether the view's end may lie inside a group (i1, one value for the program); None: it never does."""
+        """Whether the view's end may lie inside a group (i1, one value for the program); None: it
+        never does."""
         axis = self.view.contiguous
         if self.width == 1 or axis is None:
             return None
@@ -213,11 +228,6 @@ class Access:
         return arith.cmpi(arith.CmpIPredicate.ne, rest, i32(0))
 
 
-def _coordinates(layout: Layout) -> list[tuple[int, ...]]:
-    """The coordinate that each register of thread 0 holds."""
-    return [tuple(map(int, row)) for row in layout.table()[0, 0]]
-
-
 def vector_width(
     layout: Layout,
     contiguous: int | None,
@@ -225,7 +235,8 @@ def vector_width(
     bounds: Sequence[Bounds],
     vector_bytes: int,
 ) -> int:
-    """How many elements one instruction may move: limited by the layout, the alignment and 16 bytes.
+    """How many elements one instruction may move: limited by the layout, the alignment and 16
+    bytes.
 
     `vector_bytes` is what pointers and outer strides are multiples of.
     """
@@ -248,3 +259,59 @@ def _as_i64(value: ir.Value) -> ir.Value:
 
 def _as_i32(value: ir.Value) -> ir.Value:
     return arith.index_cast(ir.IntegerType.get_signless(32), value)
+
+
+def memory_layout(access: AccessShape, bounds: Sequence[Bounds], placing: Placing) -> Layout:
+    """The layout in which the block of threads moves a tile best: wide accesses, neighbours side
+    by side."""
+    rank = len(access.shape)
+    contiguous = contiguous_axis(access.view)
+    order = [axis for axis in reversed(range(rank)) if axis != contiguous]
+    if contiguous is not None:
+        order.insert(0, contiguous)
+    width = 1
+    if contiguous is not None:
+        width = _memory_width(access, contiguous, bounds, placing)
+    return blocked(access.shape, placing.warps, order, width)
+
+
+def _memory_width(
+    access: AccessShape, contiguous: int, bounds: Sequence[Bounds], placing: Placing
+) -> int:
+    """As wide as memory allows, but narrow enough for every thread to have a part of the tile."""
+    element_bytes = bit_width(ir.MemRefType(access.view.type).element_type) // 8
+    width = max(1, min(placing.vector_bytes, MAX_ACCESS_BYTES) // element_bytes)
+    extent = access.shape[contiguous]
+    width = min(width, extent & -extent, max(1, prod(access.shape) // (placing.warps * LANES)))
+    width = 1 << (width.bit_length() - 1)
+    while bounds[contiguous].divisor % width:
+        width //= 2
+    return width
+
+
+def is_as_wide(
+    layout: Layout, access: AccessShape, bounds: Sequence[Bounds], placing: Placing
+) -> bool:
+    """Whether threads that hold a tile so move it in pieces as wide as in its best layout."""
+    contiguous = contiguous_axis(access.view)
+    if contiguous is None:
+        return True
+    best = _memory_width(access, contiguous, bounds, placing)
+    return contiguous_elements(layout, contiguous) >= best and _is_coalesced(layout, contiguous)
+
+
+def _is_coalesced(layout: Layout, contiguous: int) -> bool:
+    """Whether neighbouring lanes hold neighbouring elements, as far as there are any."""
+    first = layout.lane[0]
+    along = first[contiguous]
+    return (
+        along != 0
+        or layout.block[contiguous] <= contiguous_elements(layout, contiguous)
+        or not any(first)
+    )
+
+
+def contiguous_axis(view: ir.Value) -> int | None:
+    """The axis of a view whose stride is known to be 1."""
+    strides, _ = ir.MemRefType(view.type).get_strides_and_offset()
+    return strides.index(1) if 1 in strides else None

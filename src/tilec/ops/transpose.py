@@ -9,11 +9,14 @@ from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
 from tilec.ir.types import tensor_type
+from tilec.layout import Layout, views
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import make, transposed
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.encoding import layout_of
+from tilec.ops.lowering import Lowered, Lowering, View, certain, select_registers
+from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.types import TensorType, TileType, Type
 
 
@@ -104,9 +107,34 @@ OPERATIONS: tuple[Operation, ...] = tuple(
 
 class _LinalgTranspose(OpRules):
     name = "linalg.transpose"
+    flexible = True
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.transpose(operands[0], tuple(op.attributes["permutation"]))]
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        if known[0] is None:
+            return Places((None, None), (None,))
+        return Places(
+            (None, None), (views.transposed(known[0], tuple(op.attributes["permutation"])).layout,)
+        )
+
+    def serve(
+        self, op: ir.OpView, wanted: Layout, placing: Placing
+    ) -> tuple[Layout | None, ...] | None:
+        return (views.transposed(wanted, _inverse(op)).layout, wanted)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        view = views.transposed(layout_of(op.results[0].type), _inverse(op))
+        assert view.layout == layout_of(op.operands[0].type), "`serve` asked for this layout"
+        return [select_registers(operands[0], certain(view.to_new))]
+
+
+def _inverse(op: ir.OpView) -> tuple[int, ...]:
+    permutation = list(op.attributes["permutation"])
+    return tuple(permutation.index(axis) for axis in range(len(permutation)))
 
 
 class _ViewTranspose(OpRules):
@@ -115,6 +143,15 @@ class _ViewTranspose(OpRules):
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         order = ir.AffineMapAttr(op.attributes["permutation"]).value.results
         return [operands[0].permuted([ir.AffineDimExpr(axis).position for axis in order])]
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [view] = operands
+        assert isinstance(view, View)
+        results = ir.AffineMapAttr(op.attributes["permutation"]).value.results
+        order = [ir.AffineDimExpr(axis).position for axis in results]
+        return [view.permuted(order)]
 
 
 RULES: tuple[OpRules, ...] = (_LinalgTranspose(), _ViewTranspose())
