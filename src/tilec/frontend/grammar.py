@@ -1,0 +1,63 @@
+"""The parse tables of `grammar/tile.lark`, from a cache where there is one.
+
+Making the tables takes a third of a second, loading them some thirty milliseconds. The cache
+file is named after its content's hash, written beside and moved into place, so that parallel
+processes never see half of one; where the directory cannot be written, each makes its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+
+import lark
+
+
+def load_grammar(callbacks: object) -> lark.Lark:
+    """The parser that calls, for each rule it completes, the method of `callbacks` of its name."""
+    text = (files("tilec.grammar") / "tile.lark").read_text(encoding="utf-8")
+    cached = _cache_directory() / f"grammar-{_content_key(text)}.lark-tables"
+    if cached.is_file():
+        return _parser(text, callbacks, cached)
+    with suppress(OSError):
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cached.parent) as scratch:
+            fresh = Path(scratch) / "tables"
+            parser = _parser(text, callbacks, fresh)
+            fresh.replace(cached)
+            return parser
+    return _parser(text, callbacks, None)
+
+
+def _parser(text: str, callbacks: object, cache: Path | None) -> lark.Lark:
+    return lark.Lark(
+        text,
+        parser="lalr",
+        lexer="contextual",
+        # `vocabulary` is never parsed: see the end of the grammar.
+        start=["file", "vocabulary"],
+        # Spans are read off the first and the last token of a rule.
+        keep_all_tokens=True,
+        transformer=callbacks,
+        cache=str(cache) if cache else False,
+    )
+
+
+def _content_key(text: str) -> str:
+    versions = f"{lark.__version__} {sys.version_info[:2]}"
+    return hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()[:24]
+
+
+def _cache_directory() -> Path:
+    """`$XDG_CACHE_HOME/tilec`; a relative path there counts as none (XDG specification)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if base and Path(base).is_absolute():
+        return Path(base) / "tilec"
+    with suppress(RuntimeError):
+        return Path.home() / ".cache" / "tilec"
+    return Path(tempfile.gettempdir()) / "tilec-cache"

@@ -1,0 +1,97 @@
+"""lark's interactive parser, with the questions that error recovery asks of it.
+
+The only place that knows lark's parse tables.
+"""
+
+from __future__ import annotations
+
+from lark import Lark, Token
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.parsers.lalr_analysis import Shift
+
+END = "$END"
+
+
+class ParserStack:
+    """A text being parsed: its next token, and what the parser makes of a token.
+
+    Heights count the states on the stack; cutting the stack to a height that it had before drops
+    what was read since.
+    """
+
+    def __init__(self, grammar: Lark, text: str) -> None:
+        interactive = grammar.parse_interactive(text, start="file")
+        self._text_length = len(text)
+        self._state = interactive.parser_state
+        self._lexer = interactive.lexer_thread.lexer
+        self._lexer_state = interactive.lexer_thread.state
+        self._table = self._state.parse_conf.parse_table.states
+        self._end_state = self._state.parse_conf.end_state
+        self.result: object = None
+
+    @property
+    def height(self) -> int:
+        return len(self._state.state_stack)
+
+    def next_token(self) -> Token:
+        """The next token, of a kind that may stand here if there is one."""
+        lexer = self._lexer.lexers[self._state.position]
+        try:
+            return lexer.next_token(self._lexer_state, self._state)
+        except UnexpectedCharacters:
+            return self.next_token_of_any_kind()
+        except EOFError:
+            return self._end_token()
+
+    def next_token_of_any_kind(self) -> Token:
+        """The next token, whatever the parser expects; every character starts one (UNKNOWN)."""
+        try:
+            return self._lexer.root_lexer.next_token(self._lexer_state, self._state)
+        except EOFError:
+            return self._end_token()
+
+    def _end_token(self) -> Token:
+        return Token(END, "", self._text_length, end_pos=self._text_length)
+
+    def feed(self, token: Token) -> bool:
+        """Whether the parser takes the token; where it does not, nothing has changed."""
+        states, values = self._state.state_stack, self._state.value_stack
+        before = states[:], values[:]
+        try:
+            self.result = self._state.feed_token(token, token.type == END)
+        except UnexpectedToken:
+            # Rules may have been completed before the token turned out to fit none of them.
+            states[:], values[:] = before
+            return False
+        return True
+
+    def accepts(self, *terminals: str, height: int | None = None) -> bool:
+        """Whether the stack, cut to a height, would take these tokens one after the other."""
+        stack = self._state.state_stack[:height]
+        return all(self._take(stack, terminal) for terminal in terminals)
+
+    def _take(self, stack: list[int], terminal: str) -> bool:
+        while terminal != END or stack[-1] != self._end_state:
+            action = self._table[stack[-1]].get(terminal)
+            if action is None:
+                return False
+            kind, argument = action
+            if kind is Shift:
+                stack.append(argument)
+                return True
+            size = len(argument.expansion)
+            del stack[len(stack) - size :]
+            stack.append(self._table[stack[-1]][argument.origin.name][1])
+        return True
+
+    def expected(self) -> frozenset[str]:
+        """The terminals that the parser would take next."""
+        choices = self._table[self._state.position]
+        return frozenset(c for c in choices if (c.isupper() or c == END) and self.accepts(c))
+
+    def cut(self, height: int) -> list[object]:
+        """Drops what is above a height; gives the values that were dropped."""
+        del self._state.state_stack[height:]
+        dropped: list[object] = self._state.value_stack[height - 1 :]
+        del self._state.value_stack[height - 1 :]
+        return dropped
