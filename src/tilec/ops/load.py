@@ -193,9 +193,11 @@ class _TileLoad(OpRules):
     ) -> tuple[Layout | None, ...] | None:
         access = self.access(op)
         assert access is not None
-        if view_facts(access.view.type).own != "shared" or not is_as_wide(
-            wanted, access, bounds_of(op), placing
-        ):
+        if wanted == memory_layout(access, bounds_of(op), placing):
+            return (None,) * len(op.operands)
+        # What is written in this launch is read once, at its place in the program's order.
+        is_shared = view_facts(access.view.type).own == "shared"
+        if not is_shared or not is_as_wide(wanted, access, bounds_of(op), placing):
             return None
         return (None,) * len(op.operands)
 

@@ -27,8 +27,8 @@ def bounds_of(op: ir.OpView) -> tuple[Bounds, ...]:
 
 
 def lower_load(access: Access, fill: ir.Value) -> list[ir.Value]:
-    """The registers that a load gives, as in memory; `fill` is an element as in memory. Same shape as the layout
-    says."""
+    """The registers that a load gives, as in memory; `fill` is an element as in memory. Same shape
+    as the layout says."""
     registers: list[ir.Value] = [fill] * access.layout.registers
     read_only = access.view.read_only
     for group in access.groups:

@@ -19,7 +19,7 @@ from tilec.ops.build import integer, integer_list, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.indices import index_values
 from tilec.ops.lowering import Lowered, Lowering, View, index, within_reach
-from tilec.ops.rules import Datum, Facts, Machine, OpRules, Origin
+from tilec.ops.rules import Datum, Divided, ExtentOf, Facts, Machine, OpRules, Origin
 from tilec.types import USIZE, PartType, Type, scalar
 
 
@@ -121,6 +121,10 @@ def _tile_of(view: View, ids: Sequence[ir.Value], block: Sequence[int]) -> View:
 class _TilePart(OpRules):
     name = "tile.part"
     cuts_grid = True
+
+    def host_grid(self, op: ir.OpView, extent_of: ExtentOf) -> Sequence[Divided] | None:
+        tensor = op.operands[0]
+        return [(extent_of(tensor, axis), size) for axis, size in enumerate(_block(op))]
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         [view] = operands

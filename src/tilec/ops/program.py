@@ -15,7 +15,7 @@ from tilec.ops import uses
 from tilec.ops.build import integer, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Value
 from tilec.ops.lowering import Lowered, Lowering, View, index
-from tilec.ops.rules import Datum, Facts, Machine, OpRules
+from tilec.ops.rules import Datum, Divided, ExtentOf, Facts, Machine, OpRules
 from tilec.types import USIZE, ArrayType, Type, scalar
 
 GRID_RANK = 3
@@ -82,7 +82,10 @@ class _NoEffect(OpRules):
         return []
 
     def grid(self, op: ir.OpView, operands: Sequence[Lowered]) -> Sequence[ir.Value] | None:
-        return list(operands)
+        return list(operands) if self.name == "tile.grid" else None
+
+    def host_grid(self, op: ir.OpView, extent_of: ExtentOf) -> Sequence[Divided] | None:
+        return [(value, 1) for value in op.operands]
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

@@ -6,7 +6,7 @@ has a default that says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -97,6 +97,11 @@ class Origin:
     counts_tiles: bool
 
 
+# An extent of a view of a whole tensor: a number, or the value (index) that gives it.
+ExtentOf = Callable[[ir.Value, int], "ir.Value | int"]
+Divided = tuple["ir.Value | int", int]
+
+
 class OpRules:
     """Answers for one operation; `name` is its full MLIR name (`tile.load`, `arith.addf`)."""
 
@@ -141,6 +146,10 @@ class OpRules:
 
     def grid(self, op: ir.OpView, operands: Sequence[Lowered]) -> Sequence[ir.Value] | None:
         """The extents of the grid (index), if this operation determines it."""
+        return None
+
+    def host_grid(self, op: ir.OpView, extent_of: ExtentOf) -> Sequence[Divided] | None:
+        """The same for launchers: each extent is a value divided by a number and rounded up."""
         return None
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:

@@ -1,64 +1,48 @@
-"""Puts the bodies of helpers where they are called.
+"""Put the body of each helper where it is called.
 
-Before:     kernels call private functions, which may call others; none is recursive
-After:      only kernels are left, and nothing is called
-Algorithm:  callees first: a copy of the callee's operations is moved before the call, arguments and
-            results are replaced by the call's; then the helpers are erased
+Before:   kernels and private functions, no recursion
+After:    kernels only
+
+MLIR's inliner leaves our operations alone, since an IRDL dialect cannot say that they may move. A
+helper has one block, so its operations move to the call as they are.
 """
 
 from __future__ import annotations
 
 from mlir import ir
 
-from tilec.transforms.effects import blocks_of
+from tilec.ir.walk import operations
 
-CALL = "func.call"
+_CALL = "func.call"
 
 
 def inline_helpers(module: ir.Module) -> None:
-    """Inline every call; erase every function that is no kernel."""
-    functions = {
-        ir.StringAttr(function.attributes["sym_name"]).value: function
-        for function in module.body.operations
-        if function.operation.name == "func.func"
+    """Rewrites the module in place; helpers are erased."""
+    helpers = {
+        ir.StringAttr(op.attributes["sym_name"]).value: op
+        for op in module.body.operations
+        if "tile.kernel" not in op.attributes
     }
-    done: set[str] = set()
-    for name in functions:
-        _inline_into(name, functions, done)
-    for function in functions.values():
-        if "tile.kernel" not in function.attributes:
-            function.operation.erase()
+    for kernel in module.body.operations:
+        if "tile.kernel" in kernel.attributes:
+            # What is put in may call others: look again until nothing is left.
+            while calls := [op for op in operations(kernel) if op.operation.name == _CALL]:
+                for call in calls:
+                    _inline(call, helpers)
+    for helper in helpers.values():
+        helper.operation.erase()
 
 
-def _inline_into(name: str, functions: dict[str, ir.OpView], done: set[str]) -> None:
-    if name in done:
-        return
-    done.add(name)
-    for call in _calls(functions[name]):
-        callee = ir.FlatSymbolRefAttr(call.attributes["callee"]).value
-        _inline_into(callee, functions, done)
-        _inline(call, functions[callee])
-
-
-def _calls(op: ir.OpView) -> list[ir.OpView]:
-    found: list[ir.OpView] = []
-    for block in blocks_of(op):
-        for inner in block.operations:
-            found += _calls(inner)
-            if inner.operation.name == CALL:
-                found.append(inner)
-    return found
-
-
-def _inline(call: ir.OpView, callee: ir.OpView) -> None:
-    copy = callee.operation.clone(ir.InsertionPoint(callee.operation))
-    block = copy.regions[0].blocks[0]
+def _inline(call: ir.OpView, helpers: dict[str, ir.OpView]) -> None:
+    helper = helpers[ir.FlatSymbolRefAttr(call.attributes["callee"]).value]
+    copy = helper.operation.clone(ip=ir.InsertionPoint(call))
+    [block] = copy.regions[0].blocks
     for argument, operand in zip(block.arguments, call.operands, strict=True):
         argument.replace_all_uses_with(operand)
-    *body, terminator = list(block.operations)
+    *body, end = list(block.operations)
     for op in body:
         op.operation.move_before(call.operation)
-    for result, value in zip(call.results, terminator.operands, strict=True):
+    for result, value in zip(call.results, list(end.operands), strict=True):
         result.replace_all_uses_with(value)
     call.operation.erase()
-    copy.operation.erase()
+    copy.erase()
