@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from executed import case, check, launch
 
+from tilec.interpret.contract import BrokenContract
+
 RANDOM = np.random.default_rng(11)
 
 
@@ -216,3 +218,19 @@ def test_refused_programs(name: str, code: str) -> None:
     _, found = check(text)
     assert [d.code for d in found] == [code]
     assert text.count("\n", 0, found[0].span.start) + 1 == line
+
+
+def test_preconditions_may_be_joined() -> None:
+    text = """
+    #[kernel]
+    pub fn k<N: Dim, M: Dim>(z: Part<&mut Tensor<i32, N>, 16>, x: &Tensor<i32, M>) {
+        requires!(N > 0 && M % N == 0);
+        z.store(x.load_like(&z));
+    }
+    """
+    x, z = np.arange(32, dtype=np.int32), np.zeros(16, np.int32)
+    launch(text, "k", z=z, x=x)
+    np.testing.assert_array_equal(z, x[:16])
+    for length in (0, 15):
+        with pytest.raises(BrokenContract, match="requires"):
+            launch(text, "k", z=np.zeros(length, np.int32), x=x)

@@ -13,10 +13,10 @@ _HEADER = """\
 
 Generated from `src/tilec/ops` and `dialects/`: do not edit, run `make bless`.
 
-Tiles and scalars of one element type work together: shapes of equal rank broadcast along extents of
-1, a scalar fits any tile. An axis may be counted from the end, in braces: `t.sum::<{-1}>()`.
-Accuracy is in units in the last place of f32 and of f64, on the GPU; 0 is correctly rounded. f16 and
-bf16 are computed in f32 and rounded once.
+Tiles and scalars of one element type work together: shapes of equal rank broadcast along extents
+of 1, a scalar fits any tile. An axis may be counted from the end, in braces: `t.sum::<{-1}>()`.
+Accuracy is in units in the last place of f32 and of f64, on the GPU; 0 is correctly rounded. f16
+and bf16 are computed in f32 and rounded once.
 """
 
 
