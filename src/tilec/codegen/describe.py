@@ -89,8 +89,8 @@ def _parameter(attribute: ir.Attribute) -> Parameter:
 def _generics(attribute: ir.Attribute) -> Iterator[Generic]:
     for item in ir.ArrayAttr(attribute):
         fields = dict(_items(item))
-        kind = "type" if isinstance(fields["value"], str) else "const"
-        yield Generic(fields["name"], kind, fields["value"])
+        value = fields["value"]
+        yield Generic(fields["name"], "type" if isinstance(value, str) else "const", value)
 
 
 def _grid(block: ir.Block, names: dict[ir.Value, str]) -> tuple[HostExpression, ...]:

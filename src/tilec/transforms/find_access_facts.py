@@ -71,7 +71,14 @@ def _inside(access: AccessShape, axis: int, facts: Facts) -> bool:
     if not _is_whole(origin.part, origin.axis, size, facts):
         return False
     [tensor] = _maker(origin.part).operands
-    return facts.extent(tensor, origin.axis) == extent
+    return _is_same(facts.extent(tensor, origin.axis), extent)
+
+
+def _is_same(left: ir.Value | int | None, right: ir.Value | int | None) -> bool:
+    # MLIR's values do not compare with numbers.
+    if isinstance(left, int) or isinstance(right, int):
+        return isinstance(left, int) and isinstance(right, int) and left == right
+    return left is not None and right is not None and left == right
 
 
 def _origin(start: ir.Value) -> Origin | None:
