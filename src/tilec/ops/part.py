@@ -1,4 +1,7 @@
-"""Parts: their place in the grid, smaller parts of them, and the markers of moves and borrows."""
+"""Parts: their place in the grid, and smaller parts of them.
+
+The markers of moves and borrows are here too, for they change nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The program's place in the grid, the kernel's arguments as views, and its preconditions."""
+"""The program's place in the grid.
+
+Also what a kernel says once: its arguments as views, and its preconditions.
+"""
 
 from __future__ import annotations
 

@@ -122,6 +122,8 @@ class OpRules:
     terminator: bool = False
     # Whether it is control flow: its regions are part of the program's flow (a combiner is not).
     control: bool = False
+    # Whether its regions may run several times.
+    loop: bool = False
     # Whether it makes a part of a tensor by the program's index.
     cuts_grid: bool = False
 

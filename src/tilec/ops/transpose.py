@@ -23,8 +23,14 @@ from tilec.types import TensorType, TileType, Type
 class _Reorder(Operation):
     form = Form.METHOD
 
+    written: str
+    meaning: str
+
     def __init__(self, receiver: Receiver) -> None:
         self.receiver = receiver
+        on_tile = receiver is Receiver.TILE
+        self.signature = f"{'t' if on_tile else 'x'}.{self.written}"
+        self.summary = self.meaning if on_tile else f"{self.meaning} A view: nothing is copied."
 
     def order(self, call: Call, rank: int) -> tuple[int, ...]:
         raise NotImplementedError
@@ -63,8 +69,8 @@ def _permuted(tensor: TensorType, order: tuple[int, ...]) -> TensorType:
 
 class _Transpose(_Reorder):
     name = "t"
-    signature = "t.t()"
-    summary = "The last two axes swapped."
+    written = "t()"
+    meaning = "The last two axes swapped."
 
     def order(self, call: Call, rank: int) -> tuple[int, ...]:
         uses.expect_counts(call, 1)
@@ -83,8 +89,8 @@ def _last_two_swapped(rank: int) -> tuple[int, ...]:
 
 class _Permute(_Reorder):
     name = "permute"
-    signature = "t.permute::<A0, …>()"
-    summary = "Axis `i` of the result is axis `Ai`; every axis is named once."
+    written = "permute::<A0, …>()"
+    meaning = "Axis `i` of the result is axis `Ai`; every axis is named once."
 
     def order(self, call: Call, rank: int) -> tuple[int, ...]:
         uses.expect_counts(call, 1, rank)
