@@ -13,6 +13,7 @@ from mlir.passmanager import PassManager
 
 from tilec.compilation import Compiled, Options
 from tilec.diagnostics.setup_error import SetupError
+from tilec.frontend.parse import parse
 from tilec.ir.dialect import context
 from tilec.source import SourceFile
 from tilec.sources import Sources
@@ -26,7 +27,8 @@ def check_sources(sources: Sources, options: Options) -> Compiled:
     """What is wrong with a program; no outputs."""
     if sources.problems:
         return Compiled(diagnostics=sources.problems, used=(sources.root.name,))
-    return Compiled(used=(sources.root.name,))
+    _, diagnostics = parse(sources.root)
+    return Compiled(diagnostics=tuple(diagnostics), used=(sources.root.name,))
 
 
 def compile_sources(sources: Sources, options: Options) -> Compiled:
