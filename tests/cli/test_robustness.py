@@ -30,8 +30,9 @@ INPUTS = 2000
 BATCHES = 20
 THROUGH_THE_COMMAND = 40
 WORDS = """fn pub let mut for in if else while loop match return use const unsafe as ( ) [ ] { } < >
-    :: -> => = == + - * / % & && | || ^ ! << >> .. ..= . , ; : # #[kernel] Tile Tensor Part Dim Num T N
-    B x y f32 bf16 usize 0 1 1024 -1 1.5 1e400 0x 1_ true 99999999999999999999999 'a ' " "s" // /* */
+    :: -> => = == + - * / % & && | || ^ ! << >> .. ..= . , ; : # #[kernel] Tile Tensor Part Dim Num
+    T N
+B x y f32 bf16 usize 0 1 1024 -1 1.5 1e400 0x 1_ true 99999999999999999999999 'a ' " "s" // /* */
     /// //! r# \\ $ store load_like sum::<0> requires! assert! é \u202e \U0001f600 \ufeff"""
 TOKENS = [*WORDS.split(), "#[instance(T = f32, B = 4)]", "\r", "\t", "\n", "\x0c", "\x7f"]
 # An input takes milliseconds; a compiler that hangs shall not hang the tests.
