@@ -11,7 +11,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Resources:
-    """What one entry takes. Units: registers a thread; bytes a thread for spills and stack, a block for `smem`."""
+    """What one entry takes. Units: registers a thread; bytes a thread for spills and stack, a
+    block for `smem`."""
 
     registers: int
     spill_stores: int
@@ -45,8 +46,9 @@ def assemble(ptx: str, architecture: str, ptxas: Path) -> Cubin:
     with tempfile.TemporaryDirectory(prefix="tilec-") as folder:
         source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")
-        command = [ptxas, "-v", f"-arch={architecture}", "-o", target.name, source.name]
-        # Relative names and a fixed folder-relative command keep the output independent of the machine.
+        command = [str(ptxas), "-v", f"-arch={architecture}", "-o", target.name, source.name]
+        # Relative names and a fixed folder-relative command keep the output independent of the
+        # machine.
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise PtxasError(f"ptxas failed ({done.returncode}):\n{done.stderr}{done.stdout}")

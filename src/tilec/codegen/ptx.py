@@ -6,8 +6,8 @@ from mlir import ir
 from mlir.dialects import gpu
 from mlir.passmanager import PassManager
 
-# convert-gpu-to-nvvm calls libdevice for `math`; convert-nvvm-to-llvm is required even where it seems to do
-# nothing: without it predicates are dropped in silence.
+# convert-gpu-to-nvvm calls libdevice for `math`; convert-nvvm-to-llvm is required even where it
+# seems to do nothing: without it predicates are dropped in silence.
 _TO_LLVM = """builtin.module(
   gpu.module(
     canonicalize, cse, convert-scf-to-cf, convert-gpu-to-nvvm, convert-math-to-llvm,
@@ -15,7 +15,8 @@ _TO_LLVM = """builtin.module(
   convert-cf-to-llvm,
   gpu.module(convert-nvvm-to-llvm, reconcile-unrealized-casts, canonicalize, cse))"""
 
-# Line directives only: full line tables put `debug` into the PTX target line, and ptxas then optimises nothing.
+# Line directives only: full line tables put `debug` into the PTX target line, and ptxas then
+# optimises nothing.
 _TO_PTX = """builtin.module(
   ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly},
   gpu-module-to-binary{format=isa})"""
@@ -27,7 +28,8 @@ def lower_to_llvm(module: ir.Module) -> None:
 
 
 def ptx_of(module: ir.Module) -> str:
-    """The PTX of the one `gpu.module` in `module`, which must be in the LLVM dialect; it is replaced."""
+    """The PTX of the one `gpu.module` in `module`, which must be in the LLVM dialect; it is
+    replaced."""
     PassManager.parse(_TO_PTX).run(module.operation)
     [binary] = module.body.operations
     [compiled] = ir.ArrayAttr(binary.operation.attributes["objects"])

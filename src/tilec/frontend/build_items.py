@@ -10,7 +10,7 @@ from lark import Token
 
 from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import ast
-from tilec.frontend.build_node import Part, Parts, has, nodes, token
+from tilec.frontend.build_node import Part, Parts, has, nodes
 from tilec.frontend.build_statements import StatementBuilder, block_of
 from tilec.frontend.build_types import expression_of, pattern_of, type_of
 from tilec.frontend.comments import DocComment

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from lark import Token
 
@@ -16,15 +16,15 @@ from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import ast
 from tilec.source import SourceFile, Span
 
-Part = Token | ast.Node | tuple[ast.Node, ...] | None
-Parts = list[Part]
+Part: TypeAlias = Token | ast.Node | tuple[ast.Node, ...] | None
+Parts: TypeAlias = list[Part]
 NodeOf = TypeVar("NodeOf", bound=ast.Node)
 
 # 256 nested brackets make at most three levels of tree each; later stages recurse this deep.
 DEEPEST_TREE = 1000
 
 
-class TooDeep(Exception):
+class TooDeepError(Exception):
     """The tree is deeper than any stage after this one has to bear."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
@@ -53,7 +53,7 @@ class NodeBuilder:
         if isinstance(value, ast.Node):
             depth += 1
         if depth > DEEPEST_TREE:
-            raise TooDeep(self._too_deep(parts))
+            raise TooDeepError(self._too_deep(parts))
         if isinstance(value, ast.Node) or value:
             self._depths[id(value)] = (depth, value)
         return value

@@ -9,7 +9,7 @@ from lark import Token
 from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import ast
 from tilec.frontend.build_expressions import ExpressionBuilder
-from tilec.frontend.build_node import Part, Parts, has, token
+from tilec.frontend.build_node import Part, Parts, token
 from tilec.frontend.build_types import expression_of, pattern_of, patterns, type_of
 from tilec.source import Span
 

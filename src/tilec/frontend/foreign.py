@@ -47,7 +47,7 @@ _MACRO_RULES = Foreign("macro definitions", "write a function")
 
 
 def foreign_construct(at: Situation) -> Foreign | None:
-    """The construct that the unexpected token belongs to, if it is Rust's and not the language's."""
+    """The construct of Rust, not of the language, that the unexpected token belongs to."""
     text = str(at.token)
     starts_expression = "IF" in at.expected and "INTEGER" in at.expected
     if at.token.type == "RESERVED":

@@ -1,8 +1,8 @@
 """The parse tables of `grammar/tile.lark`, from a cache where there is one.
 
-Making the tables takes a third of a second, loading them some twenty milliseconds. The cache file is
-named after its content's hash, written beside and moved into place, so parallel processes never see
-half of one; where the directory cannot be written, every process makes its own.
+Making the tables takes a third of a second, loading them some thirty milliseconds. The cache
+file is named after its content's hash, written beside and moved into place, so that parallel
+processes never see half of one; where the directory cannot be written, each makes its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import lark
 
 
 def load_grammar(callbacks: object) -> lark.Lark:
-    """The parser whose reductions call the methods of `callbacks` that are named as the rules are."""
+    """The parser that calls, for each rule it completes, the method of `callbacks` of its name."""
     text = (files("tilec.grammar") / "tile.lark").read_text(encoding="utf-8")
     cached = _cache_directory() / f"grammar-{_content_key(text)}.lark-tables"
     if cached.is_file():
@@ -54,7 +54,7 @@ def _content_key(text: str) -> str:
 
 
 def _cache_directory() -> Path:
-    """`$XDG_CACHE_HOME/tilec`; as the XDG specification has it, a relative path there is no path."""
+    """`$XDG_CACHE_HOME/tilec`; a relative path there counts as none (XDG specification)."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     if base and Path(base).is_absolute():
         return Path(base) / "tilec"

@@ -108,6 +108,6 @@ def _suffix_fault(start: int, suffix: str) -> LiteralFault:
         f"unknown suffix `{suffix}`",
         start,
         end,
-        "the suffixes are `i8` to `i64`, `u8` to `u64`, `usize`, `f32` and `f64`; a literal without "
-        "one takes its type from its use",
+        "the suffixes are `i8` to `i64`, `u8` to `u64`, `usize`, `f32` and `f64`; a literal "
+        "without one takes its type from its use",
     )

@@ -15,7 +15,7 @@ from lark import Lark
 from tilec.diagnostics import Diagnostic
 from tilec.frontend import ast
 from tilec.frontend.build_items import TreeBuilder
-from tilec.frontend.build_node import TooDeep
+from tilec.frontend.build_node import TooDeepError
 from tilec.frontend.comments import uncommented
 from tilec.frontend.grammar import load_grammar
 from tilec.frontend.out_of_place import check_places
@@ -40,7 +40,7 @@ def parse(source: SourceFile) -> tuple[ast.File, list[Diagnostic]]:
 def _file(parser: RecoveringParser, builder: TreeBuilder) -> ast.File:
     try:
         return cast("ast.File", parser.run())
-    except TooDeep as limit:
+    except TooDeepError as limit:
         builder.report(limit.diagnostic)
         return builder.file([])
 

@@ -92,6 +92,6 @@ class ParserStack:
     def cut(self, height: int) -> list[object]:
         """Drops what is above a height; gives the values that were dropped."""
         del self._state.state_stack[height:]
-        dropped = self._state.value_stack[height - 1 :]
+        dropped: list[object] = self._state.value_stack[height - 1 :]
         del self._state.value_stack[height - 1 :]
         return dropped

@@ -114,7 +114,7 @@ class RecoveringParser:
         self._read_since_error = 0
 
     def _insert_separator(self, token: Token) -> bool:
-        """Reads on as if there were a `;` or `,` at the end of the line before, where that helps."""
+        """Reads on as if the line before ended in `;` or `,`, where that helps."""
         if not self._previous or not self._is_first_on_line(token):
             return False
         for terminal, text in (("SEMICOLON", ";"), ("COMMA", ",")):

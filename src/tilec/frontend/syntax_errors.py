@@ -15,7 +15,7 @@ from tilec.frontend.foreign import foreign_construct
 from tilec.source import SourceFile, Span
 
 # (what it is called, the terminals that tell it, the terminals that tell it is something else)
-_NOUNS = (
+_NOUNS: tuple[tuple[str, set[str], set[str]], ...] = (
     ("a statement", {"LET"}, set()),
     ("an expression", {"IF", "INTEGER"}, {"LET"}),
     ("an item", {"FN", "USE"}, {"LET"}),

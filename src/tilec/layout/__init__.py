@@ -5,3 +5,23 @@ layouts of the same data under another shape, `facts` what code generation asks,
 `reduction` the plans that move and combine elements, `simulate` what those plans mean.
 Source: "Linear Layouts: Robust Code Generation of Efficient Tensor Computation Using F2".
 """
+
+from tilec.layout.blocked import blocked
+from tilec.layout.facts import contiguous_elements, register_permutation, unique_holders
+from tilec.layout.layout import Layout, LayoutError
+from tilec.layout.views import View, dropped, expanded, projected, reshaped, transposed
+
+__all__ = [
+    "Layout",
+    "LayoutError",
+    "View",
+    "blocked",
+    "contiguous_elements",
+    "dropped",
+    "expanded",
+    "projected",
+    "register_permutation",
+    "reshaped",
+    "transposed",
+    "unique_holders",
+]

@@ -138,6 +138,13 @@ class Reduced:
         rest, combination = self._reduce(vector)
         return combination if rest == 0 else None
 
+    def quotient(self, bits: int) -> LinearMap:
+        """The map from vectors of `bits` bits onto what is left modulo the span of all taken."""
+        kept = [bit for bit in range(bits) if bit + 1 not in self._rows]
+        rests = [self._reduce(1 << bit)[0] for bit in range(bits)]
+        columns = [sum((rest >> bit & 1) << i for i, bit in enumerate(kept)) for rest in rests]
+        return LinearMap(tuple(columns), len(kept))
+
     def __contains__(self, vector: int) -> bool:
         return self._reduce(vector)[0] == 0
 

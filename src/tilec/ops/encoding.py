@@ -40,13 +40,14 @@ def layout_of(tensor: ir.Type) -> Layout:
 
 @lru_cache(maxsize=1024)
 def _decode(text: str) -> Layout:
-    # An attribute's text has types after its integers: `[0 : i64]` prints as `[0]` for i64, the default.
+    # An attribute's text has types after its integers: `[0 : i64]` prints as `[0]` for i64, the
+    # default.
     attribute = ir.DictAttr(ir.Attribute.parse(text))
     return Layout.from_dict({named.name: _numbers(named.attr) for named in attribute})
 
 
 def _numbers(attribute: ir.Attribute) -> Any:
-    if ir.ArrayAttr.isinstance(attribute):
+    if isinstance(attribute, ir.ArrayAttr):
         return [_numbers(item) for item in ir.ArrayAttr(attribute)]
     return ir.IntegerAttr(attribute).value
 

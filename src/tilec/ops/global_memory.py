@@ -1,7 +1,8 @@
 """PTX loads and stores of one group of registers, under a mask or not.
 
-Masked accesses are predicated instructions in inline assembly: LLVM has none for run-time masks and would branch.
-A load's outputs are tied to the fill value, so a masked-off element has a defined value.
+Masked accesses are predicated instructions in inline assembly: LLVM has none for run-time masks
+and would branch. A load's outputs are tied to the fill value, so a masked-off element has a
+defined value.
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ from mlir.dialects import arith, llvm, vector
 from tilec.ops.lowering import pack, unpack
 
 
-def load(
-    pointer: ir.Value, element: ir.Type, count: int, *, read_only: bool
-) -> list[ir.Value]:
+def load(pointer: ir.Value, element: ir.Type, count: int, *, read_only: bool) -> list[ir.Value]:
     """`count` neighbouring elements; `pointer` is aligned to all of them."""
     result = ir.VectorType.get([count], element)
     alignment = count * _bits(element) // 8
@@ -64,9 +63,7 @@ def store_masked(pointer: ir.Value, mask: ir.Value, elements: Sequence[ir.Value]
     braces = f"{{{names}}}" if len(words) > 1 else names
     text = f"@$1 st.global{_suffix(words, elements)} [$0], {braces};"
     inputs = ",".join(letter for _ in words)
-    llvm.inline_asm(
-        None, [pointer, mask, *words], text, f"l,b,{inputs}", has_side_effects=True
-    )
+    llvm.inline_asm(None, [pointer, mask, *words], text, f"l,b,{inputs}", has_side_effects=True)
 
 
 # ---- words: what one register of an instruction holds --------------------------------------------
@@ -83,7 +80,7 @@ def _suffix(words: Sequence[ir.Value], elements: Sequence[ir.Value]) -> str:
 
 
 def _bits(element: ir.Type) -> int:
-    if ir.IntegerType.isinstance(element):
+    if isinstance(element, ir.IntegerType):
         return int(ir.IntegerType(element).width)
     return int(ir.FloatType(element).width)
 

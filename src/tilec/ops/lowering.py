@@ -1,19 +1,20 @@
 """What the lowering of one operation may use: fragments, thread coordinates, shared memory, views.
 
-After `place_layouts` every tile has a layout. A thread's share of a tile, its *fragment*, is one vector of as
-many elements as the layout has registers; a scalar is itself; a view is a `View`, known while compiling only.
+After `place_layouts` every tile has a layout. A thread's share of a tile, its *fragment*, is one
+vector of as many elements as the layout has registers; a scalar is itself; a view is a `View`,
+known while compiling only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from mlir import ir
 from mlir.dialects import arith, llvm, nvvm, vector
 
-from tilec.layout import Layout
+from tilec.layout import Layout, unique_holders
 
 Lowered: TypeAlias = "ir.Value | View"
 
@@ -24,11 +25,13 @@ LANES = 32
 class View:
     """A strided window on a tensor in global memory.
 
-    Units:    strides, starts and extents in elements, as `index` values; `base` is element 0 of the tensor
+    Units:    strides, starts and extents in elements, as `index` values; `base` is element 0 of
+    the tensor
     """
 
     base: ir.Value
-    element: ir.Type  # as it stands in memory
+    parameter: str  # the kernel's, by its name in the source
+    element: ir.Type  # as tiles have it
     extents: tuple[ir.Value, ...]
     strides: tuple[ir.Value, ...]
     starts: tuple[ir.Value, ...]
@@ -39,6 +42,17 @@ class View:
     @property
     def rank(self) -> int:
         return len(self.extents)
+
+    def permuted(self, order: Sequence[int]) -> View:
+        """Axis i of the result is axis `order[i]` of this."""
+        assert not self.ids, "parts are not permuted"
+        return replace(
+            self,
+            extents=tuple(self.extents[axis] for axis in order),
+            strides=tuple(self.strides[axis] for axis in order),
+            starts=tuple(self.starts[axis] for axis in order),
+            contiguous=None if self.contiguous is None else order.index(self.contiguous),
+        )
 
 
 class NoGpuCodeError(Exception):
@@ -76,9 +90,17 @@ class Lowering:
     program: tuple[ir.Value, ...]  # index, one an axis of the grid
     grid: tuple[ir.Value, ...]
     shared: SharedMemory
+    vector_bytes: int  # what pointers and outer strides may be taken to be multiples of
     entry: ir.InsertionPoint  # where what depends on the thread only is put, once
+    emit: Callable[[ir.Block, Sequence[Lowered]], list[Lowered]]  # a block, with these arguments
     loop_depth: int = 0
+    # Units: bytes; what pointer and outer strides of a parameter were taken to be multiples of.
+    alignments: dict[str, int] = field(default_factory=dict)
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
+
+    def takes_aligned(self, parameter: str, size: int) -> None:
+        """Note that this parameter is accessed in pieces of `size` bytes."""
+        self.alignments[parameter] = max(size, self.alignments.get(parameter, 1))
 
     # ---- fragments -----------------------------------------------------------------------------
 
@@ -86,7 +108,7 @@ class Lowering:
         """The type after lowering: a vector for an encoded tensor, i8 for f8, else the same."""
         from tilec.ops.encoding import layout_of
 
-        if not ir.RankedTensorType.isinstance(tile_level):
+        if not isinstance(tile_level, ir.RankedTensorType):
             return memory_free(tile_level)
         registers = layout_of(tile_level).registers
         return ir.VectorType.get(
@@ -97,14 +119,27 @@ class Lowering:
 
     def thread_coordinate(self, layout: Layout, axis: int) -> ir.Value:
         """The coordinate (i32) along an axis of register 0 of this thread."""
-        bases = tuple(b[axis] for b in (*layout.lane, *layout.warp))
+        return self.thread_number(tuple(b[axis] for b in (*layout.lane, *layout.warp)))
+
+    def thread_number(self, bases: tuple[int, ...]) -> ir.Value:
+        """XOR (i32) of `bases[i]` over the set bits i of the thread: five of the lane, then the
+        warp's."""
         if bases not in self._coordinates:
             with self.entry:
                 self._coordinates[bases] = self._thread_sum(bases)
         return self._coordinates[bases]
 
+    def coordinates(self, layout: Layout) -> list[list[ir.Value]]:
+        """The coordinates (i32), one an axis, of each register of this thread."""
+        assert_disjoint(layout)
+        thread = [self.thread_coordinate(layout, axis) for axis in range(layout.rank)]
+        return [
+            [arith.addi(t, i32(c)) if c else t for t, c in zip(thread, row, strict=True)]
+            for row in register_coordinates(layout)
+        ]
+
     def _thread_sum(self, bases: tuple[int, ...]) -> ir.Value:
-        """XOR of bases[i] over the set bits i of the thread number; runs of doubling bases are one shift."""
+        # Runs of doubling bases are one shift and mask.
         total: ir.Value | None = None
         bit = 0
         while bit < len(bases):
@@ -132,8 +167,10 @@ class Lowering:
         return arith.muli(term, i32(scale))
 
     def holds_unique(self, layout: Layout) -> ir.Value | None:
-        """Whether this thread is the one that stands for its elements (i1); None: every thread is."""
-        mask = layout.free_thread_bits()
+        """Whether this thread is the one that stands for its elements (i1); None: every thread
+        is."""
+        holders = unique_holders(layout)
+        mask = holders.lane | holders.warp << (LANES.bit_length() - 1)
         if mask == 0:
             return None
         bits = arith.andi(self.thread, i32(mask))
@@ -161,7 +198,27 @@ class Lowering:
         if self.warps > 1:
             nvvm.barrier0()
         else:
-            nvvm.bar_warp_sync(i32(-1))
+            self.warp_barrier()
+
+    def warp_barrier(self) -> None:
+        """All lanes of the warp have come here, and see each other's shared memory."""
+        nvvm.bar_warp_sync(i32(-1))
+
+
+def register_coordinates(layout: Layout) -> list[tuple[int, ...]]:
+    """The coordinate that each register of thread 0 holds; other threads add their own."""
+    return [tuple(map(int, row)) for row in layout.table()[0, 0]]
+
+
+def assert_disjoint(layout: Layout) -> None:
+    """No bit of a coordinate comes from a register and a thread both, so that XOR is addition."""
+    for axis in range(layout.rank):
+        registers = threads = 0
+        for vector in layout.register:
+            registers |= vector[axis]
+        for vector in (*layout.lane, *layout.warp):
+            threads |= vector[axis]
+        assert registers & threads == 0, f"{layout} mixes registers and threads"
 
 
 def memory_free(element: ir.Type) -> ir.Type:
@@ -184,7 +241,9 @@ def in_memory(element: ir.Type) -> ir.Type:
 def bit_width(element: ir.Type) -> int:
     """Bits of an element in memory."""
     held = in_memory(element)
-    width: int = (ir.IntegerType(held) if ir.IntegerType.isinstance(held) else ir.FloatType(held)).width
+    width: int = (
+        ir.IntegerType(held) if isinstance(held, ir.IntegerType) else ir.FloatType(held)
+    ).width
     return width
 
 
@@ -196,8 +255,23 @@ def i64(value: int) -> ir.Value:
     return arith.constant(ir.IntegerType.get_signless(64), value)
 
 
+def zero(element: ir.Type) -> ir.Value:
+    """Zero of an integer or float type."""
+    return arith.constant(element, 0.0 if isinstance(element, ir.FloatType) else 0)
+
+
 def index(value: int) -> ir.Value:
     return arith.constant(ir.IndexType.get(), value)
+
+
+# Beyond this an index is outside every tensor (launchers refuse larger extents), so that the
+# product of a clamped tile index and an extent is exact.
+_FAR = 2**41
+
+
+def within_reach(value: ir.Value) -> ir.Value:
+    """The index, or one that is outside just as well and far from overflow."""
+    return arith.maxsi(arith.minsi(value, index(_FAR)), index(-_FAR))
 
 
 def llvm_ptr(space: int) -> ir.Type:
@@ -238,6 +312,12 @@ def select_registers(fragment: ir.Value, registers: Sequence[int]) -> ir.Value:
     return pack([elements[r] for r in registers])
 
 
+def certain(registers: Sequence[int | None]) -> list[int]:
+    """Register numbers of a view in which none is left out."""
+    assert None not in registers, "only slices leave registers out"
+    return [r for r in registers if r is not None]
+
+
 def splat(value: ir.Value, count: int) -> ir.Value:
     return vector.broadcast(ir.VectorType.get([count], value.type), value)
 
@@ -247,3 +327,20 @@ def moved(view: View, starts: Sequence[ir.Value], extents: Sequence[ir.Value]) -
     return replace(view, starts=tuple(starts), extents=tuple(extents))
 
 
+def lower_elementwise(
+    op: ir.OpView, operands: Sequence[ir.Value], lowering: Lowering
+) -> Sequence[ir.Value]:
+    """The same operation on fragments."""
+    results = [lowering.type_of(r.type) for r in op.results]
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    done = ir.Operation.create(
+        op.operation.name, results=results, operands=list(operands), attributes=attributes
+    )
+    return list(done.results)
+
+
+def with_element(kind: ir.Type, element: ir.Type) -> ir.Type:
+    """The scalar or vector type, with another element."""
+    if isinstance(kind, ir.VectorType):
+        return ir.VectorType.get(kind.shape, element)
+    return element

@@ -1,21 +1,21 @@
 """What the compiler asks of each operation of the IR, ours and MLIR's.
 
-A pass never names an operation: it asks `rules()[op.name]`. A question that only some can answer has a
-default that says so.
+A pass never names an operation: it asks `rules()[op.name]`. A question that only some can answer
+has a default that says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from mlir import ir
 
 from tilec.layout import Layout
-from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError
+from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
 
-# A tile is a NumPy array (ml_dtypes for bf16 and f8), a scalar a NumPy scalar, a view a `View`.
+# A tile or a scalar is a NumPy array (`ops/formats.py`: of rank 0 for a scalar), a view a `View`.
 Datum = Any
 
 
@@ -28,6 +28,12 @@ class Machine(Protocol):
     def run(self, block: ir.Block, arguments: Sequence[Datum]) -> list[Datum]:
         """Execute a block; gives what its terminator hands over."""
 
+    def call(self, function: str, arguments: Sequence[Datum]) -> list[Datum]:
+        """Execute a function of the module; gives its results."""
+
+    def fail(self, op: ir.OpView, message: str) -> NoReturn:
+        """End the execution: what the program claims at this operation does not hold."""
+
 
 class Facts(Protocol):
     """What is known of integers of the IR (`tilec.transforms.find_access_facts`)."""
@@ -35,8 +41,8 @@ class Facts(Protocol):
     def divisor(self, value: ir.Value) -> int:
         """A number that the value is a multiple of; 0 if it is zero."""
 
-    def nonnegative(self, value: ir.Value) -> bool:
-        """Whether the value is never below zero."""
+    def bits(self, value: ir.Value) -> int | None:
+        """A number b such that 0 <= value < 2^b; None if it may be below zero, or none is known."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +97,18 @@ class Origin:
     counts_tiles: bool
 
 
+# An extent of a view of a whole tensor: a number, or the value (index) that gives it.
+ExtentOf = Callable[[ir.Value, int], "ir.Value | int"]
+Divided = tuple["ir.Value | int", int]
+
+
 class OpRules:
     """Answers for one operation; `name` is its full MLIR name (`tile.load`, `arith.addf`)."""
 
     name: str
 
-    # Whether the result can be made in any layout that is asked for, at the price of making it again.
+    # Whether the result can be made in any layout that is asked for, at the price of making it
+    # again.
     flexible: bool = False
     # Whether it ends a block, handing its operands to the operation around it.
     terminator: bool = False
@@ -134,21 +146,26 @@ class OpRules:
         """The extents of the grid (index), if this operation determines it."""
         return None
 
+    def host_grid(self, op: ir.OpView, extent_of: ExtentOf) -> Sequence[Divided] | None:
+        """The same for launchers: each extent is a value divided by a number and rounded up."""
+        return None
+
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
-        """A positive number that the one result, an integer, is always a multiple of (0 for zero)."""
+        """A positive number that the one result, an integer, is always a multiple of (0 for
+        zero)."""
         return 1
 
-    def nonnegative(self, op: ir.OpView, facts: Facts) -> bool:
-        """Whether the one result, an integer, is never below zero."""
-        return False
+    def bits(self, op: ir.OpView, facts: Facts) -> int | None:
+        """As `Facts.bits`, of the one result, an integer."""
+        return None
 
     def argument_divisor(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int:
         """As `divisor`, of an argument of one of its blocks."""
         return 1
 
-    def argument_nonnegative(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> bool:
-        """As `nonnegative`, of an argument of one of its blocks."""
-        return False
+    def argument_bits(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int | None:
+        """As `Facts.bits`, of an argument of one of its blocks."""
+        return None
 
     def assumed_divisors(self, op: ir.OpView) -> Sequence[tuple[ir.Value, int]]:
         """Divisors of other values that hold where this operation is (`requires!(n % 8 == 0)`)."""
@@ -173,9 +190,19 @@ class OpRules:
         raise NoGpuCodeError(op, f"`{self.name}` has no code for the GPU yet")
 
 
+class ElementwiseRules(OpRules):
+    """Element by element: all tiles have one layout, and threads do the same operation on
+    fragments."""
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return lower_elementwise(op, operands, lowering)
+
+
 def is_tile(value: ir.Value) -> bool:
     """Whether a value is held by threads together, so that it has a layout."""
-    return bool(ir.RankedTensorType.isinstance(value.type))
+    return bool(isinstance(value.type, ir.RankedTensorType))
 
 
 def shape_of(value: ir.Value) -> tuple[int, ...]:

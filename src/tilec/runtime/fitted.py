@@ -62,46 +62,54 @@ class Fitted:
         self.kernel = kernel
         self.device = tensors[0][1].device if tensors else None
         self.grid = folded_grid(count) if count else None
-        self.variants = _usable_variants(kernel, tensors)
+        # Tensors go by their number among the tensors from here on, scalars by their position.
         self.tensor_at = [i for i, p in enumerate(kernel.parameters) if p.is_tensor]
-        self.pairs = [
-            (self.tensor_at[i], self.tensor_at[j], tensors[i][1].span_bytes,
-             tensors[j][1].span_bytes)
-            for i, j in pairs_to_compare(tensors)
-        ]  # fmt: skip
-        self.fixed, self.moving = _packing(kernel, values, tensors)
+        self.element_bytes = [
+            1 if array.is_empty else ELEMENT_BYTES[array.element] for _, array in tensors
+        ]
+        spans = [array.span_bytes for _, array in tensors]
+        self.pairs = [(i, j, spans[i], spans[j]) for i, j in pairs_to_compare(tensors)]
+        self.variants = _usable_variants(kernel, tensors)
+        self.fixed, self.pointers, self.scalars = _packing(kernel, values, tensors)
 
     def launch(self, arguments: Sequence[Argument]) -> LaunchPlan:
+        """The launch that arguments of these shapes give.
+
+        Raises:   ContractError, with the instance's name
+        """
+        arrays = [cast(Array, arguments[i]) for i in self.tensor_at]
+        addresses = [array[0] for array in arrays]
         try:
-            self._check_addresses(arguments)
-            variant = self._variant(arguments)
-            packed = self._packed(arguments)
+            self._check_addresses(addresses, arrays)
+            variant = self._variant(addresses)
+            packed = self.fixed.copy()
+            for slot, number in self.pointers:
+                packed[slot] = addresses[number]
+            for slot, position, name, element in self.scalars:
+                packed[slot] = scalar_of(name, element, arguments[position]).passed
         except ContractError as error:
             raise ContractError(f"`{self.kernel.symbol}`: {error}") from None
-        return LaunchPlan(self.kernel, variant, self.device, self.grid, packed)
+        return LaunchPlan(self.kernel, variant, self.device, self.grid, tuple(packed))
 
-    def _check_addresses(self, arguments: Sequence[Argument]) -> None:
-        parameters = self.kernel.parameters
-        for index in self.tensor_at:
-            check_alignment(parameters[index], cast(Array, arguments[index]))
+    def _check_addresses(self, addresses: Sequence[int], arrays: Sequence[Array]) -> None:
+        for number, size in enumerate(self.element_bytes):
+            if addresses[number] % size:
+                check_alignment(self._parameter(number), arrays[number])
         for i, j, i_bytes, j_bytes in self.pairs:
-            one, other = cast(Array, arguments[i]), cast(Array, arguments[j])
-            if one.pointer < other.pointer + j_bytes and other.pointer < one.pointer + i_bytes:
-                check_overlap((parameters[i], one), (parameters[j], other))
+            # Apart as a whole, which is the usual case and cheap to see.
+            if addresses[i] >= addresses[j] + j_bytes or addresses[j] >= addresses[i] + i_bytes:
+                continue
+            check_overlap((self._parameter(i), arrays[i]), (self._parameter(j), arrays[j]))
 
-    def _packed(self, arguments: Sequence[Argument]) -> tuple[object, ...]:
-        packed = self.fixed.copy()
-        for slot_index, index in self.moving:
-            given, parameter = arguments[index], self.kernel.parameters[index]
-            if parameter.is_tensor:
-                packed[slot_index] = cast(Array, given).pointer
-            else:
-                packed[slot_index] = scalar_of(parameter.name, parameter.element, given).passed
-        return tuple(packed)
+    def _parameter(self, number: int) -> Parameter:
+        return self.kernel.parameters[self.tensor_at[number]]
 
-    def _variant(self, arguments: Sequence[Argument]) -> Variant:
+    def _variant(self, addresses: Sequence[int]) -> Variant:
         for variant, alignments in self.variants:
-            if all(cast(Array, arguments[i]).pointer % bytes_ == 0 for i, bytes_ in alignments):
+            for number, alignment in alignments:
+                if addresses[number] % alignment:
+                    break
+            else:
                 return variant
         raise ContractError(
             "the arguments meet the preconditions of no variant: "
@@ -119,25 +127,30 @@ def _tensors(kernel: Kernel, arguments: Sequence[Argument]) -> list[tuple[Parame
 
 def _packing(
     kernel: Kernel, values: Mapping[str, Value], tensors: Sequence[tuple[Parameter, Array]]
-) -> tuple[list[object], list[tuple[int, int]]]:
-    """The slots as shapes alone give them, and for each other slot its argument's position.
+) -> tuple[list[object], list[tuple[int, int]], list[tuple[int, int, str, str]]]:
+    """The slots as shapes alone give them; which slots are pointers, and of which tensor; which
+    are scalars: of which position, name and element.
 
     The slots are the same for every variant: manifests in which they differ are refused.
     """
+    number = {p.name: i for i, (p, _) in enumerate(tensors)}
     position = {p.name: i for i, p in enumerate(kernel.parameters)}
-    arrays = {p.name: array for p, array in tensors}
     fixed: list[object] = []
-    moving: list[tuple[int, int]] = []
+    pointers: list[tuple[int, int]] = []
+    scalars: list[tuple[int, int, str, str]] = []
     for index, slot in enumerate(kernel.variants[0].slots):
+        fixed.append(None)
         if slot.kind == "extent":
-            fixed.append(values[slot.name])
+            fixed[index] = values[slot.name]
         elif slot.kind == "stride":
             assert slot.axis is not None, "a stride slot has an axis"
-            fixed.append(_passed_stride(arrays[slot.name], slot.axis))
+            fixed[index] = _passed_stride(tensors[number[slot.name]][1], slot.axis)
+        elif slot.kind == "pointer":
+            pointers.append((index, number[slot.name]))
         else:
-            fixed.append(None)
-            moving.append((index, position[slot.name]))
-    return fixed, moving
+            assert slot.element is not None, "a scalar slot has an element"
+            scalars.append((index, position[slot.name], slot.name, slot.element))
+    return fixed, pointers, scalars
 
 
 def _passed_stride(array: Array, axis: int) -> int:
@@ -148,14 +161,14 @@ def _passed_stride(array: Array, axis: int) -> int:
 def _usable_variants(
     kernel: Kernel, tensors: Sequence[tuple[Parameter, Array]]
 ) -> list[tuple[Variant, list[tuple[int, int]]]]:
-    """The variants that can take these strides, each with the alignment of arguments it needs."""
-    position = {p.name: i for i, p in enumerate(kernel.parameters)}
+    """The variants that can take these strides, each with the alignment of tensors it needs."""
+    number = {p.name: i for i, (p, _) in enumerate(tensors)}
     arrays = {p.name: array for p, array in tensors if not array.is_empty}
     return [
         (
             variant,
             [
-                (position[p.param], p.base_alignment_bytes)
+                (number[p.param], p.base_alignment_bytes)
                 for p in variant.preconditions
                 if p.param in arrays
             ],

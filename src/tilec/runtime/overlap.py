@@ -80,15 +80,15 @@ class _Search:
 
     def can_make(self, total: int, index: int = 0) -> bool:
         """Whether the terms from `index` on can sum to `total`; yes when the budget is spent."""
+        self.steps += 1
+        if self.steps > _STEP_BUDGET:
+            return True
         if not 0 <= total <= self.reach[index]:
             return False
         if index == len(self.terms):
             return True
         if total % self.divisor[index]:
             return False
-        self.steps += 1
-        if self.steps > _STEP_BUDGET:
-            return True
         coefficient, most = self.terms[index]
         least = max(0, -(-(total - self.reach[index + 1]) // coefficient))
         greatest = min(most, total // coefficient)

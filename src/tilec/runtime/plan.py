@@ -28,7 +28,8 @@ class Planner:
         self.kernels = tuple(kernels)
         self.parameters = kernels[0].parameters
         self.name = kernels[0].symbol if len(kernels) == 1 else kernels[0].name
-        self._tensor_at = tuple(i for i, p in enumerate(self.parameters) if p.is_tensor)
+        self.tensors = tuple((i, p.name) for i, p in enumerate(self.parameters) if p.is_tensor)
+        self._tensor_at = tuple(i for i, _ in self.tensors)
         self._deciding_at = _deciding_scalars(self.kernels)
         self._known: dict[object, Fitted] = {}
 

@@ -14,6 +14,13 @@ from tilec.runtime.errors import ContractError
 _INTEGERS = {f"{'i' if signed else 'u'}{bits}": (signed, bits)
              for bits in (8, 16, 32, 64) for signed in (True, False)}  # fmt: skip
 _FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+# What rounds to infinity: the largest number of the type and half a unit in its last place.
+_ROUNDS_TO_INFINITY = {
+    "f16": 65520.0,
+    "bf16": 2.0**128 - 2.0**119,
+    "f32": 2.0**128 - 2.0**103,
+    "f64": math.inf,
+}
 _USIZE_LIMIT = 2**63  # `usize` is a signed 64-bit number that callers give as one of 0 and up
 
 
@@ -62,23 +69,25 @@ def _float(name: str, element: str, given: object) -> Scalar:
         raise ContractError(f"`{name}`: expected a number of type `{element}`, got {given!r}")
     try:
         number = float(given)
-    except OverflowError:
-        number = math.inf
-    with np.errstate(over="ignore"):
-        rounded = rounded_to_bf16(number) if element == "bf16" else float(_FLOATS[element](number))
-    if math.isinf(rounded) and given not in (math.inf, -math.inf):
+        fits = not _ROUNDS_TO_INFINITY[element] <= abs(number) < math.inf
+    except OverflowError:  # an integer beyond any float
+        fits = False
+    if not fits:
         raise ContractError(f"`{name}`: {given!r} is out of the range of `{element}`")
     if element == "bf16":
+        rounded = rounded_to_bf16(number)
         return Scalar(np.uint16(np.float32(rounded).view(np.uint32) >> 16), rounded)
-    return Scalar(_FLOATS[element](rounded), rounded)
+    passed = _FLOATS[element](number)
+    return Scalar(passed, float(passed))
 
 
 def rounded_to_bf16(number: float) -> float:
-    """The nearest bf16, ties to even; once, not through f32."""
+    """The nearest bf16, ties to even; once, not through f32.
+
+    Assumes:  the number is not so large that it rounds to infinity, unless it is infinity
+    """
     if not math.isfinite(number) or number == 0.0:
         return number
     exponent = max(math.frexp(number)[1] - 8, -133)  # 8 bits of significand; subnormals below
     rounded = math.ldexp(round(math.ldexp(number, -exponent)), exponent)
-    if abs(rounded) >= 2.0**128:
-        return math.copysign(math.inf, number)
     return math.copysign(rounded, number)

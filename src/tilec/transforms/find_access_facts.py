@@ -1,15 +1,18 @@
 """Write on every access what is known of its place: which axes need no mask, and how it is aligned.
 
 Before:   one function, helpers inlined
-After:    each access has `bounds`, an array with four numbers an axis (`tilec.ops.access.Bounds`)
+After:    each access has `bounds`, an array with four numbers an axis
+(`tilec.ops.thread_access.Bounds`)
 
 Algorithm:
 1. Preconditions of the form `e % c == 0` give divisors of extents.
-2. Divisors and signs of index values follow through the operations that make them (`OpRules.divisor`).
-3. An axis is inside when the access starts at the own index of a part (or at its offset), in tiles of the
+2. Divisors and signs of index values follow through the operations that make them
+(`OpRules.divisor`). 3. An axis is inside when the access starts at the own index of a part (or at
+its offset), in tiles of the
    part's block, and the view has the extent that the part's tensor has, and the block divides it.
 
-Sound, since each step only says what holds for every value of the arguments that fulfils the preconditions.
+Sound, since each step only says what holds for every value of the arguments that fulfils the
+preconditions.
 """
 
 from __future__ import annotations
@@ -20,27 +23,21 @@ from math import gcd
 from mlir import ir
 
 from tilec.ir.types import view_facts
+from tilec.ir.walk import operations_in
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape
+
+# An index whose product or sum could reach this bit may have wrapped.
+_SIGN_BIT = 63
 
 
 def find_access_facts(function: ir.OpView) -> None:
     """Sets `bounds` on each access of the function; needs a current context."""
     facts = _Facts(_assumed_divisors(function))
-    for op in _all_operations(function):
+    for op in operations_in(function):
         access = rules()[op.operation.name].access(op)
         if access is not None:
             op.attributes["bounds"] = _bounds(access, facts)
-
-
-def _all_operations(op: ir.OpView) -> list[ir.OpView]:
-    found = []
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                found.append(inner)
-                found += _all_operations(inner)
-    return found
 
 
 # ---- what is known of one value -----------------------------------------------------------------
@@ -50,7 +47,7 @@ class _Facts:
     def __init__(self, assumed: dict[ir.Value, int]) -> None:
         self.assumed = assumed
         self._divisors: dict[ir.Value, int] = {}
-        self._signs: dict[ir.Value, bool] = {}
+        self._bits: dict[ir.Value, int | None] = {}
 
     def divisor(self, value: ir.Value) -> int:
         if value not in self._divisors:
@@ -61,26 +58,28 @@ class _Facts:
     def _find_divisor(self, value: ir.Value) -> int:
         assumed = self.assumed.get(value, 1)
         if isinstance(value.owner, ir.Block):
-            loop = rules()[value.owner.owner.name]
-            known = loop.argument_divisor(value.owner.owner.opview, value, self)
+            around = value.owner.owner.opview
+            known = rules()[around.operation.name].argument_divisor(around, value, self)
         else:
             known = rules()[value.owner.name].divisor(value.owner.opview, self)
         return known * assumed // gcd(known, assumed) if known else 0
 
-    def nonnegative(self, value: ir.Value) -> bool:
-        if value not in self._signs:
-            self._signs[value] = False
+    def bits(self, value: ir.Value) -> int | None:
+        if value not in self._bits:
+            self._bits[value] = None
             if isinstance(value.owner, ir.Block):
-                loop = rules()[value.owner.owner.name]
-                self._signs[value] = loop.argument_nonnegative(value.owner.owner.opview, value, self)
+                around = value.owner.owner.opview
+                rule = rules()[around.operation.name]
+                found = rule.argument_bits(around, value, self)
             else:
-                self._signs[value] = rules()[value.owner.name].nonnegative(value.owner.opview, self)
-        return self._signs[value]
+                found = rules()[value.owner.name].bits(value.owner.opview, self)
+            self._bits[value] = found if found is not None and found < _SIGN_BIT else None
+        return self._bits[value]
 
 
 def _assumed_divisors(function: ir.OpView) -> dict[ir.Value, int]:
     found: dict[ir.Value, int] = {}
-    for op in _all_operations(function):
+    for op in operations_in(function):
         for value, divisor in rules()[op.operation.name].assumed_divisors(op):
             known = found.get(value, 1)
             found[value] = known * divisor // gcd(known, divisor)
@@ -99,7 +98,7 @@ def _bounds(access: AccessShape, facts: _Facts) -> ir.Attribute:
         divisor = gcd(facts.divisor(start) * scale, _start_divisor(access.view, axis, facts))
         extent_divisor = _extent_divisor(access.view, axis, extent, facts)
         inside = _inside(access, axis, extent, facts)
-        numbers.append([int(inside), int(facts.nonnegative(start)), divisor, extent_divisor])
+        numbers.append([int(inside), int(facts.bits(start) is not None), divisor, extent_divisor])
     return ir.Attribute.parse(str(numbers))
 
 
@@ -138,9 +137,7 @@ def _part_extent_divisor(view: ir.Value, axis: int, facts: _Facts) -> int:
     if part is None:
         return 1
     tensor = part.operands[0]
-    block = view_facts(part.results[0].type).block
-    assert block is not None, "a part has a block"
-    return gcd(block[axis], _extent_divisor(tensor, axis, _extent_of(tensor, axis), facts))
+    return gcd(_block(view)[axis], _extent_divisor(tensor, axis, _extent_of(tensor, axis), facts))
 
 
 def _start_divisor(view: ir.Value, axis: int, facts: _Facts) -> int:
@@ -165,19 +162,27 @@ def _inside(access: AccessShape, axis: int, extent: _Extent | None, facts: _Fact
     if extent is None:
         part = _part_behind(access.view)
         whole = part is not None and _divides(size, part.operands[0], axis, facts)
-        return whole and view_facts(access.view.type).block[axis] == size and _is_zero(start, facts)
+        return whole and _block(access.view)[axis] == size and _is_zero(start, facts)
     if extent.number is not None and _is_zero(start, facts):
         return size <= extent.number
-    origin = None if isinstance(start.owner, ir.Block) else rules()[start.owner.name].origin(
-        start.owner.opview
+    origin = (
+        None
+        if isinstance(start.owner, ir.Block)
+        else rules()[start.owner.name].origin(start.owner.opview)
     )
     if origin is None or origin.counts_tiles != (access.unit == "tile"):
         return False
     part = _part_behind(origin.part)
-    if part is None or view_facts(origin.part.type).block[origin.axis] != size:
+    if part is None or _block(origin.part)[origin.axis] != size:
         return False
     tensor = part.operands[0]
     return _extent_of(tensor, origin.axis) == extent and _divides(size, tensor, origin.axis, facts)
+
+
+def _block(part: ir.Value) -> tuple[int, ...]:
+    block = view_facts(part.type).block
+    assert block is not None, "a part has a block"
+    return block
 
 
 def _divides(size: int, tensor: ir.Value, axis: int, facts: _Facts) -> bool:

@@ -1,13 +1,17 @@
 """Give every tile a layout, and convert where two operations want different ones.
 
 Before:   one function, helpers inlined, tiles without encodings
-After:    every tensor has an encoding (`tilec.ops.encoding`); `tile.layout` stands where a layout changes
+After:    every tensor has an encoding (`tilec.ops.encoding`); `tile.layout` stands where a layout
+changes
 
 Algorithm:
-1. Forwards, each operation says what it wants, given the layouts of its operands (`OpRules.place`). A result is
-   *fixed*, or *open*: constants, `iota`, broadcasts and loads can be made in whatever layout is asked for.
-   What a loop or branch carries is fixed: by what the body makes of it, else by its initial value.
-2. Every operation with fixed results, or none, asks for its operands. An open value is made at its own place
+1. Forwards, each operation says what it wants, given the layouts of its operands
+(`OpRules.place`). A result is
+   *fixed*, or *open*: constants, `iota`, broadcasts and loads can be made in whatever layout is
+   asked for. What a loop or branch carries is fixed: by what the body makes of it, else by its
+   initial value.
+2. Every operation with fixed results, or none, asks for its operands. An open value is made at its
+own place
    in the layout asked for (`OpRules.serve`), once for each layout; a fixed one is converted right
    after it was made, so outside any loop that it does not depend on.
 3. Open originals that nobody uses any more are erased.
@@ -15,7 +19,6 @@ Algorithm:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlir import ir
@@ -162,7 +165,8 @@ class _Placement:
         return self.made[key]
 
     def _make(self, value: ir.Value, layout: Layout) -> ir.Value:
-        """An open value, made in this layout if its operation can, else in the one it likes best."""
+        """An open value, made in this layout if its operation can, else in the one it likes
+        best."""
         op = value.owner.opview
         operands = _rule(op).serve(op, layout, self.placing)
         if operands is None:
@@ -191,8 +195,4 @@ def _after(value: ir.Value) -> ir.InsertionPoint:
     """Right after the value came to be: behind its operation, or at the start of its block."""
     if isinstance(value.owner, ir.Block):
         return ir.InsertionPoint.at_block_begin(value.owner)
-    operations: Iterator[ir.OpView] = iter(value.owner.block.operations)
-    for op in operations:
-        if op.operation == value.owner:
-            return ir.InsertionPoint(next(operations))
-    raise AssertionError("an operation is in its block")
+    return ir.InsertionPoint.after(value.owner)
