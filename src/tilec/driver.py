@@ -16,7 +16,11 @@ from mlir.passmanager import PassManager
 from tilec import __version__
 from tilec.artifact.embed import embed
 from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
+from tilec.checks.check_borrows import check_borrows
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
+from tilec.checks.check_grids import check_grids
+from tilec.checks.check_moves import check_moves
+from tilec.checks.check_writes import check_writes
 from tilec.codegen.compile_kernels import Instance, Tools, compile_kernels
 from tilec.codegen.describe import describe
 from tilec.compilation import INTERMEDIATE, Compiled, Options
@@ -41,7 +45,7 @@ from tilec.transforms.inline_helpers import inline_helpers
 PASSES: dict[str, Callable[[ir.Module, Target], None]] = {}
 
 # The checks of ownership, which read and never rewrite.
-CHECKS: tuple[Callable[[ir.Module, dict[str, SourceFile]], Iterator[Diagnostic]], ...] = ()
+CHECKS = (check_writes, check_moves, check_borrows, check_grids)
 
 # MLIR's rewrites of the tile dialect. They run before layouts are placed: folding an operation on a tile
 # that has a layout aborts the process.

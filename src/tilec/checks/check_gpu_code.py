@@ -12,7 +12,7 @@ from mlir import ir
 
 from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.places import span_of
-from tilec.ir.walk import operations_in
+from tilec.ir.walk import operations
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.source import SourceFile, Span
@@ -22,7 +22,7 @@ def check_gpu_code(module: ir.Module, sources: Mapping[str, SourceFile]) -> Iter
     """One finding for each place in the source, in program order."""
     seen: set[Span] = set()
     for kernel in module.body.operations:
-        for op in operations_in(kernel):
+        for op in operations(kernel):
             rule = rules()[op.operation.name]
             if rule.terminator or type(rule).lower is not OpRules.lower:
                 continue

@@ -14,7 +14,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.artifact.manifest import Generic, Parameter, Requirement, Slot, UnsafeUse
-from tilec.ir.walk import operations_in
+from tilec.ir.walk import operations
 from tilec.ops.host_expression import HostExpression, host_expression
 from tilec.ops.registry import rules
 
@@ -112,14 +112,14 @@ def _scaled(value: ir.Value | int, size: int, names: dict[ir.Value, str]) -> Hos
 
 
 def _requirements(kernel: ir.OpView, names: dict[ir.Value, str]) -> Iterator[Requirement]:
-    for op in operations_in(kernel):
+    for op in operations(kernel):
         if op.operation.name == "tile.assume":
             expression = host_expression(op.operands[0], names)
             yield Requirement(_text(op.attributes["text"]), expression, op.location.start_line)
 
 
 def _unsafe_uses(kernel: ir.OpView) -> Iterator[UnsafeUse]:
-    for op in operations_in(kernel):
+    for op in operations(kernel):
         if "unsafe" in op.attributes:
             yield UnsafeUse(op.location.start_line, op.operation.name.removeprefix("tile."))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.ir.walk import operations_in
+from tilec.ir.walk import operations
 from tilec.ops.lowering import bit_width
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape
@@ -28,7 +28,7 @@ def warps_for(kernel: ir.OpView, hints: Mapping[str, Any], target: Target) -> in
     most = target.threads_per_block // target.threads_per_warp
     if "warps" in hints:
         return int(min(most, 1 << max(0, int(hints["warps"]).bit_length() - 1)))
-    accesses = (rules()[op.operation.name].access(op) for op in operations_in(kernel))
+    accesses = (rules()[op.operation.name].access(op) for op in operations(kernel))
     largest = max((_bytes(access) for access in accesses if access is not None), default=1)
     threads = max(1, largest // _BYTES_PER_THREAD)
     warps = 1 << max(0, (threads // target.threads_per_warp).bit_length() - 1)

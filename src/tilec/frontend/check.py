@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilec.diagnostics import CompileError, Diagnostic, Label
+from tilec.diagnostics.once import once
 from tilec.frontend import ast, typed
 from tilec.frontend.attributes import Attributes, read_attributes
 from tilec.frontend.constants import const_item
@@ -50,7 +51,7 @@ def check_program(
         for item in module.items.values():
             if isinstance(item, ast.Function) and id(item) not in checked:
                 found += check_names(item, module)
-    return instances, list(_once(found))
+    return instances, list(once(found))
 
 
 def unmatched_options(program: Program, options: Options) -> tuple[str, ...]:
@@ -109,13 +110,3 @@ def _check_kernel(
         if instance is not None:
             made.append(instance)
     return made, found, reached
-
-
-def _once(diagnostics: list[Diagnostic]) -> Iterator[Diagnostic]:
-    """Each finding once, in the order of its place: code, place and message decide."""
-    seen: set[tuple[str, object, str]] = set()
-    for diagnostic in sorted(diagnostics, key=lambda d: (d.span.file, d.span.start)):
-        key = diagnostic.code, diagnostic.span, diagnostic.message
-        if key not in seen:
-            seen.add(key)
-            yield diagnostic

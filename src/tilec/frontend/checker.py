@@ -17,12 +17,19 @@ from tilec.frontend.constants import literal_value
 from tilec.frontend.inference import ElementInference
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.scope import Scope
-from tilec.types import BOOL, Dim, Element, ElementVariable, TileType, Type
+from tilec.types import BOOL, Dim, Element, ElementVariable, Own, TileType, Type
 
-# Checks a helper: the kernel's state, where its names are looked up, the types of its parameters,
-# its `Dim`s and its symbol.
+# Checks a helper: the kernel's state, where its names are looked up, the types of its parameters
+# and how they are lent, its `Dim`s and its symbol.
 CheckHelper = Callable[
-    ["KernelState", Environment, ast.Function, "tuple[Type, ...]", "tuple[Dim, ...]", str],
+    [
+        "KernelState",
+        Environment,
+        ast.Function,
+        "tuple[tuple[Type, Own | None], ...]",
+        "tuple[Dim, ...]",
+        str,
+    ],
     typed.FunctionInstance,
 ]
 

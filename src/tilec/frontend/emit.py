@@ -22,7 +22,7 @@ from tilec.ir.types import DYNAMIC, base_type, part_type, tensor_type, tile_type
 from tilec.ops.build import integer_list, make
 from tilec.ops.call import Value
 from tilec.source import SourceFile, Span
-from tilec.types import Dim, Element, PartType, TensorType, TileType
+from tilec.types import Dim, Element, Own, PartType, TensorType, TileType
 
 
 def emit(instances: Sequence[typed.KernelInstance], sources: Mapping[str, SourceFile]) -> ir.Module:
@@ -152,7 +152,7 @@ def _view(tensor: TensorType, rest: list[ir.Value], dims: dict[Dim, ir.Value]) -
 
 def _emit_helper(helper: typed.FunctionInstance, sources: Mapping[str, SourceFile]) -> None:
     assert helper.body is not None, f"{helper.symbol} was checked without errors"
-    types = [helper.inference.final_type(type_) for _, type_ in helper.parameters]
+    types = [helper.inference.final_type(parameter.type) for parameter in helper.parameters]
     index = ir.IndexType.get()
     inputs = [[index]] * len(helper.dims) + [mlir_types(type_) for type_ in types]
     result = helper.inference.final_type(helper.result)
@@ -160,20 +160,28 @@ def _emit_helper(helper: typed.FunctionInstance, sources: Mapping[str, SourceFil
         signature = [one for group in inputs for one in group], mlir_types(result)
         function = func.FuncOp(helper.symbol, signature, visibility="private")
         function.arg_attrs = [ir.DictAttr.get({}) for _ in helper.dims] + [
-            attribute for type_ in types for attribute in [_lent(type_)] * len(mlir_types(type_))
+            _lent(parameter.lent)
+            for parameter, type_ in zip(helper.parameters, types, strict=True)
+            for _ in mlir_types(type_)
         ]
-        entry = function.add_entry_block()
+        spans = [helper.span] * len(helper.dims) + [
+            parameter.pattern.span
+            for parameter, type_ in zip(helper.parameters, types, strict=True)
+            for _ in mlir_types(type_)
+        ]
+        places = [location_of(span, sources[span.file]) for span in spans]
+        entry = function.add_entry_block(places)
         with ir.InsertionPoint(entry):
             rest = list(entry.arguments)
             dims = {dim: rest.pop(0) for dim in helper.dims}
             emitter = Emitter(helper.inference, sources, dims)
-            for (pattern, _), type_ in zip(helper.parameters, types, strict=True):
-                emitter.values.update(bound_values(pattern, structured(type_, rest)))
+            for parameter, type_ in zip(helper.parameters, types, strict=True):
+                value = structured(type_, rest)
+                emitter.values.update(bound_values(parameter.pattern, value))
             func.return_(flatten(emitter.expression(helper.body)))
 
 
-def _lent(type_: object) -> ir.Attribute:
-    """`tile.lent` on an argument that is a borrowed part: "mut" or "shared"."""
-    if isinstance(type_, PartType) and type_.borrowed is not None:
-        return ir.DictAttr.get({"tile.lent": ir.StringAttr.get(type_.borrowed.value)})
-    return ir.DictAttr.get({})
+def _lent(lent: Own | None) -> ir.Attribute:
+    """`tile.lent` on an argument that is borrowed: "mut" or "shared"."""
+    entries = {} if lent is None else {"tile.lent": ir.StringAttr.get(lent.value)}
+    return ir.DictAttr.get(entries)

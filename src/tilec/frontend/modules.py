@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
 
 from tilec.diagnostics import CompileError, Diagnostic, Label
 from tilec.frontend import ast
@@ -54,19 +53,6 @@ def no_other_files(name: str, user: SourceFile) -> SourceFile | None:
     return None
 
 
-def folder_loader(include: tuple[Path, ...] = ()) -> Loader:
-    """A loader that reads `name.tile` beside the file that uses it, then from `include`."""
-
-    def load(name: str, user: SourceFile) -> SourceFile | None:
-        for folder in (PurePath(user.name).parent, *include):
-            path = Path(folder) / f"{name}.tile"
-            if path.is_file():
-                return SourceFile(str(path), path.read_text(encoding="utf-8"))
-        return None
-
-    return load
-
-
 def load_program(
     source: SourceFile, parser: Parser, loader: Loader = no_other_files
 ) -> tuple[Program, list[Diagnostic]]:
@@ -108,7 +94,7 @@ def _load_used(
     for use in module.file.items:
         if not isinstance(use, ast.Use):
             continue
-        source = _load(use, module, loader)
+        source = loader(use.module.text, module.source)
         if source is None or source.name in program.modules:
             continue
         program.sources[source.name] = source
@@ -116,18 +102,11 @@ def _load_used(
         yield program.modules[source.name]
 
 
-def _load(use: ast.Use, module: Module, loader: Loader) -> SourceFile | None:
-    try:
-        return loader(use.module.text, module.source)
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
 def _resolve_uses(module: Module, program: Program, loader: Loader) -> Iterator[Diagnostic]:
     for use in module.file.items:
         if not isinstance(use, ast.Use):
             continue
-        source = _load(use, module, loader)
+        source = loader(use.module.text, module.source)
         if source is None:
             module.missing |= {name.text for name in use.names}
             yield from _unknown_module(use).diagnostics

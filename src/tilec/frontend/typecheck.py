@@ -228,7 +228,7 @@ def check_helper(
     kernel: KernelState,
     environment: Environment,
     function: ast.Function,
-    parameters: tuple[Type, ...],
+    parameters: tuple[tuple[Type, Own | None], ...],
     dims: tuple[Dim, ...],
     symbol: str,
 ) -> typed.FunctionInstance:
@@ -246,7 +246,10 @@ def check_helper(
 
 
 def _helper(
-    checker: Checker, parameters: tuple[Type, ...], dims: tuple[Dim, ...], symbol: str
+    checker: Checker,
+    parameters: tuple[tuple[Type, Own | None], ...],
+    dims: tuple[Dim, ...],
+    symbol: str,
 ) -> typed.FunctionInstance:
     function = checker.function
     try:
@@ -255,8 +258,8 @@ def _helper(
             assert function.result is not None, "there is a type"
             raise refusal("E0102", "a helper returns no reference to a part", function.result.span)
         patterns = tuple(
-            (bind_pattern(checker, parameter.pattern, type_), type_)
-            for parameter, type_ in zip(function.parameters, parameters, strict=True)
+            typed.HelperParameter(bind_pattern(checker, parameter.pattern, type_), type_, lent)
+            for parameter, (type_, lent) in zip(function.parameters, parameters, strict=True)
         )
         _check_names(patterns)
     except CompileError as error:
@@ -278,10 +281,10 @@ def _helper(
     return instance
 
 
-def _check_names(patterns: tuple[tuple[typed.Pattern, Type], ...]) -> None:
+def _check_names(parameters: tuple[typed.HelperParameter, ...]) -> None:
     seen: dict[str, typed.Local] = {}
-    for pattern, _ in patterns:
-        for bind in typed.below(pattern, typed.Bind):
+    for parameter in parameters:
+        for bind in typed.below(parameter.pattern, typed.Bind):
             first = seen.setdefault(bind.local.name, bind.local)
             if first is not bind.local:
                 raise refusal(

@@ -51,7 +51,7 @@ def call_helper(
     arguments = tuple(_argument(checker, argument) for argument in node.arguments)
     solution = _solve(checker, node, module, function, arguments)
     environment = Environment(module, solution.bindings)
-    parameters: list[Type] = []
+    parameters: list[tuple[Type, Own | None]] = []
     passed: list[typed.Expression] = []
     for parameter, argument in zip(function.parameters, arguments, strict=True):
         try:
@@ -61,7 +61,7 @@ def call_helper(
             raise AlreadyReportedError from None
         expected = in_terms_of(declared, solution.extents)
         passed.append(_passed(checker, argument, expected, parameter))
-        parameters.append(_as_viewed(declared, argument.type))
+        parameters.append((_as_viewed(declared, argument.type), _lent(declared)))
     instance = _instance(checker, environment, function, tuple(parameters))
     extents = tuple(solution.extents[dim.name] for dim in instance.dims)
     result = in_terms_of(instance.result, solution.extents)
@@ -323,10 +323,17 @@ def _without_view(type_: Type) -> Type:
 
 
 def _as_viewed(declared: Type, actual: Type) -> Type:
-    """The parameter's type, with the axis of stride 1 where the argument has it."""
+    """The parameter's type, with the owner and the axis of stride 1 that the argument has."""
     if isinstance(declared, TensorType) and isinstance(actual, TensorType):
-        return replace(declared, contiguous=actual.contiguous)
+        return replace(declared, contiguous=actual.contiguous, own=actual.own)
     return declared
+
+
+def _lent(declared: Type) -> Own | None:
+    match declared:
+        case PartType(borrowed=own) | TensorType(own=own):
+            return own
+    return None
 
 
 def in_terms_of(type_: Type, extents: dict[str, Extent]) -> Type:
@@ -351,7 +358,7 @@ def _instance(
     checker: Checker,
     environment: Environment,
     function: ast.Function,
-    parameters: tuple[Type, ...],
+    parameters: tuple[tuple[Type, Own | None], ...],
 ) -> typed.FunctionInstance:
     """The helper for these generics and types, checked when first asked for."""
     kernel = checker.kernel

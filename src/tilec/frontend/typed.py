@@ -13,7 +13,7 @@ from typing import TypeVar
 from tilec.frontend.inference import ElementInference
 from tilec.ops.call import GenericValue, Operation
 from tilec.source import Span
-from tilec.types import Dim, ElementLike, Extent, Type
+from tilec.types import Dim, ElementLike, Extent, Own, Type
 
 
 @dataclass(eq=False)
@@ -244,6 +244,18 @@ Statement = Let | Assign | Evaluate | For | While | Guard | Require
 # ---- functions ---------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class HelperParameter:
+    """`lent` says how a part or tensor is borrowed, if it is.
+
+    A `&mut` tensor that is lent as `&` keeps its own type: what may be written is still seen.
+    """
+
+    pattern: Pattern
+    type: Type
+    lent: Own | None
+
+
 @dataclass(eq=False)
 class FunctionInstance:
     """A helper with its types and constants known; `body` is filled in when it was checked."""
@@ -251,7 +263,7 @@ class FunctionInstance:
     symbol: str
     span: Span
     dims: tuple[Dim, ...]
-    parameters: tuple[tuple[Pattern, Type], ...]
+    parameters: tuple[HelperParameter, ...]
     inference: ElementInference
     result: Type
     body: Block | None = None

@@ -211,7 +211,8 @@ def start(code: object, plan: LaunchPlan, stream: Stream) -> None:
     device = current_device()
     if plan.device not in (None, device):
         with made_current(plan.device):
-            return start(code, plan, stream)
+            start(code, plan, stream)
+        return
     kernel = code.kernel(plan.variant, device)
     config = _config(plan.grid, plan.variant.threads, plan.variant.dynamic_smem_bytes)
     try:

@@ -23,7 +23,7 @@ from math import gcd
 from mlir import ir
 
 from tilec.ir.types import view_facts
-from tilec.ir.walk import operations_in
+from tilec.ir.walk import operations
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape
 
@@ -34,7 +34,7 @@ _SIGN_BIT = 63
 def find_access_facts(function: ir.OpView) -> None:
     """Sets `bounds` on each access of the function; needs a current context."""
     facts = _Facts(_assumed_divisors(function))
-    for op in operations_in(function):
+    for op in operations(function):
         access = rules()[op.operation.name].access(op)
         if access is not None:
             op.attributes["bounds"] = _bounds(access, facts)
@@ -79,7 +79,7 @@ class _Facts:
 
 def _assumed_divisors(function: ir.OpView) -> dict[ir.Value, int]:
     found: dict[ir.Value, int] = {}
-    for op in operations_in(function):
+    for op in operations(function):
         for value, divisor in rules()[op.operation.name].assumed_divisors(op):
             known = found.get(value, 1)
             found[value] = known * divisor // gcd(known, divisor)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.ir.walk import operations_in
+from tilec.ir.walk import operations
 
 _CALL = "func.call"
 
@@ -26,7 +26,7 @@ def inline_helpers(module: ir.Module) -> None:
     for kernel in module.body.operations:
         if "tile.kernel" in kernel.attributes:
             # What is put in may call others: look again until nothing is left.
-            while calls := [op for op in operations_in(kernel) if op.operation.name == _CALL]:
+            while calls := [op for op in operations(kernel) if op.operation.name == _CALL]:
                 for call in calls:
                     _inline(call, helpers)
     for helper in helpers.values():
