@@ -24,8 +24,8 @@ def command(code: str) -> int:
         if page.name.endswith(".md")
     }
     if code.lower() == "list":
-        for _, page in sorted(pages.items()):
-            click.echo(page.read_text(encoding="utf-8").splitlines()[0].lstrip("# "))
+        for _, found in sorted(pages.items()):
+            click.echo(found.read_text(encoding="utf-8").splitlines()[0].lstrip("# "))
         return DONE
     page = pages.get(code.upper())
     if page is None:
