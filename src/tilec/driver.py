@@ -21,7 +21,6 @@ from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
 from tilec.checks.check_grids import check_grids
 from tilec.checks.check_moves import check_moves
 from tilec.checks.check_writes import check_writes
-from tilec.codegen.compile_kernels import Instance, Tools, compile_kernels
 from tilec.codegen.describe import describe
 from tilec.compilation import INTERMEDIATE, Compiled, Executed, Options
 from tilec.diagnostics import Diagnostic, Severity
@@ -35,6 +34,7 @@ from tilec.interpret.launch import changes, launch, read_arguments, tensor_named
 from tilec.interpret.npy import written_npy
 from tilec.ir.dialect import context
 from tilec.ir.places import span_of
+from tilec.machine_code import Instance, Tools, compile_kernels
 from tilec.ops.lowering import NoGpuCodeError
 from tilec.source import SourceFile
 from tilec.sources import Sources

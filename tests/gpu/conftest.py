@@ -1,9 +1,9 @@
 """Kernels on a GPU, from cubins that were built elsewhere.
 
 This needs Python, numpy, pytest and cuda-python, a GPU, and a folder of cubins: `build/`, or what
-the environment variable TILEC_CUBINS names. It runs in a bundle (`bundle.py` makes one) or in the
-repository (`pytest -m gpu tests/gpu`). Everything here is marked `gpu`, and skipped, with the
-reason, where there is no device or no cubin.
+the environment variable TILEC_CUBINS names. It runs in a bundle (`make gpu-bundle` makes one) or in
+the repository (`make test-gpu`). Everything here is marked `gpu`, and skipped, with the reason,
+where there is no device or no cubin.
 
 A kernel's test asks for two fixtures. `load("add")` is the module of `add.<target>.cubin`, once for
 each target that is there and runs on the device. `zones` makes tensors between guards:

@@ -185,6 +185,9 @@ def test_a_requirement_that_does_not_hold_shows_its_values():
     message = r"`requires!\(H % HK == 0\)` does not hold, where H = 8, HK = 3"
     with pytest.raises(ContractError, match=message):
         check_requires([requirement], {"H": 8, "HK": 3})
+    constant = Requirement("N <= B", ("le", "N", 1024), 12)
+    with pytest.raises(ContractError, match=r"N <= B\)` \(here `N <= 1024`\) does not hold"):
+        check_requires([constant], {"N": 1025})
     with pytest.raises(ContractError, match="HK = 0"):
         check_requires([requirement], {"H": 8, "HK": 0})
 

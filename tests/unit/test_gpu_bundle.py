@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,42 +11,42 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-GPU_TESTS = Path(__file__).parent.parent / "gpu"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def gpu_tests(monkeypatch):
+    """The GPU tests' own modules can be imported."""
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "gpu"))
 
 
 def run(command, folder):
-    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TILEC_CUBINS")}
+    environment = {k: v for k, v in os.environ.items() if k != "TILEC_CUBINS"}
     return subprocess.run(
-        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True
+        [sys.executable, *command],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": "src"},
+        capture_output=True,
+        text=True,
     )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    root = tmp_path_factory.mktemp("bundle")
-    (root / "cubins").mkdir()
-    script = [GPU_TESTS / "bundle.py", "--cubins", "cubins", "--out", "packed"]
-    made = run(script, root)
-    assert made.returncode == 0, made.stderr
-    assert (root / "packed.tar.gz").exists()
-    return root / "packed"
+def test_what_is_packed_runs_alone_and_skips_without_cubins_and_says_why(gpu_tests, tmp_path):
+    from pack import PACKED
 
-
-def test_a_bundle_imports_its_own_runtime(folder):
-    code = "import tilec.runtime as rt; print(rt.__file__)"
-    assert run(["-c", code], folder).stdout.startswith(str(folder))
-
-
-def test_a_bundle_without_cubins_or_device_skips_and_says_why(folder):
-    done = run(["-m", "pytest"], folder)
+    for name in PACKED:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        copy(ROOT / name, tmp_path / name)
+    where = run(["-c", "import tilec.runtime as rt; print(rt.__file__)"], tmp_path)
+    assert where.stdout.startswith(str(tmp_path)), where.stderr
+    done = run(["-m", "pytest", "-m", "gpu", "-rs", "tests/gpu"], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "skipped" in done.stdout
-    assert "there is no" in done.stdout
+    assert "skipped" in done.stdout and "there is no" in done.stdout
 
 
-def test_bits_of_elements_there_and_back(monkeypatch):
+def test_bits_of_elements_there_and_back(gpu_tests):
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    monkeypatch.syspath_prepend(str(GPU_TESTS))
     from element_bits import rounded, to_bits
 
     values = np.array([0.0, -0.0, 1.0, 1 + 2**-8, 1 + 3 * 2**-8, -3.5, np.inf, 3e38, 1e-40])

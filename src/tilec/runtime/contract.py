@@ -98,8 +98,10 @@ def check_requires(requires: Iterable[Requirement], values: Mapping[str, Value])
     """That every `requires!` holds."""
     for requirement in requires:
         if not holds(requirement.expression, values):
+            built = text_of(requirement.expression)
+            here = "" if built == requirement.text else f" (here `{built}`)"
             raise ContractError(
-                f"`requires!({requirement.text})` does not hold"
+                f"`requires!({requirement.text})`{here} does not hold"
                 f"{_where(requirement.expression, values)}"
             )
 

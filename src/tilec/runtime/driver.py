@@ -40,6 +40,8 @@ from tilec.runtime.errors import (
 )
 from tilec.runtime.fitted import LaunchPlan
 
+_DLPACK_CPU = 1  # kDLCPU of dlpack.h
+
 # Above this, a kernel must ask for its dynamic shared memory (CUDA C++ Programming Guide,
 # "Shared Memory", compute capability 7.x and later).
 _SMEM_WITHOUT_ASKING = 48 * 1024
@@ -109,14 +111,14 @@ def array_of(name: str, given: object, stream: Stream) -> Array:
     try:
         view = StridedMemoryView.from_any_interface(given, stream_ptr=int(stream.handle))
     except Exception as error:
+        if _is_on_host(given):
+            raise _host_memory(name) from None
         raise ContractError(
             f"`{name}`: expected a tensor (DLPack or `__cuda_array_interface__`), "
             f"got {type(given).__name__}: {error}"
         ) from None
     if not view.is_device_accessible:
-        raise ContractError(
-            f"`{name}` lies in host memory; `to_device` of tilec.runtime copies it to the GPU"
-        )
+        raise _host_memory(name)
     # The library's own dtype first: NumPy's, which the view asks for, may not have bf16.
     dtype = getattr(given, "dtype", None)
     element = element_of(view.dtype if dtype is None else dtype)
@@ -126,6 +128,19 @@ def array_of(name: str, given: object, stream: Stream) -> Array:
     strides = contiguous_strides(shape) if view.strides is None else tuple(view.strides)
     device = current_device() if view.device_id < 0 else view.device_id
     return Array(view.ptr, element, shape, strides, device, bool(view.readonly))
+
+
+def _is_on_host(given: object) -> bool:
+    try:
+        return bool(given.__dlpack_device__()[0] == _DLPACK_CPU)  # type: ignore[attr-defined]
+    except Exception:
+        return False
+
+
+def _host_memory(name: str) -> ContractError:
+    return ContractError(
+        f"`{name}` lies in host memory; `to_device` of tilec.runtime copies it to the GPU"
+    )
 
 
 def loaded(cubin: bytes, target: str, name: str) -> Code:
@@ -245,9 +260,11 @@ def recorded(plan: LaunchPlan, stream: Stream) -> Event:
 
 
 def allocated(size_bytes: int, device: int) -> Buffer:
-    """Memory of a device; one byte at least, so that it has an address."""
+    """Memory of a device, for use on any stream; one byte at least, so that it has an address."""
     with made_current(device):
-        return Device(device).allocate(max(size_bytes, 1), stream=LEGACY_DEFAULT_STREAM)
+        buffer = Device(device).allocate(max(size_bytes, 1), stream=LEGACY_DEFAULT_STREAM)
+        LEGACY_DEFAULT_STREAM.sync()  # allocation is ordered on its own stream only
+        return buffer
 
 
 def exported(array: Array, memory: Buffer) -> StridedMemoryView:
@@ -262,9 +279,10 @@ def exported(array: Array, memory: Buffer) -> StridedMemoryView:
 def copy_to_device(address: int, host: HostArray, device: int) -> None:
     """Copies a dense host array, and waits until that is done."""
     with made_current(device):
-        LEGACY_DEFAULT_STREAM.sync()
         [status] = bindings.cuMemcpyHtoD(address, host.ctypes.data, host.nbytes)
         _check_copy(status)
+        # From pageable memory the call returns when the values are staged, not when they are there.
+        LEGACY_DEFAULT_STREAM.sync()
 
 
 def copy_to_host(host: HostArray, address: int, device: int) -> None:
