@@ -153,6 +153,8 @@ def _outputs(module: ir.Module, sources: Sources, options: Options) -> dict[str,
     stem = Path(sources.root.name).stem
     # Before MLIR's rewrites, so that launchers see grids and preconditions as they were written.
     described = [describe(function) for function in module.body.operations]
+    if not described:
+        return {}  # only helpers and constants, for other files to use
     PassManager.parse(_OPTIMISE).run(module.operation)
     instances = [
         Instance(function, told)
