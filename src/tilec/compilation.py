@@ -42,3 +42,17 @@ class Compiled:
     @property
     def is_refused(self) -> bool:
         return any(d.severity is Severity.ERROR for d in self.diagnostics)
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What came of running a kernel on the CPU.
+
+    `written` are `.npy` files by the tensor's name, `shown` what changed, for reading. `broken`
+    says what of the launch's contract does not hold; nothing is written then.
+    """
+
+    compiled: Compiled
+    written: Mapping[str, bytes] = field(default_factory=dict)
+    shown: str = ""
+    broken: str | None = None

@@ -5,7 +5,7 @@ Importing this module loads every stage, so commands import it only when they co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -21,18 +21,20 @@ from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
 from tilec.checks.check_grids import check_grids
 from tilec.checks.check_moves import check_moves
 from tilec.checks.check_writes import check_writes
-from tilec.codegen.compile_kernels import Instance, Tools, compile_kernels
 from tilec.codegen.describe import describe
-from tilec.compilation import INTERMEDIATE, Compiled, Options
+from tilec.compilation import INTERMEDIATE, Compiled, Executed, Options
 from tilec.diagnostics import Diagnostic, Severity
-from tilec.diagnostics.setup_error import SetupError
 from tilec.frontend.check import check_program, unmatched_options
 from tilec.frontend.emit import emit
 from tilec.frontend.instantiate import Options as FrontOptions
 from tilec.frontend.modules import load_program
 from tilec.frontend.parse import parse
+from tilec.interpret.contract import BrokenContract
+from tilec.interpret.launch import changes, launch, read_arguments, tensor_named
+from tilec.interpret.npy import written_npy
 from tilec.ir.dialect import context
 from tilec.ir.places import span_of
+from tilec.machine_code import Instance, Tools, compile_kernels
 from tilec.ops.lowering import NoGpuCodeError
 from tilec.source import SourceFile
 from tilec.sources import Sources
@@ -75,6 +77,30 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
             except NoGpuCodeError as error:
                 found = [_no_gpu_code(error, front.sources)]
         return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
+
+
+def execute(
+    sources: Sources,
+    options: Options,
+    kernel: str,
+    given: Mapping[str, bytes | int | float | bool],
+    wanted: Sequence[str],
+) -> Executed:
+    """Run a kernel on the CPU; tensors come in and go out as the bytes of `.npy` files.
+
+    `wanted` are the tensors to write; without any, what changed is shown.
+    """
+    with context():
+        front = _front(sources, options)
+        if front.compiled.is_refused or front.module is None:
+            return Executed(front.compiled)
+        try:
+            arguments = read_arguments(given)
+            after = launch(front.module, kernel, arguments)
+            written = {name: written_npy(tensor_named(after, name)) for name in wanted}
+        except BrokenContract as broken:
+            return Executed(front.compiled, broken=str(broken))
+        return Executed(front.compiled, written, "" if wanted else changes(arguments, after))
 
 
 @dataclass(frozen=True)
@@ -157,70 +183,3 @@ def _outputs(module: ir.Module, sources: Sources, options: Options) -> dict[str,
 
 def _mlir_version() -> str:
     return version("xtc-mlir-python-bindings")
-
-
-@dataclass(frozen=True)
-class Rewritten:
-    """A module after some passes, or why they failed."""
-
-    text: str = ""
-    errors: tuple[str, ...] = ()
-
-
-def run_passes(source: SourceFile, passes: str, target: Target) -> Rewritten:
-    """Run tilec's passes and MLIR pipelines, separated by commas, on a module in text form.
-
-    Raises:   SetupError if a pass is unknown or misspelt
-    """
-    with context():
-        try:
-            module = ir.Module.parse(source.text)
-            for name in _split(passes):
-                _run_pass(module, name, target)
-        except ir.MLIRError as error:
-            return Rewritten(errors=tuple(_messages(error, source.name)))
-        return Rewritten(f"{module}\n")
-
-
-def _run_pass(module: ir.Module, name: str, target: Target) -> None:
-    if name not in PASSES:
-        _pipeline(name).run(module.operation)
-        return
-    PASSES[name](module, target)
-    module.operation.verify()
-
-
-def _pipeline(name: str) -> PassManager:
-    try:
-        return PassManager.parse(f"builtin.module({name})")
-    except ValueError as error:
-        # "MLIR Textual PassPipeline Parser:1:1: error: what is wrong", then the text and a caret.
-        reason = str(error).splitlines()[0].rpartition("error: ")[2]
-        known = f"tilec's own are {', '.join(PASSES)}" if PASSES else None
-        raise SetupError(f"`{name}` is no pipeline: {reason}", help=known) from error
-
-
-def _split(passes: str) -> Iterator[str]:
-    """The parts between the commas that no bracket encloses: `a,func.func(b,c{d=1,e})` is two."""
-    depth = start = 0
-    for position, character in enumerate(passes):
-        depth += (character in "({[<") - (character in ")}]>")
-        if character == "," and depth == 0:
-            yield passes[start:position]
-            start = position + 1
-    yield passes[start:]
-
-
-def _messages(error: ir.MLIRError, file: str) -> Iterator[str]:
-    for diagnostic in error.error_diagnostics:
-        yield f"{_place(diagnostic.location, file)}{diagnostic.message}"
-        for note in diagnostic.notes:
-            yield f"{_place(note.location, file)}{note.message}"
-
-
-def _place(location: ir.Location, file: str) -> str:
-    if not location.is_a_file():
-        return ""
-    # MLIR calls a module that it parses from a string "-".
-    name = file if location.filename == "-" else location.filename
-    return f"{name}:{location.start_line}:{location.start_col}: "

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from programs import case, check, launch
+from executed import case, check, launch
+
+from tilec.interpret.contract import BrokenContract
 
 RANDOM = np.random.default_rng(11)
 
@@ -209,10 +211,26 @@ def test_combiners_are_closures() -> None:
     ],
 )  # fmt: skip
 def test_refused_programs(name: str, code: str) -> None:
-    from programs import CASES
+    from executed import CASES
 
     text = (CASES / "reject" / f"{name}.tile").read_text(encoding="utf-8")
     line = int(text.partition("line ")[2].split()[0])
     _, found = check(text)
     assert [d.code for d in found] == [code]
     assert text.count("\n", 0, found[0].span.start) + 1 == line
+
+
+def test_preconditions_may_be_joined() -> None:
+    text = """
+    #[kernel]
+    pub fn k<N: Dim, M: Dim>(z: Part<&mut Tensor<i32, N>, 16>, x: &Tensor<i32, M>) {
+        requires!(N > 0 && M % N == 0);
+        z.store(x.load_like(&z));
+    }
+    """
+    x, z = np.arange(32, dtype=np.int32), np.zeros(16, np.int32)
+    launch(text, "k", z=z, x=x)
+    np.testing.assert_array_equal(z, x[:16])
+    for length in (0, 15):
+        with pytest.raises(BrokenContract, match="requires"):
+            launch(text, "k", z=np.zeros(length, np.int32), x=x)

@@ -32,7 +32,12 @@ def pointer(name: str, own: str = "shared", element: str = "f32") -> str:
 
 
 def stride(name: str, axis: int = 0) -> str:
-    return f'%{name}_s{axis}: index {{tile.slot = {{kind = "stride", name = "{name}", axis = {axis}}}}}'
+    slot = f'{{tile.slot = {{kind = "stride", name = "{name}", axis = {axis}}}}}'
+    return f"%{name}_s{axis}: index {slot}"
+
+
+def number(name: str, kind: str) -> str:
+    return f'%{name}: {kind} {{tile.slot = {{kind = "scalar", name = "{name}"}}}}'
 
 
 def extent(name: str) -> str:
@@ -90,7 +95,10 @@ def test_the_contract_is_checked_before_anything_runs() -> None:
     x = np.ones(8, np.float32)
     z = np.zeros(8, np.float32)
     for arguments, message in (
-        ({"z": z, "x": x, "y": np.ones(7, np.float32)}, "axis 0 of `y` is `N`, which is 8 by axis 0 of `z`, got 7"),
+        (
+            {"z": z, "x": x, "y": np.ones(7, np.float32)},
+            "axis 0 of `y` is `N`, which is 8 by axis 0 of `z`, got 7",
+        ),
         ({"z": z, "x": x}, "no argument for `y`"),
         ({"z": z, "x": x, "y": x, "w": x}, "no parameter `w`"),
         ({"z": z, "x": x, "y": x.astype(np.float64)}, "`y` has elements `f32`, got float64"),
@@ -133,9 +141,11 @@ TURN = f"""
 func.func private @halves(%k: index, %t: tensor<4x2xi32>) -> (index, tensor<4x2xi32>) {{
   return %k, %t : index, tensor<4x2xi32>
 }}
-func.func @turn({pointer("z", "mut", "i32")}, {stride("z")}, {pointer("x", "shared", "i32")}, {stride("x")},
-    %q: i32 {{tile.slot = {{kind = "scalar", name = "q"}}}}, {extent("M")}, {extent("N")}) attributes {{
-  tile.kernel, tile.parameters = [{tensor("z", '"N", "M"', "i32")}, {tensor("x", '"M", "N"', "i32")},
+func.func @turn({pointer("z", "mut", "i32")}, {stride("z")},
+    {pointer("x", "shared", "i32")}, {stride("x")},
+    {number("q", "i32")}, {extent("M")}, {extent("N")}) attributes {{
+  tile.kernel, tile.parameters = [
+    {tensor("z", '"N", "M"', "i32")}, {tensor("x", '"M", "N"', "i32")},
     {{name = "q", kind = "scalar", element = "i32"}}]
 }} {{
   %zv = memref.reinterpret_cast %z to offset: [0], sizes: [%N, %M], strides: [%z_s0, 1]
@@ -246,7 +256,8 @@ def test_a_grid_of_programs() -> None:
 
 
 WILD = f"""
-func.func @wild({pointer("z", "mut")}, {pointer("x")}, %i: index {{tile.slot = {{kind = "scalar", name = "i"}}}}, {extent("N")}) attributes {{
+func.func @wild({pointer("z", "mut")}, {pointer("x")},
+    {number("i", "index")}, {extent("N")}) attributes {{
   tile.kernel, tile.parameters = [{tensor("z", '"N"')}, {tensor("x", '"N"')},
     {{name = "i", kind = "scalar", element = "usize"}}]
 }} {{

@@ -16,11 +16,11 @@ from tilec.ops.elementwise import FUNCTIONS
 from tilec.types import (
     BF16,
     BOOL,
+    F8E4M3,
+    F8E5M2,
     F16,
     F32,
     F64,
-    F8E4M3,
-    F8E5M2,
     I8,
     I16,
     I32,

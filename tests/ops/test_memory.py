@@ -51,9 +51,12 @@ def window(x: np.ndarray, start: tuple[int, int], shape: tuple[int, int], fill: 
     """What a total read gives, one element at a time."""
     rows, columns = x.shape
     return [
-        [x[i, j] if 0 <= i < rows and 0 <= j < columns else fill for j in range(start[1], start[1] + shape[1])]
+        [
+            x[i, j] if 0 <= i < rows and 0 <= j < columns else fill
+            for j in range(start[1], start[1] + shape[1])
+        ]
         for i in range(start[0], start[0] + shape[0])
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("index", [(0, 0), (1, 0), (0, 1), (-1, 0), (2, 9)])

@@ -138,6 +138,8 @@ def test_reductions_refuse() -> None:
     assert Use("sum", tile(BOOL, 4), generics=(0,)).refusal().code == "E0203"
     assert Use("sum", tile(F32, 4), generics=(1,)).refusal().code == "E0203"
     assert Use("sum", tile(F32, 4), generics=()).refusal().code == "E0203"
+    found = Use("sum", tile(F32, 4)).refusal()
+    assert found.help == "`.sum::<0>()`, or `.sum_all()` of all elements"
     assert Use("sum", scalar(F32), generics=(0,)).refusal().code == "E0203"
     assert Use("any", tile(I32, 4), generics=(0,)).refusal().code == "E0203"
     assert Use("sum_all", tile(F8E4M3, 4)).refusal().code == "E0203"

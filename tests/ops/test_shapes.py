@@ -209,3 +209,10 @@ def test_select_broadcasts_all_three() -> None:
     assert Use("select", *kinds, form=Form.FUNCTION).refusal().code == "E0203"
     kinds = scalar(BOOL), scalar(F32), scalar(I32)
     assert Use("select", *kinds, form=Form.FUNCTION).refusal().code == "E0202"
+
+
+def test_tiles_that_no_program_holds_are_refused_before_anything_is_made() -> None:
+    for extent in (1 << 25, 1 << 60, 1 << 70):
+        assert Use("zeros", generics=(F32, extent), form=Form.TILE).refusal().code == "E0702"
+    wide = tile(F32, 1 << 20, 1), tile(F32, 1, 1 << 20)
+    assert Use("+", *wide, form=Form.OPERATOR).refusal().code == "E0702"

@@ -46,6 +46,17 @@ def test_a_row_over_four_warps_exchanges_four_partials() -> None:
     assert writers == [0]
 
 
+@pytest.mark.parametrize("shape", [(48, 64), (48, 80), (16, 96), (80, 8)])
+def test_warps_exchange_the_results_of_every_repeat(shape: tuple[int, int]) -> None:
+    layout = blocked(shape, 4, (0, 1), 1)
+    plan = reduction_plan(layout, 1)
+    assert plan.exchange is not None
+    tile = np.random.default_rng(0).integers(-1000, 1000, prod(shape))
+    result = simulate_reduction(plan, tile[layout.elements()], np.add)
+    expected = tile.reshape(shape).sum(axis=1)
+    assert np.array_equal(result, expected[plan.result.elements()])
+
+
 def test_copies_in_lanes_and_warps_are_not_combined() -> None:
     plan = reduction_plan(blocked((4,), 4, (0,), 1), 0)
     assert [step.lane_mask for step in plan.butterflies] == [1, 2]

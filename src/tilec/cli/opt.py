@@ -31,7 +31,7 @@ from tilec.target.resolve import DEFAULT, resolve
 @reporting
 def command(file: str, passes: str, target: str, reporter: Reporter) -> int:
     """Run passes on FILE (`-` for standard input) and print what becomes of it."""
-    from tilec.driver import run_passes
+    from tilec.rewriting import run_passes
 
     source = SourceFile(file, _text(file))
     job = partial(run_passes, source, passes, resolve(target))

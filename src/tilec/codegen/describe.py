@@ -15,6 +15,7 @@ from mlir import ir
 
 from tilec.artifact.manifest import Generic, Parameter, Requirement, Slot, UnsafeUse
 from tilec.ir.walk import operations
+from tilec.ops.facts import KnownFacts
 from tilec.ops.host_expression import HostExpression, host_expression
 from tilec.ops.registry import rules
 
@@ -62,7 +63,7 @@ def describe(kernel: ir.OpView) -> Description:
         grid=_grid(block, names),
         requires=tuple(_requirements(kernel, names)),
         unsafe=tuple(_unsafe_uses(kernel)),
-        hints={name: value for name, value in _items(attributes["tile.hints"])},
+        hints=dict(_items(attributes["tile.hints"])),
     )
 
 
@@ -86,22 +87,20 @@ def _parameter(attribute: ir.Attribute) -> Parameter:
 
 
 def _generics(attribute: ir.Attribute) -> Iterator[Generic]:
-    for name, value in _items(attribute):
-        yield Generic(name, "type" if isinstance(value, str) else "const", value)
+    for item in ir.ArrayAttr(attribute):
+        fields = dict(_items(item))
+        value = fields["value"]
+        yield Generic(fields["name"], "type" if isinstance(value, str) else "const", value)
 
 
 def _grid(block: ir.Block, names: dict[ir.Value, str]) -> tuple[HostExpression, ...]:
+    facts = KnownFacts()
     grids = []
     for op in block.operations:
-        extents = rules()[op.operation.name].host_grid(op, _extent_of)
+        extents = rules()[op.operation.name].host_grid(op, facts)
         if extents is not None:
             grids.append(tuple(_scaled(value, size, names) for value, size in extents))
     return max(grids, key=len)
-
-
-def _extent_of(view: ir.Value, axis: int) -> ir.Value | int:
-    value = rules()[view.owner.name].extent(view.owner.opview, axis)
-    return int(ir.MemRefType(view.type).shape[axis]) if value is None else value
 
 
 def _scaled(value: ir.Value | int, size: int, names: dict[ir.Value, str]) -> HostExpression:

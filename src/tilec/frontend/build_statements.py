@@ -85,7 +85,7 @@ class StatementBuilder(ExpressionBuilder):
 
     def let_else(self, parts: Parts) -> ast.Let:
         _, pattern, _, type, _, value, otherwise, *_ = parts
-        self.refuse(self.span(otherwise), "`let` with `else`")
+        self.refuse(self.span(otherwise), "`let … else` statements")
         written_type = None if type is None else type_of(type)
         return ast.Let(self.span(*parts), pattern_of(pattern), written_type, expression_of(value))
 

@@ -110,12 +110,14 @@ class TypeBuilder(NodeBuilder):
         return Turbofish(self.span(*parts), self._arguments(parts[1]))
 
     def const_argument(self, parts: Parts) -> ast.ConstArgument:
-        value = expression_of(parts[-1])
-        if has(parts, "MINUS"):
-            value = ast.Unary(self.span(*parts), "-", value)
-        if isinstance(value, ast.Block) and not value.statements and value.tail is not None:
-            return ast.ConstArgument(value.span, value.tail)
-        return ast.ConstArgument(self.span(*parts), value)
+        return ast.ConstArgument(self.span(*parts), expression_of(parts[0]))
+
+    def negative_argument(self, parts: Parts) -> ast.ConstArgument:
+        place = self.span(*parts)
+        return ast.ConstArgument(place, ast.Unary(place, "-", expression_of(parts[1])))
+
+    def braced_argument(self, parts: Parts) -> ast.ConstArgument:
+        return ast.ConstArgument(self.span(*parts), expression_of(parts[1]))
 
     def lifetime_argument(self, parts: Parts) -> None:
         self._refuse_lifetime(parts)

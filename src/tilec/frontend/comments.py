@@ -51,7 +51,8 @@ def uncommented(source: SourceFile) -> Uncommented:
 
     Raises:   nothing; a block comment without end is a diagnostic (E0101)
     """
-    text = source.text
+    # A byte order mark is no character of the program.
+    text = " " + source.text[1:] if source.text.startswith("\ufeff") else source.text
     spans = tuple(_comment_spans(source))
     pieces = []
     position = 0

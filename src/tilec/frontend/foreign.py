@@ -6,6 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lark import Token
+
+from tilec.source import Span
+
 if TYPE_CHECKING:
     from tilec.frontend.syntax_errors import Situation
 
@@ -18,6 +22,7 @@ class Foreign:
 
     what: str
     help: str | None = None
+    place: Span | None = None  # where it is, if not at the unexpected token
 
 
 _STRUCTS = Foreign("structs", "a tuple holds several scalars and tiles")
@@ -58,11 +63,22 @@ def foreign_construct(at: Situation) -> Foreign | None:
         return Foreign("lifetimes and labels")
     if at.token.type == "CHARACTER":
         return Foreign("characters as values")
-    if text in _ITEM_WORDS and "LET" in at.expected:
+    if text in _ITEM_WORDS and {"LET", "HASH"} <= at.expected:
         return Foreign(f"{_ITEM_WORDS[text]} inside a function", "write it outside")
+    if at.closed_bracket is not None and "LBRACE" in at.expected:
+        return _range_before(at, at.closed_bracket)
     if starts_expression:
         return _in_place_of_expression(at, text)
     return _after_name(at, text)
+
+
+def _range_before(at: Situation, brace: Token) -> Foreign | None:
+    """The `..` of `for i in 0.. { … }`, where the block is read as the range's end."""
+    before = at.source.text[: brace.start_pos].rstrip()
+    if not before.endswith(".."):
+        return None
+    place = Span(at.source.name, len(before) - 2, len(before))
+    return Foreign("ranges without an end", "write the end, or use `while`", place)
 
 
 def _in_place_of_expression(at: Situation, text: str) -> Foreign | None:

@@ -10,13 +10,17 @@ from tilec.types import Element, PartType, TensorType, TileType, Type
 
 def kernel_attributes(instance: typed.KernelInstance) -> dict[str, ir.Attribute]:
     """`tile.kernel`, `tile.name`, `tile.doc`, `tile.generics`, `tile.hints`, `tile.parameters`."""
-    generics = {name: _value(value) for name, value in instance.generics}
+    # A dictionary attribute sorts its names; callers see generics in the order of declaration.
+    generics = [
+        ir.DictAttr.get({"name": ir.StringAttr.get(name), "value": _value(value)})
+        for name, value in instance.generics
+    ]
     hints = {name: _value(value) for name, value in instance.hints.items()}
     return {
         "tile.kernel": ir.UnitAttr.get(),
         "tile.name": ir.StringAttr.get(instance.name),
         "tile.doc": ir.StringAttr.get(instance.documentation),
-        "tile.generics": ir.DictAttr.get(generics),
+        "tile.generics": ir.ArrayAttr.get(generics),
         "tile.hints": ir.DictAttr.get(hints),
         "tile.parameters": ir.ArrayAttr.get([_parameter(p) for p in instance.parameters]),
     }

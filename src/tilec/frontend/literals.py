@@ -38,17 +38,17 @@ def integer_value(text: str) -> tuple[int, str | None] | LiteralFault:
     match = _INTEGER.fullmatch(text)
     assert match is not None, f"the lexer took {text!r} for an integer"
     suffix = match["suffix"] or None
-    if suffix is not None and suffix not in INTEGER_SUFFIXES + FLOAT_SUFFIXES:
-        return _suffix_fault(match.start("suffix"), suffix)
     name = next(base for base in _BASES if match[base] is not None)
     base = _BASES[name]
+    if not match[name].strip("_"):
+        return LiteralFault(f"expected digits of base {base} after `{text[:2]}`", 0, len(text))
+    if suffix is not None and suffix not in INTEGER_SUFFIXES + FLOAT_SUFFIXES:
+        return _suffix_fault(match.start("suffix"), suffix)
     if suffix in FLOAT_SUFFIXES and base != 10:
         return LiteralFault(
             f"a number in base {base} cannot be a float", match.start("suffix"), len(text)
         )
     digits = match[name].replace("_", "")
-    if not digits:
-        return LiteralFault(f"expected digits after `{text[:2]}`", 0, len(text))
     wrong = next((i for i, d in enumerate(match[name]) if d != "_" and int(d, 16) >= base), None)
     if wrong is not None:
         place = match.start(name) + wrong

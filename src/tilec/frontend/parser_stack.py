@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.grammar import Rule
 from lark.parsers.lalr_analysis import Shift
 
 END = "$END"
@@ -65,6 +66,23 @@ class ParserStack:
             return False
         return True
 
+    def settle(self) -> None:
+        """Completes every rule that is complete whatever follows, such as a block at its `}`."""
+        states, values = self._state.state_stack, self._state.value_stack
+        while (rule := self._only_reduction(states[-1])) is not None:
+            start = len(values) - len(rule.expansion)
+            value = self._state.parse_conf.callbacks[rule](values[start:])
+            del values[start:], states[start + 1 :]
+            states.append(self._table[states[-1]][rule.origin.name][1])
+            values.append(value)
+
+    def _only_reduction(self, state: int) -> Rule | None:
+        actions = [action for name, action in self._table[state].items() if _is_terminal(name)]
+        if not actions or any(action != actions[0] for action in actions):
+            return None
+        kind, argument = actions[0]
+        return None if kind is Shift else argument
+
     def accepts(self, *terminals: str, height: int | None = None) -> bool:
         """Whether the stack, cut to a height, would take these tokens one after the other."""
         stack = self._state.state_stack[:height]
@@ -87,7 +105,7 @@ class ParserStack:
     def expected(self) -> frozenset[str]:
         """The terminals that the parser would take next."""
         choices = self._table[self._state.position]
-        return frozenset(c for c in choices if (c.isupper() or c == END) and self.accepts(c))
+        return frozenset(c for c in choices if _is_terminal(c) and self.accepts(c))
 
     def cut(self, height: int) -> list[object]:
         """Drops what is above a height; gives the values that were dropped."""
@@ -95,3 +113,7 @@ class ParserStack:
         dropped: list[object] = self._state.value_stack[height - 1 :]
         del self._state.value_stack[height - 1 :]
         return dropped
+
+
+def _is_terminal(name: str) -> bool:
+    return name.isupper()

@@ -8,6 +8,7 @@ with nothing read in between, belongs to the error before.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lark import Lark, Token
@@ -29,6 +30,7 @@ _ITEM_WORDS = frozenset({"CONST", "FN", "HASH", "PUB", "USE"})
 _BLOCK_WORDS = _ITEM_WORDS | {
     "ASYNC", "FOR", "IF", "LBRACE", "LOOP", "MATCH", "RESERVED", "UNSAFE", "WHILE",
 }  # fmt: skip
+_NOT_SPACE = re.compile(r"\S")
 _SIGNATURE = (("FN", "fn"), ("NAME", "_"), ("LPAR", "("), ("RPAR", ")"))
 
 
@@ -49,8 +51,10 @@ class RecoveringParser:
         self._stack = ParserStack(grammar, text)
         self._open: list[_Open] = []
         self._previous: list[Token] = []
+        self._closed: Token | None = None
         self._read_since_error = 1
         self._held: Token | None = None
+        self._last_fault: int | None = None
 
     # ---- the loop ------------------------------------------------------------------------------
 
@@ -87,19 +91,25 @@ class RecoveringParser:
     def _note(self, token: Token) -> None:
         self._read_since_error += 1
         self._previous = [*self._previous[-2:], token]
+        self._closed = None
         if token.type in _CLOSERS:
             self._open.append(_Open(token, self._stack.height))
         elif self._open and token.type == _CLOSERS[self._open[-1].token.type]:
-            self._open.pop()
+            self._closed = self._open.pop().token
 
     # ---- recovery ------------------------------------------------------------------------------
 
     def _recover(self, token: Token) -> None:
+        self._stack.settle()
         if self._insert_separator(token):
             return
         self._report(token)
         if token.type == END:
             return
+        if token.start_pos == self._last_fault:
+            # Dropping the token is the one way on that always ends.
+            return
+        self._last_fault = token.start_pos
         height, is_statement = self._restart()
         open_braces = sum(o.token.type == "LBRACE" for o in self._open if o.height > height)
         open_parentheses = sum(o.token.type == "LPAR" for o in self._open if o.height > height)
@@ -138,13 +148,15 @@ class RecoveringParser:
             self._stack.expected(),
             tuple(self._previous),
             self._open[-1].token if self._open else None,
+            self._closed,
             unindented_item=self._starts_item(token),
         )
 
     def _restart(self) -> tuple[int, bool]:
         """The greatest height at which a statement may start, or else an item."""
         for height in range(self._stack.height, 0, -1):
-            if self._stack.accepts("LET", height=height):
+            # `if` takes a `let` too, but no attribute.
+            if all(self._stack.accepts(word, height=height) for word in ("LET", "HASH")):
                 return height, True
             if self._stack.accepts(END, height=height):
                 return height, False
@@ -225,8 +237,17 @@ class RecoveringParser:
 
     def _starts_item(self, token: Token) -> bool:
         start = token.start_pos or 0
-        is_unindented = start == 0 or self._text[start - 1] == "\n"
-        return token.type in _ITEM_WORDS and is_unindented
+        if token.type not in _ITEM_WORDS or not self._is_unindented(start):
+            return False
+        # Where the bodies of functions are not indented, this tells nothing.
+        return not self._open or not self._has_unindented_body(self._open[0].token)
+
+    def _is_unindented(self, offset: int) -> bool:
+        return offset == 0 or self._text[offset - 1] == "\n"
+
+    def _has_unindented_body(self, bracket: Token) -> bool:
+        inside = _NOT_SPACE.search(self._text, bracket.end_pos or 0)
+        return inside is not None and inside[0] != "}" and self._is_unindented(inside.start())
 
     def _is_first_on_line(self, token: Token) -> bool:
         start = token.start_pos or 0

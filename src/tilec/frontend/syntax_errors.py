@@ -16,15 +16,15 @@ from tilec.source import SourceFile, Span
 
 # (what it is called, the terminals that tell it, the terminals that tell it is something else)
 _NOUNS: tuple[tuple[str, set[str], set[str]], ...] = (
-    ("a statement", {"LET"}, set()),
-    ("an expression", {"IF", "INTEGER"}, {"LET"}),
+    ("a statement", {"LET", "HASH"}, set()),
+    ("an expression", {"IF", "INTEGER"}, {"HASH"}),
     ("an item", {"FN", "USE"}, {"LET"}),
-    ("a generic argument", {"INTEGER", "UNDERSCORE", "AMPERSAND"}, {"IF", "LET"}),
-    ("a pattern", {"MUT", "UNDERSCORE", "RANGE"}, {"IF", "LET"}),
-    ("a type", {"UNDERSCORE", "BANG", "STAR"}, {"INTEGER", "LET"}),
-    ("a literal", {"INTEGER", "FLOAT", "STRING"}, {"IF", "LET", "UNDERSCORE"}),
-    ("a name", {"NAME"}, {"IF", "LET", "UNDERSCORE", "AMPERSAND"}),
-    ("the number of a tuple's item", {"INTEGER"}, {"FLOAT", "IF", "LET"}),
+    ("a generic argument", {"INTEGER", "UNDERSCORE", "BANG"}, {"IF"}),
+    ("a pattern", {"MUT", "UNDERSCORE", "RANGE"}, {"IF"}),
+    ("a type", {"UNDERSCORE", "BANG", "STAR"}, {"INTEGER"}),
+    ("a literal", {"INTEGER", "FLOAT", "STRING"}, {"IF", "UNDERSCORE"}),
+    ("a name", {"NAME"}, {"IF", "UNDERSCORE", "AMPERSAND"}),
+    ("the number of a tuple's item", {"INTEGER"}, {"FLOAT", "IF"}),
 )
 # Marks are named in this order; what may go on an expression (operators, `.`, `[`) is not named.
 _MARKS = {
@@ -48,6 +48,7 @@ class Situation:
     expected: frozenset[str]
     previous: tuple[Token, ...]  # up to three, the nearest last
     open_bracket: Token | None  # the innermost
+    closed_bracket: Token | None  # the opening of the bracket that the token before closed
     unindented_item: bool  # the token looks like the start of the next item
 
     @property
@@ -65,7 +66,7 @@ def syntax_error(at: Situation) -> Diagnostic:
     foreign = None if at.unindented_item else foreign_construct(at)
     if foreign is not None:
         message = f"{foreign.what} are not in the language"
-        return Diagnostic("E0102", message, (Label(at.span),), help=foreign.help)
+        return Diagnostic("E0102", message, (Label(foreign.place or at.span),), help=foreign.help)
     if at.unindented_item and at.open_bracket is not None:
         return _unclosed(at, at.open_bracket)
     message = f"expected {_expected(at)}, got {_quoted(at.token)}"
@@ -101,6 +102,9 @@ def _expected(at: Situation) -> str:
     after_operand = "PLUS" in at.expected and not nouns
     hidden = _AFTER_OPERAND if after_operand else set()
     marks = [f"`{text}`" for name, text in _MARKS.items() if name in at.expected - hidden]
+    if at.expected & {"COMMA", "RPAR", "RSQB"}:
+        # A name that is complete may also go on; few need to be told.
+        marks = [mark for mark in marks if mark not in ("`<`", "`::`", "`=`")]
     if nouns:
         # Marks that can start the expected thing itself say nothing.
         closers = {"`)`", "`]`", "`}`", "`>`"}
@@ -117,6 +121,8 @@ def _quoted(token: Token) -> str:
     if token.type == "$END":
         return "the end of the file"
     text = str(token)
+    if text == "`":
+        return "a backtick"
     if token.type == "UNKNOWN" and not text.isprintable():
         return f"the character U+{ord(text):04X}"
     if len(text) > _LONGEST_QUOTE or not text.isprintable():
@@ -129,7 +135,8 @@ def _labels(at: Situation) -> list[Label]:
     bracket = at.open_bracket
     if bracket is None or str(at.token) not in (")", "]", "}", ";", ""):
         return labels
-    is_at_fault = at.token.type != "SEMICOLON" or str(bracket) != "{"
+    # A stray `)` says nothing of the braces around it.
+    is_at_fault = str(bracket) != "{" or at.token.type == "$END"
     if is_at_fault and str(at.token) != _CLOSED_BY[str(bracket)]:
         labels.append(Label(span_of(at.source, bracket), f"this `{bracket}` is not closed"))
     return labels
@@ -137,14 +144,14 @@ def _labels(at: Situation) -> list[Label]:
 
 def _help(at: Situation) -> str | None:
     text = str(at.token)
+    if text == ">" and "PLUS" in at.expected:
+        return "generic arguments in an expression start with `::<`; comparisons do not chain"
     if text in _COMPARISONS and "PLUS" in at.expected:
         return "comparisons do not chain: write `a < b && b < c`"
     if text == "=" and "LBRACE" in at.expected:
         return "`==` compares"
     if text in ("+", "-", "*", "/", "%", "<<", ">>", "(") and "MORETHAN" in at.expected:
         return "an expression in generic arguments stands in braces: `load::<{BM / 2}>`"
-    if text == "<" and "PATH_SEPARATOR" in at.expected:
-        return "generic arguments in an expression start with `::<`"
     if text == '"':
         return "this string has no end"
     return None

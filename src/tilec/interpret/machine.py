@@ -123,8 +123,8 @@ class Machine:
         place = self.code.number(value)
         if place not in self.values:
             step = self.code.step(value.owner.opview)
-            for operand in step.op.operands:
-                self.evaluate(operand)
+            for needed in _needed(step.op):
+                self.evaluate(needed)
             self.execute(step)
         return self.values[place]
 
@@ -135,6 +135,22 @@ class Machine:
     def fail(self, op: ir.OpView, message: str) -> NoReturn:
         """End the execution with what does not hold."""
         raise BrokenContract(message, op.location)
+
+
+def _needed(op: ir.OpView) -> list[ir.Value]:
+    """The values from outside that an operation and its regions use."""
+    inside: set[ir.Value] = set()
+    used = list(op.operands)
+    pending = [op]
+    while pending:
+        for region in pending.pop().operation.regions:
+            for block in region.blocks:
+                inside.update(block.arguments)
+                for inner in block.operations:
+                    inside.update(inner.results)
+                    used += inner.operands
+                    pending.append(inner)
+    return [value for value in used if value not in inside]
 
 
 def _checked(step: _Step, kind: _Kind, result: Datum) -> Datum:

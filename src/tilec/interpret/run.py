@@ -33,17 +33,35 @@ def run_kernel(
     """
     code = code_of(function)
     entry = function.regions[0].blocks[0]
-    slots = _slots(function, arguments, observer)
+    slots, grid = _prepared(function, arguments, observer)
     # Conversions and overflow have their meaning by the language, not by NumPy's warnings.
+    with np.errstate(all="ignore"):
+        for number in _order(order, prod(grid)):
+            program = tuple(int(i) for i in np.unravel_index(number, grid)) if grid else ()
+            Machine(code, program, grid).run(entry, slots)
+
+
+def check_launch(function: ir.OpView, arguments: Mapping[str, Any]) -> None:
+    """Do what `run_kernel` does before the first program runs, and nothing more.
+
+    Raises:   BrokenContract as `run_kernel`
+    """
+    _prepared(function, arguments, None)
+
+
+def _prepared(
+    function: ir.OpView, arguments: Mapping[str, Any], observer: Observer | None
+) -> tuple[list[Datum], tuple[int, ...]]:
+    """The values of the function's arguments and the grid, once the contract holds."""
+    code = code_of(function)
+    entry = function.regions[0].blocks[0]
+    slots = _slots(function, arguments, observer)
     with np.errstate(all="ignore"):
         ahead = Machine(
             code, values=dict(zip(map(code.number, entry.arguments), slots, strict=True))
         )
         _check_claims(entry, ahead)
-        grid = _grid(entry, ahead)
-        for number in _order(order, prod(grid)):
-            program = tuple(int(i) for i in np.unravel_index(number, grid)) if grid else ()
-            Machine(code, program, grid).run(entry, slots)
+        return slots, _grid(entry, ahead)
 
 
 def _slots(

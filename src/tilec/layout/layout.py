@@ -37,7 +37,7 @@ class Layout:
 
     Shapes:   one basis vector a bit, one number an axis; `lane` has five vectors
     Raises:   LayoutError where a vector leaves the block, or an element of the block is nowhere
-    Source:   "Linear Layouts", section 4; the repeats are ours
+    Source:   "Linear Layouts"; the repeats are ours
     """
 
     shape: tuple[int, ...]

@@ -9,7 +9,7 @@ that
   complement, which is the swizzle.
 Where that leaves a choice, the one with the fewest wavefronts is taken.
 
-Source:  "Linear Layouts", section 5.4, "optimal swizzling"
+Source:  "Linear Layouts", on optimal swizzling
 """
 
 from __future__ import annotations

@@ -8,15 +8,17 @@ after.
 Algorithm: find, for each bit of the target's lane, a place (source register, source lane) and a
 target register such that lane l reads in round 0 what its register `scatter(l)` wants, and no two
 lanes want different registers of one lane. That is a linear map whose lane part has no more kernel
-than itself. Such a map exists whenever each warp has the same elements in both layouts (a dimension
-count), and choosing bit by bit finds it (the lane parts are independent vectors: a matroid).
+than itself, built bit by bit. If each warp has the same elements in both layouts, every bit can get
+a lane part that is independent of those before it, in whatever way those were chosen: let c be the
+lane parts of any solution and M the lane parts that differ by registers of the target alone; then c
+and M together span all lanes, by dimensions, and so no choice of fewer than five closes the last.
 Round k then serves register `scatter(l) ^ k` by adding a constant to both.
-Source:  "Linear Layouts", section 5.4, has the case without copies.
+Source:  "Linear Layouts", on warp shuffles, has the case without copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilec.layout.layout import LANE_BITS, LANES, Layout
@@ -175,25 +177,15 @@ class _Problem:
         reach = Reduced((*self._lane, *self._register, *self._target_register))
         relations = [self._place(relation) for relation in reach.kernel]
         natural = [self._place(_known(reach.solve(vector))) for vector in self._target_lane]
-        chosen: dict[int, _Place] = {}
-        for bit in self._in_order(natural, relations):
+        chosen: list[_Place] = []
+        for bit in range(LANE_BITS):
             candidates = [*self._own_lane(bit, stay), natural[bit]]
             candidates += [natural[bit] ^ relation for relation in relations]
-            allowed = (place for place in candidates if _fits(chosen.values(), place))
-            place = next(allowed, None) or self._copy(bit, chosen)
+            place = next((place for place in candidates if _fits(chosen, place)), None)
             if place is None:
                 return None
-            chosen[bit] = place
-        return [chosen[bit] for bit in range(LANE_BITS)]
-
-    def _in_order(self, natural: Sequence[_Place], relations: Sequence[_Place]) -> list[int]:
-        """Lane bits whose choice is free of the others first, then tight ones, then copies."""
-        lanes = Reduced(relation.lane for relation in relations)
-        free = [bit for bit in range(LANE_BITS) if lanes.add(natural[bit].lane)]
-        reached = Reduced((*self._target_register, *(self._target_lane[bit] for bit in free)))
-        rest = [bit for bit in range(LANE_BITS) if bit not in free]
-        tight = [bit for bit in rest if reached.add(self._target_lane[bit])]
-        return [*free, *tight, *(bit for bit in rest if bit not in tight)]
+            chosen.append(place)
+        return chosen
 
     def _own_lane(self, bit: int, stay: bool) -> Iterator[_Place]:
         """The place in the reading lane itself, if it has the element."""
@@ -205,19 +197,6 @@ class _Problem:
             register = solution & ((1 << self._count) - 1)
             yield _Place(1 << bit, register, solution >> self._count)
 
-    def _copy(self, bit: int, chosen: dict[int, _Place]) -> _Place | None:
-        """The combination of chosen places that a lane reads which holds what others hold."""
-        vectors = [self._target_lane[other] for other in chosen]
-        reached = Reduced((*vectors, *self._target_register))
-        solution = reached.solve(self._target_lane[bit])
-        if solution is None:
-            return None
-        place = _Place(0, 0, solution >> len(vectors))
-        for index, other in enumerate(chosen.values()):
-            if solution >> index & 1:
-                place ^= other
-        return place
-
     def _place(self, solution: int) -> _Place:
         register = solution >> LANE_BITS & ((1 << self._count) - 1)
         return _Place(solution & (LANES - 1), register, solution >> LANE_BITS >> self._count)
@@ -228,12 +207,11 @@ def _known(solution: int | None) -> int:
     return solution
 
 
-def _fits(chosen: Iterable[_Place], place: _Place) -> bool:
+def _fits(chosen: Sequence[_Place], place: _Place) -> bool:
     """Whether no lane has to offer two registers at once if this place is read as well."""
-    others = list(chosen)
-    if place.lane not in Reduced(other.lane for other in others):
+    if place.lane not in Reduced(other.lane for other in chosen):
         return True
-    return place.source in Reduced(other.source for other in others)
+    return place.source in Reduced(other.source for other in chosen)
 
 
 def _assemble(

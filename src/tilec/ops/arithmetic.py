@@ -46,8 +46,8 @@ class _Minus(Operation):
 
     name = "-"
     form = Form.OPERATOR
-    signature = "a - b"
-    summary = "Difference; `-a` is the negation. Integers wrap; `-a` of a float turns its sign."
+    signature = "a - b`, `-a"
+    summary = "Difference and negation: integers wrap, the negation of a float turns its sign."
 
     _difference = operator("-", 2, Domain.NUMBER, _binary("arith.subf", "arith.subi"), "", "")
     _negation = operator("-", 1, Domain.SIGNED, negated, "", "")

@@ -1,4 +1,4 @@
-"""`broadcast::<…>()`: axes of extent 1 stretched; and `linalg.broadcast`."""
+"""`broadcast::<…>()`: axes of extent 1 stretched."""
 
 from __future__ import annotations
 

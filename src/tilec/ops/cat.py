@@ -34,7 +34,9 @@ class _Cat(Operation):
             raise uses.differing_shapes(left, right, *call.arguments)
         extent = left.shape[axis] + right.shape[axis]
         uses.expect_legal(extent, call.span)
-        return TileType(element, _with_extent(left.shape, axis, extent))
+        shape = _with_extent(left.shape, axis, extent)
+        uses.expect_size(shape, call.span)
+        return TileType(element, shape)
 
     def emit(self, emission: Emission) -> ir.Value:
         assert isinstance(emission.result, TileType)

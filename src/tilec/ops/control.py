@@ -29,6 +29,7 @@ _EXTENT_BITS = 41
 class _For(OpRules):
     name = "scf.for"
     control = True
+    loop = True
 
     def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
         return carried_by_for(op)
@@ -61,6 +62,7 @@ class _For(OpRules):
 class _While(OpRules):
     name = "scf.while"
     control = True
+    loop = True
 
     def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
         return carried_by_while(op)

@@ -55,7 +55,9 @@ def _operands(call: Call) -> tuple[Element, tuple[int, ...]]:
             *_both(call, left, right),
             help=_transposition(left, right),
         )
-    return element, (*left.shape[:-1], right.shape[-1])
+    shape = (*left.shape[:-1], right.shape[-1])
+    uses.expect_size(shape, call.span)
+    return element, shape
 
 
 def _both(call: Call, left: TileType, right: TileType) -> tuple[Label, Label]:

@@ -1,4 +1,4 @@
-"""Operations of the language that this version does not have yet: E0103 where they are used."""
+"""Not in this version yet: E0103 where they are used."""
 
 from __future__ import annotations
 

@@ -111,6 +111,7 @@ class _LoadLike(Operation):
                 Label(argument.span, f"this is `{part}`"),
                 Label(call.arguments[0].span, f"this is `{tensor}`"),
             )
+        uses.expect_size(part.block, call.span)
         return TileType(tensor.element, part.block)
 
     def emit(self, emission: Emission) -> ir.Value:
@@ -135,6 +136,7 @@ class _PartLoad(Operation):
         uses.expect_counts(call, 1)
         part = call.arguments[0].type
         assert isinstance(part, PartType)
+        uses.expect_size(part.block, call.span)
         return TileType(part.element, part.block)
 
     def emit(self, emission: Emission) -> ir.Value:

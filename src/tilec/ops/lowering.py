@@ -214,10 +214,10 @@ def assert_disjoint(layout: Layout) -> None:
     """No bit of a coordinate comes from a register and a thread both, so that XOR is addition."""
     for axis in range(layout.rank):
         registers = threads = 0
-        for vector in layout.register:
-            registers |= vector[axis]
-        for vector in (*layout.lane, *layout.warp):
-            threads |= vector[axis]
+        for basis in layout.register:
+            registers |= basis[axis]
+        for basis in (*layout.lane, *layout.warp):
+            threads |= basis[axis]
         assert registers & threads == 0, f"{layout} mixes registers and threads"
 
 

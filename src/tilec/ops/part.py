@@ -1,9 +1,13 @@
-"""Parts: their place in the grid, smaller parts of them, and the markers of moves and borrows."""
+"""Parts: their place in the grid, and smaller parts of them.
+
+The markers of moves and borrows are here too, for they change nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import gcd
 
 import numpy as np
 from mlir import ir
@@ -16,7 +20,7 @@ from tilec.ops.build import integer, integer_list, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.indices import index_values
 from tilec.ops.lowering import Lowered, Lowering, View, index, within_reach
-from tilec.ops.rules import Datum, Divided, ExtentOf, Facts, Machine, OpRules, Origin
+from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules, Origin
 from tilec.types import USIZE, PartType, Type, scalar
 
 
@@ -119,9 +123,17 @@ class _TilePart(OpRules):
     name = "tile.part"
     cuts_grid = True
 
-    def host_grid(self, op: ir.OpView, extent_of: ExtentOf) -> Sequence[Divided] | None:
+    def extent_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        # min(block, extent - id * block) is a multiple of what divides both.
+        return gcd(_block(op)[axis], facts.extent_divisor(op.operands[0], axis))
+
+    def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        return _block(op)[axis]
+
+    def host_grid(self, op: ir.OpView, facts: Facts) -> Sequence[Divided] | None:
         tensor = op.operands[0]
-        return [(extent_of(tensor, axis), size) for axis, size in enumerate(_block(op))]
+        extents = [facts.extent(tensor, axis) for axis in range(len(_block(op)))]
+        return [(e, size) for e, size in zip(extents, _block(op), strict=True) if e is not None]
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         [view] = operands
@@ -147,6 +159,19 @@ class _TilePart(OpRules):
 
 class _TileSub(OpRules):
     name = "tile.sub"
+
+    def extent_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        return gcd(
+            _block(op)[axis],
+            facts.extent_divisor(op.operands[0], axis),
+            self._offset(op, axis, facts),
+        )
+
+    def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        return gcd(facts.start_divisor(op.operands[0], axis), self._offset(op, axis, facts))
+
+    def _offset(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        return facts.divisor(op.operands[1 + axis]) * _block(op)[axis]
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         part, *indices = operands
@@ -219,6 +244,15 @@ class _PartOffset(OpRules):
 
 class _SameView(OpRules):
     """Markers for the ownership checks, and casts that only forget extents."""
+
+    def extent(self, op: ir.OpView, axis: int, facts: Facts) -> ir.Value | int | None:
+        return facts.extent(op.operands[0], axis)
+
+    def extent_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        return facts.extent_divisor(op.operands[0], axis)
+
+    def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        return facts.start_divisor(op.operands[0], axis)
 
     def __init__(self, name: str) -> None:
         self.name = name

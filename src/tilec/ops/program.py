@@ -1,4 +1,7 @@
-"""The program's place in the grid, the kernel's arguments as views, and its preconditions."""
+"""The program's place in the grid.
+
+Also what a kernel says once: its arguments as views, and its preconditions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tilec.ops import uses
 from tilec.ops.build import integer, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Value
 from tilec.ops.lowering import Lowered, Lowering, View, index
-from tilec.ops.rules import Datum, Divided, ExtentOf, Facts, Machine, OpRules
+from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules
 from tilec.types import USIZE, ArrayType, Type, scalar
 
 GRID_RANK = 3
@@ -81,7 +84,7 @@ class _NoEffect(OpRules):
     def grid(self, op: ir.OpView, operands: Sequence[Lowered]) -> Sequence[ir.Value] | None:
         return list(operands) if self.name == "tile.grid" else None
 
-    def host_grid(self, op: ir.OpView, extent_of: ExtentOf) -> Sequence[Divided] | None:
+    def host_grid(self, op: ir.OpView, facts: Facts) -> Sequence[Divided] | None:
         return [(value, 1) for value in op.operands]
 
     def lower(
@@ -144,11 +147,18 @@ class _ReinterpretCast(OpRules):
         assert sizes == view.extents, f"extents {sizes} of a view of {view.extents}"
         return [view]
 
-    def extent(self, op: ir.OpView, axis: int) -> ir.Value | None:
+    def extent(self, op: ir.OpView, axis: int, facts: Facts) -> ir.Value | int | None:
         static = list(op.attributes["static_sizes"])
         if static[axis] != _UNKNOWN:
-            return None
+            return int(static[axis])
         return op.operands[1 + static[:axis].count(_UNKNOWN)]
+
+    def extent_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        extent = self.extent(op, axis, facts)
+        return extent if isinstance(extent, int) else facts.divisor(extent)
+
+    def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        return 0
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

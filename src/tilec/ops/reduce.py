@@ -90,6 +90,10 @@ class _Reduction(Operation):
         self.summary = f"{summary} {'of all elements, a scalar' if name else 'along an axis'}."
 
     def result_type(self, call: Call) -> Type:
+        if call.generics is None and not self.whole:
+            message = f"`{self.name}` needs an axis"
+            help = f"`.{self.name}::<0>()`, or `.{self.name}_all()` of all elements"
+            raise uses.refuse("E0203", message, Label(call.name_span), help=help)
         uses.expect_counts(call, 1, 0 if self.whole else 1)
         tile = uses.expect_domain(call, 0, self.domain)
         element = self.result_element(tile)

@@ -6,7 +6,7 @@ has a default that says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -40,6 +40,15 @@ class Facts(Protocol):
 
     def divisor(self, value: ir.Value) -> int:
         """A number that the value is a multiple of; 0 if it is zero."""
+
+    def extent(self, view: ir.Value, axis: int) -> ir.Value | int | None:
+        """As `OpRules.extent`, of the operation that makes the view."""
+
+    def extent_divisor(self, view: ir.Value, axis: int) -> int:
+        """What the extent of a view is a multiple of."""
+
+    def start_divisor(self, view: ir.Value, axis: int) -> int:
+        """What the first element of a view, counted in its tensor, is a multiple of."""
 
     def bits(self, value: ir.Value) -> int | None:
         """A number b such that 0 <= value < 2^b; None if it may be below zero, or none is known."""
@@ -97,8 +106,7 @@ class Origin:
     counts_tiles: bool
 
 
-# An extent of a view of a whole tensor: a number, or the value (index) that gives it.
-ExtentOf = Callable[[ir.Value, int], "ir.Value | int"]
+# A value (index) or number, and what it is to be divided by.
 Divided = tuple["ir.Value | int", int]
 
 
@@ -114,6 +122,8 @@ class OpRules:
     terminator: bool = False
     # Whether it is control flow: its regions are part of the program's flow (a combiner is not).
     control: bool = False
+    # Whether its regions may run several times.
+    loop: bool = False
     # Whether it makes a part of a tensor by the program's index.
     cuts_grid: bool = False
 
@@ -146,7 +156,7 @@ class OpRules:
         """The extents of the grid (index), if this operation determines it."""
         return None
 
-    def host_grid(self, op: ir.OpView, extent_of: ExtentOf) -> Sequence[Divided] | None:
+    def host_grid(self, op: ir.OpView, facts: Facts) -> Sequence[Divided] | None:
         """The same for launchers: each extent is a value divided by a number and rounded up."""
         return None
 
@@ -171,9 +181,17 @@ class OpRules:
         """Divisors of other values that hold where this operation is (`requires!(n % 8 == 0)`)."""
         return ()
 
-    def extent(self, op: ir.OpView, axis: int) -> ir.Value | None:
-        """The run-time extent (index) of the view that it makes of a whole tensor."""
+    def extent(self, op: ir.OpView, axis: int, facts: Facts) -> ir.Value | int | None:
+        """The extent of the view that it makes: a number, or the value (index); None if clipped."""
         return None
+
+    def extent_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        """What the extent of the view that it makes is a multiple of."""
+        return 1
+
+    def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        """What the first element of the view, counted in its tensor, is a multiple of (0: it is 0)."""
+        return 1
 
     def origin(self, op: ir.OpView) -> Origin | None:
         """The place of a part that its one result is."""

@@ -57,7 +57,7 @@ class _Ilog2(_OfInteger):
 class _IsPowerOfTwo(_OfInteger):
     name = "is_power_of_two"
     signature = "n.is_power_of_two()"
-    summary = "Whether `n` is 1, 2, 4, …"
+    summary = "Whether `n` is a power of two: 1, 2, 4 and so on."
     result = BOOL
 
     def build(self, element: Element, x: ir.Value) -> ir.Value:

@@ -118,6 +118,7 @@ class _PartStore(Operation):
         uses.expect_counts(call, 2)
         part = call.arguments[0].type
         assert isinstance(part, PartType)
+        uses.expect_size(part.block, call.span)
         owner = Label(call.arguments[0].span, f"this is `{part}`")
         _expect_value(call, 1, part.element, part.block, owner)
         return UNIT

@@ -16,15 +16,21 @@ from tilec.ops.build import make, transposed
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
 from tilec.ops.lowering import Lowered, Lowering, View, certain, select_registers
-from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
+from tilec.ops.rules import Datum, Facts, Machine, OpRules, Places, Placing
 from tilec.types import TensorType, TileType, Type
 
 
 class _Reorder(Operation):
     form = Form.METHOD
 
+    written: str
+    meaning: str
+
     def __init__(self, receiver: Receiver) -> None:
         self.receiver = receiver
+        on_tile = receiver is Receiver.TILE
+        self.signature = f"{'t' if on_tile else 'x'}.{self.written}"
+        self.summary = self.meaning if on_tile else f"{self.meaning} A view: nothing is copied."
 
     def order(self, call: Call, rank: int) -> tuple[int, ...]:
         raise NotImplementedError
@@ -63,8 +69,8 @@ def _permuted(tensor: TensorType, order: tuple[int, ...]) -> TensorType:
 
 class _Transpose(_Reorder):
     name = "t"
-    signature = "t.t()"
-    summary = "The last two axes swapped."
+    written = "t()"
+    meaning = "The last two axes swapped."
 
     def order(self, call: Call, rank: int) -> tuple[int, ...]:
         uses.expect_counts(call, 1)
@@ -83,8 +89,8 @@ def _last_two_swapped(rank: int) -> tuple[int, ...]:
 
 class _Permute(_Reorder):
     name = "permute"
-    signature = "t.permute::<A0, …>()"
-    summary = "Axis `i` of the result is axis `Ai`; every axis is named once."
+    written = "permute::<A0, …>()"
+    meaning = "Axis `i` of the result is axis `Ai`; every axis is named once."
 
     def order(self, call: Call, rank: int) -> tuple[int, ...]:
         uses.expect_counts(call, 1, rank)
@@ -140,18 +146,30 @@ def _inverse(op: ir.OpView) -> tuple[int, ...]:
 class _ViewTranspose(OpRules):
     name = "memref.transpose"
 
+    def extent(self, op: ir.OpView, axis: int, facts: Facts) -> ir.Value | int | None:
+        return facts.extent(op.operands[0], _view_order(op)[axis])
+
+    def extent_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        return facts.extent_divisor(op.operands[0], _view_order(op)[axis])
+
+    def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        return facts.start_divisor(op.operands[0], _view_order(op)[axis])
+
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
-        order = ir.AffineMapAttr(op.attributes["permutation"]).value.results
-        return [operands[0].permuted([ir.AffineDimExpr(axis).position for axis in order])]
+        return [operands[0].permuted(_view_order(op))]
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
         [view] = operands
         assert isinstance(view, View)
-        results = ir.AffineMapAttr(op.attributes["permutation"]).value.results
-        order = [ir.AffineDimExpr(axis).position for axis in results]
-        return [view.permuted(order)]
+        return [view.permuted(_view_order(op))]
+
+
+def _view_order(op: ir.OpView) -> list[int]:
+    """Axis i of the result is axis `order[i]` of the operand."""
+    results = ir.AffineMapAttr(op.attributes["permutation"]).value.results
+    return [ir.AffineDimExpr(axis).position for axis in results]
 
 
 RULES: tuple[OpRules, ...] = (_LinalgTranspose(), _ViewTranspose())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from math import prod
 
 from tilec.diagnostics.diagnostic import CompileError, Diagnostic, Label
 from tilec.ops.call import Argument, Call
@@ -23,6 +24,10 @@ from tilec.types import (
 )
 
 MAX_RANK = 5
+
+# No target holds more in a program: past it, and past every number that MLIR counts with, nothing
+# need be emitted to know.
+MAX_ELEMENTS = 1 << 24
 
 
 class Domain(Enum):
@@ -203,6 +208,7 @@ def broadcast(call: Call, indices: Sequence[int]) -> tuple[int, ...]:
         if not fits(shape, tile.shape):
             raise _differing_shapes(call, source, index)
         shape = tuple(max(a, b) for a, b in zip(shape, tile.shape, strict=True))
+    expect_size(shape, call.span)
     return shape
 
 
@@ -275,6 +281,7 @@ def extents(call: Call, start: int = 0) -> tuple[int, ...]:
         expect_legal(value, span)
     shape = tuple(int(value) for value in given if isinstance(value, int))
     expect_rank(len(shape), call.span)
+    expect_size(shape, call.span)
     return shape
 
 
@@ -296,6 +303,13 @@ def expect_rank(rank: int, span: Span) -> None:
     if rank > MAX_RANK:
         message = f"a tile has at most {MAX_RANK} axes, got {rank}"
         raise refuse("E0301", message, Label(span))
+
+
+def expect_size(shape: Sequence[int], span: Span) -> None:
+    """E0702 if a tile would have more elements than any program can hold."""
+    if prod(shape) > MAX_ELEMENTS:
+        message = f"a tile of shape {shape_text(shape)} does not fit in one program"
+        raise refuse("E0702", message, Label(span))
 
 
 def element(call: Call, index: int = 0) -> Element:
