@@ -87,10 +87,13 @@ def _range_before(at: Situation, brace: Token) -> Foreign | None:
 def _in_place_of_expression(at: Situation, text: str) -> Foreign | None:
     if text in ("..", "..="):
         return Foreign("ranges without a start")
-    if at.previous and str(at.previous[-1]) in ("..", "..="):
+    before = str(at.previous[-1]) if at.previous else ""
+    if before == "..":
         return Foreign("ranges without an end")
-    if text == "let":
+    if text == "let" and before == "&&":
         return Foreign("`let` inside conditions")
+    if text == "::":
+        return Foreign("paths that start with `::`")
     if text == "_":
         return Foreign("places left out with `_`", "leave the assignment out")
     if text == "<":
@@ -114,7 +117,8 @@ def _after_name(at: Situation, text: str) -> Foreign | None:
         return None
     if text == "@":
         return Foreign("bindings with `@`")
-    is_pattern = bool(at.expected & {"IN", "EQUAL", "FAT_ARROW"}) and "PLUS" not in at.expected
+    is_pattern = bool(at.expected & {"IN", "EQUAL", "FAT_ARROW"})
+    is_pattern = is_pattern and not at.expected & {"PLUS", "MORETHAN", "RSQB"}
     if text in ("(", "{", "::") and is_pattern:
         return Foreign("patterns of structs and enums")
     follows = at.source.text[at.span.start :]
