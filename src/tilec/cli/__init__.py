@@ -1,1 +1,12 @@
-"""."""
+"""The command `tilec`: arguments in, exit status out. One file a command, loaded when used."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """The console script."""
+    from tilec.cli.entry import run_command_line
+
+    sys.exit(run_command_line(sys.argv[1:]))

@@ -51,8 +51,11 @@ class Inference(Protocol):
 
 @dataclass(frozen=True)
 class Argument:
+    """`constant` is the value where it is known while types are checked: `part.id(1)` needs it."""
+
     type: Type
     span: Span
+    constant: GenericValue | None = None
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,15 @@ has a default that says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
 
 from mlir import ir
 
-# A tile is a NumPy array (ml_dtypes for bf16 and f8), a scalar a NumPy scalar, a view a `View`.
+from tilec.layout import Layout
+from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
+
+# A tile or a scalar is a NumPy array (`ops/formats.py`: of rank 0 for a scalar), a view a `View`.
 Datum = Any
 
 
@@ -24,12 +28,201 @@ class Machine(Protocol):
     def run(self, block: ir.Block, arguments: Sequence[Datum]) -> list[Datum]:
         """Execute a block; gives what its terminator hands over."""
 
+    def call(self, function: str, arguments: Sequence[Datum]) -> list[Datum]:
+        """Execute a function of the module; gives its results."""
+
+    def fail(self, op: ir.OpView, message: str) -> NoReturn:
+        """End the execution: what the program claims at this operation does not hold."""
+
+
+class Facts(Protocol):
+    """What is known of integers of the IR (`tilec.transforms.find_access_facts`)."""
+
+    def divisor(self, value: ir.Value) -> int:
+        """A number that the value is a multiple of; 0 if it is zero."""
+
+    def extent(self, view: ir.Value, axis: int) -> ir.Value | int | None:
+        """As `OpRules.extent`, of the operation that makes the view."""
+
+    def extent_divisor(self, view: ir.Value, axis: int) -> int:
+        """What the extent of a view is a multiple of."""
+
+    def start_divisor(self, view: ir.Value, axis: int) -> int:
+        """What the first element of a view, counted in its tensor, is a multiple of."""
+
+    def bits(self, value: ir.Value) -> int | None:
+        """A number b such that 0 <= value < 2^b; None if it may be below zero, or none is known."""
+
+
+@dataclass(frozen=True)
+class Placing:
+    """What decides layouts beside the operations: the block of threads, and how aligned memory is.
+
+    Units:    `vector_bytes`: what every pointer and outer stride is a multiple of
+    """
+
+    warps: int
+    vector_bytes: int
+
+    def default(self, shape: tuple[int, ...]) -> Layout:
+        """The layout of a tile that nothing asks anything of: rows over neighbouring lanes."""
+        from tilec.layout import blocked
+
+        return blocked(shape, self.warps, tuple(reversed(range(len(shape)))))
+
+
+@dataclass(frozen=True)
+class Places:
+    """Layouts that an operation wants; None where any will do, and for what is no tile."""
+
+    operands: tuple[Layout | None, ...]
+    results: tuple[Layout | None, ...]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Values of a control operation that are one variable: all of one type, so of one layout."""
+
+    operands: tuple[tuple[ir.OpView, int], ...]  # (operation, operand number)
+    values: tuple[ir.Value, ...]  # block arguments and results
+
+
+@dataclass(frozen=True)
+class AccessShape:
+    """An access to global memory: a tile of `shape` at `indices` of a view, counted in `unit`s."""
+
+    view: ir.Value
+    indices: tuple[ir.Value, ...]
+    shape: tuple[int, ...]
+    unit: str
+
+
+@dataclass(frozen=True)
+class Origin:
+    """An index that is the place of a part along an axis: in tiles of its block, or in elements."""
+
+    part: ir.Value
+    axis: int
+    counts_tiles: bool
+
+
+# A value (index) or number, and what it is to be divided by.
+Divided = tuple["ir.Value | int", int]
+
 
 class OpRules:
     """Answers for one operation; `name` is its full MLIR name (`tile.load`, `arith.addf`)."""
 
     name: str
 
+    # Whether the result can be made in any layout that is asked for, at the price of making it
+    # again.
+    flexible: bool = False
+    # Whether it ends a block, handing its operands to the operation around it.
+    terminator: bool = False
+    # Whether it is control flow: its regions are part of the program's flow (a combiner is not).
+    control: bool = False
+    # Whether its regions may run several times.
+    loop: bool = False
+    # Whether it makes a part of a tensor by the program's index.
+    cuts_grid: bool = False
+
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         """The results on the CPU: the meaning of the operation."""
         raise NotImplementedError(f"{self.name} has no meaning yet")
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        """The layouts of operands and results, given those that operands have or would like best.
+
+        The default is that of element-wise work: one layout for all, any if none is known.
+        """
+        chosen = next((layout for layout in known if layout is not None), None)
+        return Places((chosen,) * len(known), (chosen,) * len(op.results))
+
+    def serve(
+        self, op: ir.OpView, wanted: Layout, placing: Placing
+    ) -> tuple[Layout | None, ...] | None:
+        """The operand layouts from which the one result comes out as `wanted`; None if it cannot.
+
+        Asked only where `place` left the result open, or the operation is `flexible`.
+        """
+        return (wanted,) * len(op.operands)
+
+    def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
+        """For control flow: which values are one variable."""
+        return ()
+
+    def grid(self, op: ir.OpView, operands: Sequence[Lowered]) -> Sequence[ir.Value] | None:
+        """The extents of the grid (index), if this operation determines it."""
+        return None
+
+    def host_grid(self, op: ir.OpView, facts: Facts) -> Sequence[Divided] | None:
+        """The same for launchers: each extent is a value divided by a number and rounded up."""
+        return None
+
+    def divisor(self, op: ir.OpView, facts: Facts) -> int:
+        """A positive number that the one result, an integer, is always a multiple of (0 for
+        zero)."""
+        return 1
+
+    def bits(self, op: ir.OpView, facts: Facts) -> int | None:
+        """As `Facts.bits`, of the one result, an integer."""
+        return None
+
+    def argument_divisor(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int:
+        """As `divisor`, of an argument of one of its blocks."""
+        return 1
+
+    def argument_bits(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int | None:
+        """As `Facts.bits`, of an argument of one of its blocks."""
+        return None
+
+    def assumed_divisors(self, op: ir.OpView) -> Sequence[tuple[ir.Value, int]]:
+        """Divisors of other values that hold where this operation is (`requires!(n % 8 == 0)`)."""
+        return ()
+
+    def extent(self, op: ir.OpView, axis: int, facts: Facts) -> ir.Value | int | None:
+        """The extent of the view that it makes: a number, or the value (index); None if clipped."""
+        return None
+
+    def extent_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        """What the extent of the view that it makes is a multiple of."""
+        return 1
+
+    def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        """What the first element of the view, counted in its tensor, is a multiple of (0: it is 0)."""
+        return 1
+
+    def origin(self, op: ir.OpView) -> Origin | None:
+        """The place of a part that its one result is."""
+        return None
+
+    def access(self, op: ir.OpView) -> AccessShape | None:
+        """How it accesses global memory, if it does."""
+        return None
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        """The results on a GPU thread, emitted at the current insertion point and location."""
+        raise NoGpuCodeError(op, f"`{self.name}` has no code for the GPU yet")
+
+
+class ElementwiseRules(OpRules):
+    """Element by element: all tiles have one layout, and threads do the same operation on
+    fragments."""
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return lower_elementwise(op, operands, lowering)
+
+
+def is_tile(value: ir.Value) -> bool:
+    """Whether a value is held by threads together, so that it has a layout."""
+    return bool(isinstance(value.type, ir.RankedTensorType))
+
+
+def shape_of(value: ir.Value) -> tuple[int, ...]:
+    """The extents of a tile."""
+    return tuple(ir.RankedTensorType(value.type).shape)

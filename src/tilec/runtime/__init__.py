@@ -1,1 +1,41 @@
-"""."""
+"""Loads cubins that tilec built, and launches their kernels.
+
+    import tilec.runtime as rt
+    add = rt.load("build/add.sm_90a.cubin").add
+    add(z, x, y)                            # tensors of PyTorch, CuPy, JAX, or `rt.Tensor`
+    handle = add.launch(z, x, y, stream=s)  # asynchronous; `handle.wait()`
+
+Before each launch the contract in the cubin's manifest is checked: element types, extents, strides,
+`requires!`, overlap. A broken one raises `ContractError` and launches nothing. Importing this needs
+no GPU; what does need one raises `NoDevice` without it.
+"""
+
+from __future__ import annotations
+
+from tilec.runtime.errors import (
+    ArchitectureError,
+    ArtifactError,
+    ContractError,
+    LaunchError,
+    NoDevice,
+    TilecError,
+)
+from tilec.runtime.launcher import Launch, Launcher
+from tilec.runtime.module import Module, load
+from tilec.runtime.tensor import Tensor, empty, to_device
+
+__all__ = [
+    "ArchitectureError",
+    "ArtifactError",
+    "ContractError",
+    "Launch",
+    "LaunchError",
+    "Launcher",
+    "Module",
+    "NoDevice",
+    "Tensor",
+    "TilecError",
+    "empty",
+    "load",
+    "to_device",
+]

@@ -1,1 +1,1 @@
-"""."""
+"""Targets: hardware facts as tables with their source, and where the tools are."""

@@ -1,0 +1,57 @@
+# `make` alone lists the targets. Every target does its own set-up in .venv; only Python and make are needed.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# What was installed is remembered by two stamps: the compiler alone, and the tools to work on it.
+COMPILER := $(VENV)/.compiler-installed
+DEV := $(VENV)/.dev-installed
+BUILD ?= build
+TARGETS ?= sm_90a
+GPU_BUNDLE := $(BUILD)/gpu-bundle.tar.gz
+
+.DEFAULT_GOAL := help
+.PHONY: help kernels test lint bless gpu-bundle test-gpu bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+kernels: $(COMPILER) ## build kernels/*.tile into build/ (TARGETS=sm_90a,sm_80)
+	$(BIN)/tilec build kernels/*.tile -o $(BUILD) --target $(TARGETS)
+
+test: lint ## lint, types, import layers and all tests that need no GPU
+	$(BIN)/python -m pytest
+
+lint: $(DEV) ## style, formatting, types and import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bless: $(DEV) ## rewrite the expected output in the test pages; then read the diff
+	$(BIN)/python -m pytest --bless
+
+gpu-bundle: $(COMPILER) ## pack cubins, tests and runtime for a machine with a GPU
+	$(BIN)/python tests/gpu/pack.py $(GPU_BUNDLE)
+
+test-gpu: ## run the GPU tests from prebuilt cubins, with PYTHON as it is (no set-up)
+	PYTHONPATH=src $(PYTHON) -m pytest -m gpu tests/gpu
+
+bench: ## run the benchmarks from prebuilt cubins, with PYTHON as it is (no set-up)
+	PYTHONPATH=src:. $(PYTHON) -m benchmarks.bench_add
+	PYTHONPATH=src:. $(PYTHON) -m benchmarks.bench_softmax
+
+clean: ## remove what was built; .venv stays
+	rm -rf $(BUILD) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "tilec needs Python 3.10 or later: make PYTHON=…")'
+	$(PYTHON) -m venv $(VENV)
+
+$(COMPILER): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[compiler]'
+	@touch $@
+
+$(DEV): pyproject.toml | $(COMPILER)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@

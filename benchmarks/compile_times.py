@@ -1,0 +1,92 @@
+"""How long the commands take, each in a fresh process.
+
+    python -m benchmarks.compile_times
+
+Run it in the environment that has the compiler, from the repository's root.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+
+from benchmarks.summary import Contender
+
+RESULTS = Path(__file__).parent / "results"
+RUNS = 9
+TILEC = Path(sys.executable).parent / "tilec"
+KERNELS = sorted(map(str, Path("kernels").glob("*.tile")))
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TILEC_CACHE": f"{folder}/cache"}
+        out = f"{folder}/build"
+
+        def tilec(*arguments: str) -> Callable[[], object]:
+            command = [str(TILEC), *arguments]
+            return lambda: subprocess.run(command, env=environment, check=True, capture_output=True)
+
+        tilec("build", *KERNELS, "-o", out)()
+        measured = {
+            "python -c pass": lambda: subprocess.run([sys.executable, "-c", "pass"], check=True),
+            "tilec --help": tilec("--help"),
+            "tilec check kernels/add.tile": tilec("check", "kernels/add.tile"),
+            "tilec build kernels/add.tile (cold)": tilec(
+                "build", "--no-cache", "kernels/add.tile", "-o", out
+            ),
+            f"tilec build kernels/*.tile ({len(KERNELS)} files, cold)": tilec(
+                "build", "--no-cache", *KERNELS, "-o", out
+            ),
+            f"tilec build kernels/*.tile ({len(KERNELS)} files, unchanged)": tilec(
+                "build", *KERNELS, "-o", out
+            ),
+        }
+        found = [_measured(name, call) for name, call in measured.items()]
+    _write(found)
+
+
+def _measured(name: str, call: Callable[[], object]) -> Contender:
+    """The samples of one command, in microseconds, after one run that is not counted."""
+    call()
+    samples = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        call()
+        samples.append((time.perf_counter() - start) * 1e6)
+    return Contender(name, tuple(samples))
+
+
+def _write(found: list[Contender]) -> None:
+    environment = {
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+    }
+    commands = {
+        c.name: {
+            "median_s": round(c.median_us / 1e6, 4),
+            "spread_s": round(c.spread_us / 1e6, 4),
+            "samples_s": [round(s / 1e6, 4) for s in c.samples],
+        }
+        for c in found
+    }
+    RESULTS.mkdir(exist_ok=True)
+    content = {"environment": environment, "runs": RUNS, "commands": commands}
+    (RESULTS / "compile_times.json").write_text(json.dumps(content, indent=1) + "\n")
+    print("| command | s (median) | IQR |\n| --- | ---: | ---: |")
+    for c in found:
+        print(f"| `{c.name}` | {c.median_us / 1e6:.3f} | {c.spread_us / 1e6:.3f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""`python -m tilec` is `tilec`."""
+
+from tilec.cli import main
+
+main()

@@ -1,0 +1,56 @@
+"""The calling convention of compiled kernels: widths, slots, launch geometry (docs/abi.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tilec.artifact.manifest import Parameter, Slot
+
+# Bytes of each element type that can lie in memory or be passed, as docs/language.md lists them.
+ELEMENT_BYTES = {
+    "bool": 1, "i8": 1, "u8": 1, "f8e4m3": 1, "f8e5m2": 1,
+    "i16": 2, "u16": 2, "f16": 2, "bf16": 2,
+    "i32": 4, "u32": 4, "f32": 4,
+    "i64": 8, "u64": 8, "f64": 8, "usize": 8,
+}  # fmt: skip
+
+# Extents and program counts above this are refused, so that index arithmetic is exact in 64 bits
+# (docs/language.md, Indices).
+COUNT_LIMIT = 2**40
+
+# The most thread blocks of a launch along x (CUDA C++ Programming Guide, "Technical
+# Specifications per Compute Capability").
+GRID_X_LIMIT = 2**31 - 1
+
+
+def slots_of(parameters: Iterable[Parameter], dims: Iterable[str]) -> tuple[Slot, ...]:
+    """The parameters of the machine code, in order.
+
+    For each parameter its pointer and the strides of all axes but the last, outermost first, or
+    its value; then the extent of each `Dim` in order of declaration.
+    """
+    slots: list[Slot] = []
+    for parameter in parameters:
+        slots += _own_slots(parameter)
+    return (*slots, *(Slot("extent", dim) for dim in dims))
+
+
+def folded_grid(program_count: int) -> tuple[int, int, int]:
+    """The thread blocks along x, y and z that cover a number of programs.
+
+    Program p runs where `blockIdx.x + blockIdx.y * gridDim.x` is p; the blocks past the last
+    program, fewer than `gridDim.x`, return at once.
+
+    Assumes:  0 < program_count <= COUNT_LIMIT
+    """
+    assert 0 < program_count <= COUNT_LIMIT, f"no grid covers {program_count} programs"
+    x = min(program_count, GRID_X_LIMIT)
+    return x, -(-program_count // x), 1
+
+
+def _own_slots(parameter: Parameter) -> list[Slot]:
+    name, element = parameter.name, parameter.element
+    if not parameter.is_tensor:
+        return [Slot("scalar", name, element)]
+    strides = [Slot("stride", name, axis=axis) for axis in range(parameter.rank - 1)]
+    return [Slot("pointer", name, element), *strides]

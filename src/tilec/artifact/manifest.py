@@ -1,0 +1,203 @@
+"""The manifest: everything a caller needs to know about a cubin, as data.
+
+`to_json` and `from_json` are inverse to each other, and the same manifest gives the same bytes.
+`manifest.schema.json` beside this file is the published schema; it is made from these classes
+(`python -m tilec.artifact.schema`), and a test compares the two. Any change of the classes is a
+new `SCHEMA_VERSION`: a reader refuses the versions that it does not know.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from tilec.artifact.expression import Expression
+from tilec.artifact.structure import StructureError, decoded, encoded
+
+SCHEMA_VERSION = 1
+KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
+
+Own = Literal["shared", "mut", "part", "atomic"]
+
+
+class ManifestError(ValueError):
+    """The bytes are no manifest that this version reads."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The `.tile` file by the name it was compiled under, and the SHA-256 of its bytes in hex."""
+
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Versions of what made the machine code."""
+
+    tilec: str
+    mlir: str
+    ptxas: str
+
+
+@dataclass(frozen=True)
+class Generic:
+    """What an instance binds a type or const generic to; a type is an element's name."""
+
+    name: str
+    kind: Literal["type", "const"]
+    value: str | bool | int | float
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel, as callers see it.
+
+    Units:    `extents` are elements, each a number or the name of a `Dim`; `block` is what one
+              program owns of a `part`; a scalar has neither, and no `own`
+    """
+
+    name: str
+    kind: Literal["tensor", "scalar"]
+    element: str
+    extents: tuple[str | int, ...] = ()
+    own: Own | None = None
+    block: tuple[int, ...] = ()
+
+    @property
+    def rank(self) -> int:
+        return len(self.extents)
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.kind == "tensor"
+
+    @property
+    def is_written(self) -> bool:
+        return self.own in ("mut", "part", "atomic")
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One `requires!`: its text in the source, what launchers evaluate, and its one-based line."""
+
+    text: str
+    expression: Expression
+    line: int
+
+
+@dataclass(frozen=True)
+class UnsafeUse:
+    """One access inside `unsafe`, such as `scatter`, and its one-based line."""
+
+    line: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One parameter of the machine code (docs/abi.md).
+
+    `name` is a parameter's, or for an extent a `Dim`'s. `element` is that of a pointer or scalar,
+    `axis` that of a stride.
+    """
+
+    kind: Literal["pointer", "stride", "scalar", "extent"]
+    name: str
+    element: str | None = None
+    axis: int | None = None
+
+
+@dataclass(frozen=True)
+class Precondition:
+    """What a variant takes for granted of one tensor.
+
+    Units:    bytes: the pointer is a multiple of the first, and each stride but the last, of axes
+              of extent above 1, times the element's size a multiple of the second
+    """
+
+    param: str
+    base_alignment_bytes: int
+    stride_multiple_bytes: int
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One entry point of the cubin that does what the instance says.
+
+    Units:    registers are per thread; spills and stack are bytes per thread
+    """
+
+    symbol: str
+    threads: int
+    slots: tuple[Slot, ...]
+    preconditions: tuple[Precondition, ...] = ()
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    static_smem_bytes: int = 0
+    dynamic_smem_bytes: int = 0
+    registers: int = 0
+    spill_store_bytes: int = 0
+    spill_load_bytes: int = 0
+    stack_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One instance of a kernel.
+
+    `name` is the kernel's, `symbol` the instance's (`add__f32_1024`). `dims` are in the order of
+    declaration. `grid` is row-major, its last axis the fastest, and of any rank. `variants` are in
+    order of preference: the first whose preconditions hold is the one to launch.
+    """
+
+    name: str
+    symbol: str
+    generics: tuple[Generic, ...]
+    documentation: str
+    line: int
+    parameters: tuple[Parameter, ...]
+    dims: tuple[str, ...]
+    grid: tuple[Expression, ...]
+    requires: tuple[Requirement, ...]
+    unsafe: tuple[UnsafeUse, ...]
+    variants: tuple[Variant, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What one cubin holds: the kernels of one source file for one target."""
+
+    source: Source
+    toolchain: Toolchain
+    target: str
+    kernels: tuple[Kernel, ...]
+
+
+def to_json(manifest: Manifest) -> str:
+    """The manifest as a JSON text that ends in a line break."""
+    document = {KEY: SCHEMA_VERSION, **encoded(manifest)}
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def from_json(text: str | bytes) -> Manifest:
+    """The manifest that `to_json` wrote.
+
+    Raises:   ManifestError, which names the version or the field at fault
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ManifestError(f"the manifest is no JSON: {error}") from None
+    if not isinstance(document, dict) or KEY not in document:
+        raise ManifestError(f"the manifest has no `{KEY}`")
+    version = document.pop(KEY)
+    if version != SCHEMA_VERSION:
+        raise ManifestError(
+            f"the manifest has schema version {version!r}, this tilec reads {SCHEMA_VERSION}"
+        )
+    try:
+        return decoded(Manifest, document, "manifest")
+    except (StructureError, RecursionError) as error:
+        raise ManifestError(str(error)) from None

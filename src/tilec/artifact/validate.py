@@ -1,0 +1,86 @@
+"""What must hold inside a manifest beyond its structure, so that readers can rely on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tilec.artifact.abi import ELEMENT_BYTES, slots_of
+from tilec.artifact.expression import Expression, names_in
+from tilec.artifact.manifest import Kernel, Manifest, Parameter, Variant
+
+
+def faults_of(manifest: Manifest) -> Iterator[str]:
+    """What is wrong in a manifest, each with the instance it is in; nothing if it can be used."""
+    symbols = [v.symbol for kernel in manifest.kernels for v in kernel.variants]
+    yield from _repeated("variant", symbols)
+    yield from _repeated("instance", [kernel.symbol for kernel in manifest.kernels])
+    first: dict[str, Kernel] = {}
+    for kernel in manifest.kernels:
+        yield from (f"`{kernel.symbol}`: {fault}" for fault in _faults_of_kernel(kernel))
+        model = first.setdefault(kernel.name, kernel)
+        if _signature(kernel) != _signature(model):
+            yield f"`{kernel.symbol}` has not the parameters of `{model.symbol}`"
+
+
+def _signature(kernel: Kernel) -> list[tuple[str, str]]:
+    return [(p.name, p.kind) for p in kernel.parameters]
+
+
+def _faults_of_kernel(kernel: Kernel) -> Iterator[str]:
+    yield from _repeated("parameter", [p.name for p in kernel.parameters])
+    yield from _repeated("`Dim`", kernel.dims)
+    for parameter in kernel.parameters:
+        yield from _faults_of_parameter(parameter, kernel.dims)
+    yield from _unknown_names(kernel)
+    if not kernel.variants:
+        yield "there is no variant"
+    for variant in kernel.variants:
+        yield from _faults_of_variant(variant, kernel)
+
+
+def _faults_of_parameter(parameter: Parameter, dims: tuple[str, ...]) -> Iterator[str]:
+    if parameter.element not in ELEMENT_BYTES:
+        yield f"`{parameter.name}` has the unknown element type `{parameter.element}`"
+    if parameter.is_tensor and (not parameter.extents or parameter.own is None):
+        yield f"the tensor `{parameter.name}` has no extents or no ownership"
+    if not parameter.is_tensor and (parameter.extents or parameter.own or parameter.block):
+        yield f"the scalar `{parameter.name}` has extents, a block or an ownership"
+    for extent in parameter.extents:
+        if isinstance(extent, str) and extent not in dims:
+            yield f"`{parameter.name}` names the unknown `Dim` `{extent}`"
+        if isinstance(extent, int) and extent < 0:
+            yield f"`{parameter.name}` has the negative extent {extent}"
+
+
+def _unknown_names(kernel: Kernel) -> Iterator[str]:
+    scalars = (p.name for p in kernel.parameters if not p.is_tensor)
+    bound = {x for p in kernel.parameters for x in p.extents if isinstance(x, str)}
+    yield from (f"no tensor binds the `Dim` `{dim}`" for dim in kernel.dims if dim not in bound)
+    known = {*kernel.dims, *scalars}
+    used: list[Expression] = [*kernel.grid, *(r.expression for r in kernel.requires)]
+    for name in dict.fromkeys(n for expression in used for n in names_in(expression)):
+        if name not in known:
+            yield f"an expression names the unknown `{name}`"
+
+
+def _faults_of_variant(variant: Variant, kernel: Kernel) -> Iterator[str]:
+    tensors = {p.name for p in kernel.parameters if p.is_tensor}
+    if variant.slots != slots_of(kernel.parameters, kernel.dims):
+        yield f"the slots of `{variant.symbol}` are not those of its parameters"
+    if not 0 < variant.threads <= 1024:
+        yield f"`{variant.symbol}` has {variant.threads} threads a block"
+    if variant.cluster != (1, 1, 1):
+        yield f"`{variant.symbol}` has the cluster {variant.cluster}"
+    for precondition in variant.preconditions:
+        if precondition.param not in tensors:
+            yield f"`{variant.symbol}` asks for the alignment of `{precondition.param}`"
+        if min(precondition.base_alignment_bytes, precondition.stride_multiple_bytes) < 1:
+            yield f"`{variant.symbol}` asks `{precondition.param}` for an alignment below 1"
+
+
+def _repeated(what: str, names: Iterable[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            yield f"the {what} `{name}` occurs twice"
+        seen.add(name)

@@ -1,0 +1,1 @@
+"""Building many files: child processes, reuse, atomic writing. Knows no stage."""

@@ -1,0 +1,152 @@
+"""Build or check many files: reuse what is unchanged, compile the rest in children, write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from pathlib import Path
+
+from tilec.buildsystem.cache import Cache
+from tilec.buildsystem.children import Crashed, run_in_children
+from tilec.buildsystem.key import key_of
+from tilec.buildsystem.writing import write_together
+from tilec.compilation import Compiled, Options
+from tilec.diagnostics.setup_error import SetupError
+from tilec.sources import Sources, read_sources
+
+
+class Status(Enum):
+    DONE = "done"
+    REUSED = "reused"  # nothing was compiled
+    REFUSED = "refused"  # errors in the program
+    CRASHED = "crashed"  # an error in the compiler
+
+
+@dataclass(frozen=True)
+class Request:
+    files: tuple[str, ...]
+    options: Options = field(default_factory=Options)
+    folder: Path = Path("build")
+    include: tuple[str, ...] = ()
+    jobs: int | None = None  # None: one a core
+    cache: Cache | None = None  # None: reuse and keep nothing
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one file."""
+
+    sources: Sources
+    status: Status
+    compiled: Compiled = field(default_factory=Compiled)
+    outputs: tuple[Path, ...] = ()  # all that belong to the file, written or already there
+    changed: tuple[Path, ...] = ()
+    crash: Crashed | None = None
+
+
+def build(request: Request) -> Iterator[Result]:
+    """The results, each as soon as it is there; outputs are then written.
+
+    A file with errors leaves what an earlier build wrote as it is.
+
+    Raises:   SetupError if a file cannot be read, two would write the same, or a tool is missing
+    """
+    inputs = _read_all(request)
+    _refuse_clashes(inputs)
+    remaining: list[tuple[Sources, str | None]] = []
+    for sources in inputs:
+        key = key_of(sources, request.options) if request.cache else None
+        stored = request.cache.get(key) if request.cache and key else None
+        if stored is None:
+            remaining.append((sources, key))
+        else:
+            yield _finished(sources, stored, request, Status.REUSED)
+    compiled = _compile(request, [sources for sources, _ in remaining], _compile_job)
+    for index, answer in compiled:
+        sources, key = remaining[index]
+        if isinstance(answer, Crashed):
+            yield Result(sources, Status.CRASHED, crash=answer)
+            continue
+        # A result that read a file which the key does not cover must not be found again.
+        is_covered = set(answer.used) <= set(sources.files)
+        if request.cache and key and is_covered and not answer.is_refused:
+            request.cache.put(key, answer)
+        yield _finished(sources, answer, request, Status.DONE)
+
+
+def check(request: Request) -> Iterator[Result]:
+    """As `build`, without code generation, reuse or outputs."""
+    inputs = _read_all(request)
+    for index, answer in _compile(request, inputs, _check_job):
+        if isinstance(answer, Crashed):
+            yield Result(inputs[index], Status.CRASHED, crash=answer)
+        else:
+            status = Status.REFUSED if answer.is_refused else Status.DONE
+            yield Result(inputs[index], status, answer)
+
+
+def _read_all(request: Request) -> list[Sources]:
+    return [read_sources(file, request.include) for file in dict.fromkeys(request.files)]
+
+
+def _refuse_clashes(inputs: Sequence[Sources]) -> None:
+    seen: dict[str, str] = {}
+    for sources in inputs:
+        name = sources.root.name
+        other = seen.setdefault(Path(name).stem, name)
+        if other != name:
+            raise SetupError(
+                f"`{other}` and `{name}` would write the same files",
+                help="build them into different folders (`-o`)",
+            )
+
+
+def _compile(
+    request: Request,
+    inputs: Sequence[Sources],
+    job: Callable[[Sources, Options], Compiled],
+) -> Iterator[tuple[int, Compiled | Crashed]]:
+    if not inputs:
+        return iter(())
+    import tilec.driver  # noqa: F401 (every stage, once, before the forks)
+
+    jobs = [partial(job, sources, request.options) for sources in inputs]
+    return run_in_children(jobs, request.jobs or len(os.sched_getaffinity(0)))
+
+
+def _compile_job(sources: Sources, options: Options) -> Compiled:
+    from tilec.driver import compile_sources
+
+    return compile_sources(sources, options)
+
+
+def _check_job(sources: Sources, options: Options) -> Compiled:
+    from tilec.driver import check_sources
+
+    return check_sources(sources, options)
+
+
+def _finished(sources: Sources, compiled: Compiled, request: Request, status: Status) -> Result:
+    if compiled.is_refused:
+        return Result(sources, Status.REFUSED, compiled)
+    contents = dict(compiled.outputs)
+    outputs = tuple(request.folder / name for name in contents)
+    if outputs and "dep" in request.options.emit:
+        stem = Path(sources.root.name).stem
+        contents = {f"{stem}.d": _make_rule(outputs, compiled.used), **contents}
+        outputs = (*outputs, request.folder / f"{stem}.d")
+    changed = write_together(request.folder, contents) if contents else ()
+    return Result(sources, status, compiled, outputs, changed)
+
+
+def _make_rule(outputs: Sequence[Path], used: Sequence[str]) -> bytes:
+    """`build/add.sm_90a.cubin build/add.json: kernels/add.tile kernels/helper.tile`, for make."""
+    names = [[_make_word(str(path)) for path in side] for side in (outputs, used)]
+    return f"{' '.join(names[0])}: {' '.join(names[1])}\n".encode()
+
+
+def _make_word(path: str) -> str:
+    return path.replace("$", "$$").replace(" ", "\\ ").replace("#", "\\#")

@@ -1,0 +1,147 @@
+"""Jobs in forked child processes, so that an abort inside LLVM costs one job and not the command.
+
+A fork shares what is imported, so a child costs milliseconds. The parent must have no MLIR context
+and no thread of its own that holds a lock.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import resource
+import selectors
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Generic, TypeVar
+
+from tilec.diagnostics.setup_error import SetupError
+
+T = TypeVar("T")
+
+# Deeply nested programs recurse deeply; on Python 3.10 a frame also takes C stack, of which a
+# main thread has 8 MiB.
+RECURSION_LIMIT = 8000
+_KEPT_OUTPUT_BYTES = 64 * 1024
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Crashed:
+    """A job that did not end as it should: an exception, or a signal."""
+
+    reason: str
+    details: str  # the traceback, or what the child wrote before it died
+
+
+@dataclass
+class _Child(Generic[T]):
+    index: int
+    pid: int
+    output: IO[bytes]
+    received: bytearray
+
+
+def run_in_children(
+    jobs: Sequence[Callable[[], T]], limit: int
+) -> Iterator[tuple[int, T | Crashed]]:
+    """Run each job in a child of its own, `limit` at a time; gives (index, result) as they end.
+
+    Assumes:  results can be pickled
+    Raises:   SetupError if a job raises one
+    """
+    selector = selectors.DefaultSelector()
+    running: dict[int, _Child[T]] = {}
+    waiting = list(reversed(range(len(jobs))))
+    try:
+        while waiting or running:
+            while waiting and len(running) < max(limit, 1):
+                index = waiting.pop()
+                pipe, child = _start(index, jobs[index])
+                running[pipe] = child
+                selector.register(pipe, selectors.EVENT_READ)
+            for event, _ in selector.select():
+                data = os.read(event.fd, _READ_BYTES)
+                if data:
+                    running[event.fd].received += data
+                    continue
+                selector.unregister(event.fd)
+                os.close(event.fd)
+                child = running.pop(event.fd)
+                result = _result(child)
+                yield child.index, result
+    finally:
+        selector.close()
+        for pipe, child in running.items():
+            os.close(pipe)
+            os.kill(child.pid, signal.SIGKILL)
+            os.waitpid(child.pid, 0)
+            child.output.close()
+
+
+def _start(index: int, job: Callable[[], T]) -> tuple[int, _Child[T]]:
+    output = tempfile.TemporaryFile()  # noqa: SIM115 (outlives this function)
+    receive, send = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with warnings.catch_warnings():
+        # NumPy's own threads hold nothing that a compile needs; Python 3.12 warns of any thread.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        _run(job, send, output)
+    os.close(send)
+    return receive, _Child(index, pid, output, bytearray())
+
+
+def _run(job: Callable[[], T], send: int, output: IO[bytes]) -> None:
+    """The child's whole life; does not return."""
+    status = 1
+    try:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+        faulthandler.enable(2)  # an abort then says where Python was
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        sys.setrecursionlimit(max(RECURSION_LIMIT, sys.getrecursionlimit()))
+        answer = pickle.dumps(_answer(job))
+        view = memoryview(answer)
+        while view:
+            view = view[os.write(send, view) :]
+        status = 0
+    finally:
+        # Not `sys.exit`: nothing of the parent's may be flushed or unlinked here.
+        os._exit(status)
+
+
+def _answer(job: Callable[[], T]) -> T | Crashed | SetupError:
+    try:
+        return job()
+    except SetupError as error:
+        return SetupError(error.message, error.help, error.code)
+    except Exception as error:
+        return Crashed(f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+def _result(child: _Child[T]) -> T | Crashed:
+    _, status = os.waitpid(child.pid, 0)
+    with child.output:
+        size = child.output.seek(0, os.SEEK_END)
+        child.output.seek(max(0, size - _KEPT_OUTPUT_BYTES))
+        printed = child.output.read().decode("utf-8", "replace")
+    if status != 0:
+        return Crashed(_ending(status), printed)
+    answer: T | Crashed | SetupError = pickle.loads(child.received)
+    if isinstance(answer, SetupError):
+        raise answer
+    return answer
+
+
+def _ending(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
+    return f"ended with status {os.WEXITSTATUS(status)}"

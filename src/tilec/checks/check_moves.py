@@ -1,0 +1,95 @@
+"""E0401: a part is not used after it was moved.
+
+`tile.move` gives a part away; after it neither the part nor anything made of it may be used.
+
+Algorithm:
+1. A function is walked in program order with the set of what may have been moved.
+2. Branches start from the same set; where they meet the set is the union.
+3. The body of a loop is visited twice, so that a move in one turn is seen by the next.
+A helper gets its parts as arguments, so each function stands for itself.
+
+Why it is sound: parts are never carried by loops or chosen by branches (the front end refuses it),
+so a part is one SSA value, and every path to a use passes the moves before it in this walk.
+
+    refused                              accepted
+    finish(z); z.store(…)                if c { finish(z); } else { z.store(…); }
+    for … { finish(z); }                 finish(z);
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlir import ir
+
+from tilec.checks.places import Sources, name_of, place_of
+from tilec.diagnostics import Diagnostic, Label
+from tilec.ir.views import ancestors, is_view
+from tilec.ir.walk import functions
+
+_Moved = dict[ir.Value, ir.OpView]  # each with the operation that moved it first
+_LOOPS = ("scf.for", "scf.while")
+
+
+def check_moves(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
+    """Yields E0401 for each use of a part that may have been moved."""
+    for function in functions(module):
+        walk = _Walk(sources)
+        walk.block(function.regions[0].blocks[0], {})
+        yield from walk.found.values()
+
+
+class _Walk:
+    """One pass over a function; `found` has one finding for each operation that is at fault."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self.found: dict[ir.Operation, Diagnostic] = {}
+
+    def block(self, block: ir.Block, moved: _Moved) -> _Moved:
+        """What may have been moved after a block, given what was before it."""
+        moved = dict(moved)
+        for op in block.operations:
+            self._uses(op, moved)
+            if op.operation.name == "tile.move":
+                moved.setdefault(op.operands[0], op)
+            moved = self._regions(op, moved)
+        return moved
+
+    def _regions(self, op: ir.OpView, moved: _Moved) -> _Moved:
+        blocks = [block for region in op.regions for block in region.blocks]
+        if op.operation.name in _LOOPS:
+            for block in (*blocks, *blocks):
+                moved = self.block(block, moved)
+            return moved
+        after = dict(moved)
+        for block in blocks:
+            after = {**self.block(block, moved), **after}
+        return after
+
+    def _uses(self, op: ir.OpView, moved: _Moved) -> None:
+        for view in filter(is_view, op.operands):
+            gone = next((v for v in ancestors(view) if v in moved), None)
+            # What a move gives is a part of its own, though it comes from what was given away.
+            if gone is not None and not _is_behind(view, moved[gone]):
+                self.found.setdefault(op.operation, self._finding(op, gone, moved[gone]))
+
+    def _finding(self, op: ir.OpView, part: ir.Value, move: ir.OpView) -> Diagnostic:
+        here, there = place_of(op, self._sources), place_of(move, self._sources)
+        if move.operation == op.operation:
+            text = "moved in an earlier turn of the loop"
+            labels: tuple[Label, ...] = (Label(here, text),)
+        else:
+            labels = Label(here, "used here"), Label(there, "moved here")
+        name = name_of(part, self._sources)
+        return Diagnostic(
+            "E0401",
+            f"{name} is used after it was moved",
+            labels,
+            help="lend it instead: `&mut …`, to a helper that takes `&mut Part<…>`",
+        )
+
+
+def _is_behind(view: ir.Value, move: ir.OpView) -> bool:
+    """Whether a view comes from the result of a move."""
+    return any(v == move.results[0] for v in ancestors(view))

@@ -1,0 +1,98 @@
+"""`tilec build`: files to cubins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tilec.buildsystem.build import Request, Result, Status, build
+from tilec.buildsystem.cache import Cache, cache_folder
+from tilec.cli.options import instances, reporting, words
+from tilec.cli.report import Reporter
+from tilec.cli.results import report_problems, status_of
+from tilec.compilation import DEFAULT_TARGETS, EMITTABLE, Options
+from tilec.target.resolve import resolve
+
+
+def _emitted(
+    ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    chosen = words(ctx, parameter, values)
+    for word in chosen:
+        if word not in EMITTABLE:
+            raise click.BadParameter(f"expected some of {', '.join(EMITTABLE)}, got `{word}`")
+    return chosen
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True)
+@click.option("-o", "folder", default="build", metavar="DIR", help="Where to write.  [build]")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    callback=words,
+    metavar="NAME,…",
+    help=f"What to build for.  [{','.join(DEFAULT_TARGETS)}]",
+)
+@click.option(
+    "--emit",
+    multiple=True,
+    callback=_emitted,
+    metavar="WHAT,…",
+    help=f"What to write beside the cubin and the manifest: {', '.join(EMITTABLE)}.",
+)
+@click.option("-j", "jobs", type=click.IntRange(min=1), help="Files at a time.  [all cores]")
+@click.option("--no-cache", is_flag=True, help="Compile what is unchanged too, and keep nothing.")
+@instances
+@reporting
+def command(
+    files: tuple[str, ...],
+    folder: str,
+    targets: tuple[str, ...],
+    emit: tuple[str, ...],
+    jobs: int | None,
+    no_cache: bool,
+    defines: tuple[str, ...],
+    instances: tuple[str, ...],
+    include: tuple[str, ...],
+    reporter: Reporter,
+) -> int:
+    """Compile FILES to cubins.
+
+    For `add.tile` this writes `add.sm_90a.cubin`, one for each target, and its manifest `add.json`
+    (`add.sm_90a.json` and so on where there are several targets). All files of one input appear
+    together or, when it has errors, not at all. What is unchanged is not compiled again.
+    """
+    targets = targets or DEFAULT_TARGETS
+    for target in map(resolve, targets):
+        if target.described_as:
+            reporter.note(f"target `{target.name}` is built by the facts of {target.described_as}")
+    request = Request(
+        files=files,
+        options=Options(targets, defines, instances, emit),
+        folder=Path(folder),
+        include=include,
+        jobs=jobs,
+        cache=None if no_cache else Cache(cache_folder()),
+    )
+    results = []
+    for result in build(request):
+        results.append(result)
+        report_problems(result, reporter)
+        _report_outputs(result, reporter)
+        reporter.progress(len(results), len(files), result.sources.root.name)
+    return status_of(results, reporter)
+
+
+def _report_outputs(result: Result, reporter: Reporter) -> None:
+    if result.status not in (Status.DONE, Status.REUSED):
+        return
+    name = result.sources.root.name
+    if not result.outputs:
+        reporter.line(f"{name}: no kernels, nothing to build")
+    elif not result.changed:
+        reporter.line(f"{name}: unchanged")
+    else:
+        reporter.line(f"{name}: {' '.join(map(str, result.outputs))}")

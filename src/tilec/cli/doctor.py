@@ -1,0 +1,116 @@
+"""`tilec doctor`: what is installed, and what it can do."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from importlib import import_module, metadata
+from pathlib import Path
+
+import click
+
+from tilec import __version__
+from tilec.buildsystem.cache import cache_folder
+from tilec.cli.entry import DONE, USAGE
+from tilec.diagnostics.setup_error import SetupError
+from tilec.target import resolve, toolchain
+
+# (module that must import, distribution that has it), for the compiler and for the runtime.
+COMPILER = (
+    ("mlir.ir", "xtc-mlir-python-bindings"),
+    ("lark", "lark"),
+    ("islpy", "islpy"),
+    ("ml_dtypes", "ml_dtypes"),
+    ("rich", "rich"),
+)
+RUNTIME = (("numpy", "numpy"), ("cuda.bindings", "cuda-python"), ("cuda.core", "cuda-core"))
+
+
+@click.command()
+def command() -> int:
+    """Say what is installed and what it can do.
+
+    Without a GPU everything but launching works, so that none is no error. A missing package is:
+    then the exit status is 2, and the last lines say what to install.
+    """
+    missing: list[str] = []
+    click.echo(f"tilec {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    _section("compiler", missing, [_package(*names) for names in COMPILER])
+    _section("tools", missing, list(_tools()))
+    _section("runtime", missing, [_package(*names) for names in RUNTIME])
+    click.echo("\ntargets")
+    click.echo(f"  with tables: {', '.join(resolve.TARGETS)}")
+    click.echo(f"  by the facts of the nearest: {_other_targets()}")
+    click.echo("\nmachine")
+    click.echo(f"  GPU: {_gpus()}")
+    click.echo(f"  cache: {_cache()}")
+    if not missing:
+        return DONE
+    click.echo(f"\nmissing: {', '.join(missing)}\ninstall it: pip install {' '.join(missing)}")
+    return USAGE
+
+
+Finding = tuple[str, str, bool]  # what, its version and place or what is wrong, whether it is there
+
+
+def _section(title: str, missing: list[str], findings: list[Finding]) -> None:
+    click.echo(f"\n{title}")
+    for name, found, is_there in findings:
+        click.echo(f"  {name}: {found}")
+        if not is_there:
+            missing.append(name)
+
+
+def _package(module: str, distribution: str) -> Finding:
+    try:
+        import_module(module)
+    except ImportError as error:
+        return distribution, f"missing ({error})", False
+    try:
+        return distribution, metadata.version(distribution), True
+    except metadata.PackageNotFoundError:
+        return distribution, f"`{module}` is there, from another package", True
+
+
+def _tools() -> Iterator[Finding]:
+    tools: tuple[tuple[str, Callable[[], Path]], ...] = (
+        ("nvidia-cuda-nvcc", toolchain.ptxas),
+        ("nvidia-cuda-nvdisasm", toolchain.nvdisasm),
+        ("nvidia-nvvm", toolchain.libdevice),
+    )
+    for wheel, find in tools:
+        try:
+            path = find()
+            version = f" {toolchain.ptxas_version()}" if find is toolchain.ptxas else ""
+        except SetupError as error:
+            yield wheel, f"missing ({error.message})", False
+            continue
+        yield wheel, f"{path.name}{version}, {path}", True
+
+
+def _other_targets() -> str:
+    try:
+        return ", ".join(resolve.other_targets(toolchain.ptxas_targets())) or "none"
+    except SetupError as error:
+        return error.message
+
+
+def _gpus() -> str:
+    """The devices by name and capability, or why there are none."""
+    try:
+        from cuda.core import Device, system
+
+        driver = system.get_user_mode_driver_version()
+        devices = [Device(i) for i in range(system.get_num_devices())]
+        names = [f"{d.name} (sm_{d.arch})" for d in devices]
+    except Exception as error:
+        return f"none that can be used ({str(error).splitlines()[0]})"
+    return f"{', '.join(names) or 'none'}; driver {driver}"
+
+
+def _cache() -> str:
+    folder = cache_folder()
+    nearest = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    state = "" if os.access(nearest, os.W_OK) else " (cannot be written: nothing is reused)"
+    return f"{folder}{state}"

@@ -1,0 +1,123 @@
+"""What commands say: diagnostics and errors on standard error, results on standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import click
+
+from tilec.buildsystem.crash import save_report
+from tilec.diagnostics.diagnostic import Diagnostic
+from tilec.diagnostics.setup_error import SetupError
+from tilec.source import SourceFile
+
+
+@dataclass
+class Reporter:
+    """One command's voice, as its options want it."""
+
+    json: bool = False
+    quiet: bool = False
+
+    def line(self, text: str) -> None:
+        """A result that `--quiet` leaves out."""
+        if not self.quiet:
+            self._clear()
+            click.echo(text)
+
+    def note(self, text: str) -> None:
+        """A remark about the request."""
+        if not self.quiet and not self.json:
+            self._clear()
+            click.echo(f"note: {text}", err=True)
+
+    def progress(self, finished: int, total: int, name: str) -> None:
+        """How far the command is: on terminals only, on one line that later output replaces."""
+        if self._has_progress and total > 1:
+            click.echo(f"\r\x1b[2K[{finished}/{total}] {name}", err=True, nl=finished == total)
+
+    def diagnostics(
+        self, diagnostics: Iterable[Diagnostic], files: Mapping[str, SourceFile]
+    ) -> None:
+        """What is wrong with a program."""
+        diagnostics = list(diagnostics)
+        if not diagnostics:
+            return  # the usual case, which need not wait for the imports
+        from tilec.diagnostics.render import render
+        from tilec.diagnostics.to_json import to_json
+
+        self._clear()
+        for diagnostic in diagnostics:
+            if self.json:
+                click.echo(to_json(diagnostic, files), err=True)
+            else:
+                click.echo(render(diagnostic, files, colour=has_colour()), err=True)
+
+    def setup_error(self, error: SetupError) -> None:
+        """What is wrong outside of the program."""
+        self._error(error.code, error.message, error.help)
+
+    def error(self, text: str) -> None:
+        """An error that has no code: it is not about a `.tile` program."""
+        self._error(None, text, None)
+
+    def internal_error(
+        self, reason: str, details: str, files: Iterable[SourceFile] = (), about: str | None = None
+    ) -> None:
+        """A fault of the compiler: saves a report and says where it is."""
+        path = save_report(reason, details, files)
+        saved = f"a report was saved: {path}" if path else "no report could be saved"
+        first_line = reason.splitlines()[0] if reason else "unknown"
+        subject = f" in `{about}`" if about else ""
+        self._error(None, f"internal compiler error{subject}: {first_line}", saved, "note")
+
+    def _error(
+        self, code: str | None, message: str, remark: str | None, kind: str = "help"
+    ) -> None:
+        self._clear()
+        if self.json:
+            click.echo(_json_without_place(code, message, remark, kind), err=True)
+            return
+        head = f"error[{code}]" if code else "error"
+        click.echo(
+            f"{click.style(head, fg='red', bold=True)}: {message}", err=True, color=_colour()
+        )
+        if remark:
+            click.echo(f"  = {kind}: {remark}", err=True)
+
+    @property
+    def _has_progress(self) -> bool:
+        return not self.quiet and not self.json and sys.stderr.isatty()
+
+    def _clear(self) -> None:
+        if self._has_progress:
+            click.echo("\r\x1b[2K", err=True, nl=False)
+
+
+def has_colour() -> bool:
+    """Whether standard error is a terminal that wants colours (https://no-color.org)."""
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _colour() -> bool | None:
+    return None if has_colour() else False
+
+
+def _json_without_place(code: str | None, message: str, remark: str | None, kind: str) -> str:
+    """The object of `--error-format=json` for an error that has no place in a source file."""
+    return json.dumps(
+        {
+            "code": code,
+            "severity": "error",
+            "message": message,
+            "file": None,
+            "range": None,
+            "labels": [],
+            "notes": [remark] if remark and kind == "note" else [],
+            "help": remark if kind == "help" else None,
+        }
+    )

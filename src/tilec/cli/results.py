@@ -1,0 +1,46 @@
+"""From the results of files to what is said and to an exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilec.buildsystem.build import Result, Status
+from tilec.cli.entry import DONE, INTERNAL, REFUSED, USAGE
+from tilec.cli.report import Reporter
+from tilec.diagnostics.setup_error import SetupError
+from tilec.source import SourceFile
+
+_STATUS = {
+    Status.DONE: DONE,
+    Status.REUSED: DONE,
+    Status.REFUSED: REFUSED,
+    Status.CRASHED: INTERNAL,
+}
+
+
+def status_of(results: Sequence[Result], reporter: Reporter) -> int:
+    """The exit status of a command over several files: the worst of theirs.
+
+    An option that no kernel of any file takes is misspelt, most likely: a usage error.
+    """
+    status = max((_STATUS[result.status] for result in results), default=DONE)
+    unmatched = [set(result.compiled.unmatched) for result in results]
+    if status != DONE or not unmatched:
+        return status
+    for option in sorted(set.intersection(*unmatched)):
+        reporter.setup_error(SetupError(f"`{option}` fits no kernel of these files"))
+        status = USAGE
+    return status
+
+
+def report_problems(result: Result, reporter: Reporter) -> None:
+    """The diagnostics of one file, or that the compiler failed on it."""
+    texts = {name: SourceFile(name, text) for name, text in result.compiled.texts.items()}
+    reporter.diagnostics(result.compiled.diagnostics, {**result.sources.files, **texts})
+    if result.crash:
+        reporter.internal_error(
+            result.crash.reason,
+            result.crash.details,
+            result.sources.files.values(),
+            about=result.sources.root.name,
+        )

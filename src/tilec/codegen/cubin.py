@@ -1,0 +1,77 @@
+"""PTX text to machine code, by ptxas; and what ptxas says of the resources it took."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one entry takes. Units: registers a thread; bytes a thread for spills and stack, a
+    block for `smem`."""
+
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    stack: int
+    smem: int
+
+
+@dataclass(frozen=True)
+class Cubin:
+    image: bytes
+    resources: dict[str, Resources]
+    warnings: tuple[str, ...]
+
+
+class PtxasError(Exception):
+    """ptxas refused what we made: a fault of the compiler, never of the program."""
+
+
+_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_SMEM = re.compile(r"(\d+) bytes smem")
+
+
+def assemble(ptx: str, architecture: str, ptxas: Path) -> Cubin:
+    """Run ptxas on a PTX module.
+
+    Raises:   PtxasError with what it printed, if it fails
+    """
+    with tempfile.TemporaryDirectory(prefix="tilec-") as folder:
+        source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx, encoding="utf-8")
+        command = [str(ptxas), "-v", f"-arch={architecture}", "-o", target.name, source.name]
+        # Relative names and a fixed folder-relative command keep the output independent of the
+        # machine.
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise PtxasError(f"ptxas failed ({done.returncode}):\n{done.stderr}{done.stdout}")
+        return Cubin(target.read_bytes(), _resources(done.stderr), _warnings(done.stderr))
+
+
+def _resources(log: str) -> dict[str, Resources]:
+    found: dict[str, Resources] = {}
+    entry, frame = "", (0, 0, 0)
+    for line in log.splitlines():
+        if match := _ENTRY.search(line):
+            entry = match.group(1)
+        elif match := _FRAME.search(line):
+            stack, stores, loads = map(int, match.groups())
+            frame = (stack, stores, loads)
+        elif match := _USED.search(line):
+            smem = _SMEM.search(line)
+            stack, stores, loads = frame
+            found[entry] = Resources(
+                int(match.group(1)), stores, loads, stack, int(smem.group(1)) if smem else 0
+            )
+    return found
+
+
+def _warnings(log: str) -> tuple[str, ...]:
+    return tuple(line for line in log.splitlines() if "warning" in line.lower())

@@ -1,0 +1,148 @@
+"""A kernel of the IR as the manifest describes it: what callers pass, what must hold, how many
+programs.
+
+Reads the IR as the front end emitted it, helpers inlined and before MLIR's rewrites: grids and
+preconditions are looked up as they were written (`tilec.ops.host_expression`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mlir import ir
+
+from tilec.artifact.manifest import Generic, Parameter, Requirement, Slot, UnsafeUse
+from tilec.ir.walk import operations
+from tilec.ops.facts import KnownFacts
+from tilec.ops.host_expression import HostExpression, host_expression
+from tilec.ops.registry import rules
+
+
+@dataclass(frozen=True)
+class Description:
+    """Everything that the manifest says of an instance before there is machine code."""
+
+    name: str
+    symbol: str
+    documentation: str
+    line: int
+    generics: tuple[Generic, ...]
+    parameters: tuple[Parameter, ...]
+    dims: tuple[str, ...]
+    slots: tuple[Slot, ...]
+    grid: tuple[HostExpression, ...]
+    requires: tuple[Requirement, ...]
+    unsafe: tuple[UnsafeUse, ...]
+    hints: dict[str, Any]
+
+
+def describe(kernel: ir.OpView) -> Description:
+    """The description of one kernel.
+
+    Raises:   NoHostExpressionError if a grid or precondition depends on more than what callers pass
+    """
+    slots = tuple(slots_of(kernel))
+    [block] = kernel.regions[0].blocks
+    names = {
+        argument: slot.name
+        for argument, slot in zip(block.arguments, slots, strict=True)
+        if slot.kind in ("scalar", "extent")
+    }
+    attributes = kernel.attributes
+    return Description(
+        name=_text(attributes["tile.name"]),
+        symbol=_text(attributes["sym_name"]),
+        documentation=_text(attributes["tile.doc"]),
+        line=kernel.location.start_line,
+        generics=tuple(_generics(attributes["tile.generics"])),
+        parameters=tuple(map(_parameter, ir.ArrayAttr(attributes["tile.parameters"]))),
+        dims=tuple(slot.name for slot in slots if slot.kind == "extent"),
+        slots=slots,
+        grid=_grid(block, names),
+        requires=tuple(_requirements(kernel, names)),
+        unsafe=tuple(_unsafe_uses(kernel)),
+        hints=dict(_items(attributes["tile.hints"])),
+    )
+
+
+def slots_of(kernel: ir.OpView) -> Iterator[Slot]:
+    """The slots of the machine code's parameters, one a function argument."""
+    for attributes in ir.ArrayAttr(kernel.attributes["arg_attrs"]):
+        fields = dict(_items(ir.DictAttr(attributes)["tile.slot"]))
+        yield Slot(fields["kind"], fields["name"], fields.get("element"), fields.get("axis"))
+
+
+def _parameter(attribute: ir.Attribute) -> Parameter:
+    fields = dict(_items(attribute))
+    return Parameter(
+        name=fields["name"],
+        kind=fields["kind"],
+        element=fields["element"],
+        extents=tuple(fields.get("extents", ())),
+        own=fields.get("own"),
+        block=tuple(fields.get("block", ())),
+    )
+
+
+def _generics(attribute: ir.Attribute) -> Iterator[Generic]:
+    for item in ir.ArrayAttr(attribute):
+        fields = dict(_items(item))
+        value = fields["value"]
+        yield Generic(fields["name"], "type" if isinstance(value, str) else "const", value)
+
+
+def _grid(block: ir.Block, names: dict[ir.Value, str]) -> tuple[HostExpression, ...]:
+    facts = KnownFacts()
+    grids = []
+    for op in block.operations:
+        extents = rules()[op.operation.name].host_grid(op, facts)
+        if extents is not None:
+            grids.append(tuple(_scaled(value, size, names) for value, size in extents))
+    return max(grids, key=len)
+
+
+def _scaled(value: ir.Value | int, size: int, names: dict[ir.Value, str]) -> HostExpression:
+    extent = value if isinstance(value, int) else host_expression(value, names)
+    if isinstance(extent, int):
+        return -(-extent // size)
+    return extent if size == 1 else ("ceildiv", extent, size)
+
+
+def _requirements(kernel: ir.OpView, names: dict[ir.Value, str]) -> Iterator[Requirement]:
+    for op in operations(kernel):
+        if op.operation.name == "tile.assume":
+            expression = host_expression(op.operands[0], names)
+            yield Requirement(_text(op.attributes["text"]), expression, op.location.start_line)
+
+
+def _unsafe_uses(kernel: ir.OpView) -> Iterator[UnsafeUse]:
+    for op in operations(kernel):
+        if "unsafe" in op.attributes:
+            yield UnsafeUse(op.location.start_line, op.operation.name.removeprefix("tile."))
+
+
+# ---- attributes as Python values -----------------------------------------------------------------
+
+
+def _text(attribute: ir.Attribute) -> str:
+    return str(ir.StringAttr(attribute).value)
+
+
+def _items(attribute: ir.Attribute) -> Iterator[tuple[str, Any]]:
+    for named in ir.DictAttr(attribute):
+        yield named.name, _value(named.attr)
+
+
+def _value(attribute: ir.Attribute) -> Any:
+    match attribute:
+        case ir.StringAttr() | ir.FloatAttr() | ir.BoolAttr():
+            return attribute.value
+        case ir.IntegerAttr():
+            return int(attribute.value)
+        case ir.ArrayAttr():
+            return tuple(map(_value, attribute))
+        case ir.UnitAttr():
+            return True
+    raise AssertionError(f"no Python value for {attribute}")

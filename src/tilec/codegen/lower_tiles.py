@@ -1,0 +1,251 @@
+"""Placed tile operations to what one thread does: vectors of registers, addresses, masks, shared
+memory.
+
+Before:   a module with one kernel, helpers inlined, every tile with a layout
+After:    a module with one `gpu.module` that holds an `llvm.func` for the kernel; inside it
+`arith`, `math`,
+          `scf`, `vector`, `llvm` and `nvvm`
+
+Algorithm: walk the kernel in order; each operation's rule emits its results (`OpRules.lower`). The
+kernel's own part is the entry: arguments in the order of the manifest's slots, this program's
+index in the grid, and a guard for the programs that a folded grid has too many (docs/abi.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+from mlir.dialects import arith, gpu, llvm, nvvm, scf
+
+from tilec.ir.dialect import declarations
+from tilec.ops.lowering import (
+    LANES,
+    Lowered,
+    Lowering,
+    SharedMemory,
+    View,
+    in_memory,
+    index,
+    llvm_ptr,
+)
+from tilec.ops.registry import rules
+from tilec.ops.rules import is_tile
+
+_SHARED = "shared_memory"
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """What launching a lowered kernel takes.
+
+    Units:    bytes: `smem_bytes` of dynamic shared memory a block; `alignments` of pointers and
+    outer strides
+    """
+
+    symbol: str
+    threads: int
+    smem_bytes: int
+    alignments: dict[str, int]
+
+
+def gpu_module(name: str, target: str) -> tuple[ir.Module, ir.Block]:
+    """An empty module for machine code, and the block that kernels go into.
+
+    `target` is the text of an `#nvvm.target` attribute; needs a current location.
+    """
+    module = ir.Module.create()
+    module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
+    with ir.InsertionPoint(module.body):
+        inner = gpu.GPUModuleOp(name, targets=ir.ArrayAttr.get([ir.Attribute.parse(target)]))
+    region = inner.bodyRegion
+    body = region.blocks[0] if len(region.blocks) else region.blocks.append()
+    with ir.InsertionPoint(body):
+        _shared_global()
+    return module, body
+
+
+def lower_tiles(
+    kernel: ir.OpView,
+    symbol: str,
+    body: ir.Block,
+    *,
+    warps: int,
+    vector_bytes: int,
+    smem_limit: int,
+) -> EntryPoint:
+    """Lower one kernel to threads, as one more function of `body`."""
+    shared = SharedMemory(_SHARED, smem_limit)
+    with kernel.location, ir.InsertionPoint(body):
+        lowering = _emit_function(kernel, symbol, warps, vector_bytes, shared)
+    return EntryPoint(symbol, LANES * warps, shared.used, lowering.alignments)
+
+
+def _shared_global() -> None:
+    llvm.mlir_global(
+        ir.Type.parse("!llvm.array<0 x i8>"),
+        _SHARED,
+        ir.Attribute.parse("#llvm.linkage<external>"),
+        addr_space=3,
+        alignment=16,
+    )
+
+
+def _emit_function(
+    kernel: ir.OpView, symbol: str, warps: int, vector_bytes: int, shared: SharedMemory
+) -> Lowering:
+    [source] = kernel.regions[0].blocks
+    types = [_argument_type(argument.type) for argument in source.arguments]
+    signature = ir.Type.parse(f"!llvm.func<void ({', '.join(map(str, types))})>")
+    function = llvm.func(symbol, ir.TypeAttr.get(signature))
+    function.attributes["gpu.kernel"] = ir.UnitAttr.get()
+    function.attributes["nvvm.kernel"] = ir.UnitAttr.get()
+    function.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([LANES * warps])
+    entry = function.regions[0].blocks.append(*types, arg_locs=[kernel.location] * len(types))
+    with ir.InsertionPoint(entry):
+        lowering = _emit_entry(kernel, source, list(entry.arguments), warps, vector_bytes, shared)
+        llvm.return_()
+    return lowering
+
+
+def _argument_type(slot: ir.Type) -> ir.Type:
+    if isinstance(slot, ir.MemRefType):
+        return llvm_ptr(1)
+    return in_memory(slot)
+
+
+def _emit_entry(
+    kernel: ir.OpView,
+    source: ir.Block,
+    arguments: Sequence[ir.Value],
+    warps: int,
+    vector_bytes: int,
+    shared: SharedMemory,
+) -> Lowering:
+    values: dict[ir.Value, Lowered] = {}
+    for slot, argument, name in zip(source.arguments, arguments, _slot_names(kernel), strict=True):
+        values[slot] = _argument(slot, argument, name)
+    thread = nvvm.read_ptx_sreg_tid_x(ir.IntegerType.get_signless(32))
+    walker = TileWalker(values)
+    number = _program_number()
+    # Everything up to the grid's own definition is scalar arithmetic on the arguments.
+    lowering = Lowering(
+        warps,
+        thread,
+        (),
+        (),
+        shared,
+        vector_bytes,
+        ir.InsertionPoint.current,
+        walker.emit_with_arguments,
+    )
+    walker.lowering = lowering
+    grid = walker.emit_grid(source)
+    count = index(1)
+    for extent in grid:
+        count = arith.muli(count, extent)
+    guard = scf.IfOp(arith.cmpi(arith.CmpIPredicate.slt, number, count))
+    with ir.InsertionPoint(guard.then_block):
+        lowering.program = _delinearise(number, grid)
+        lowering.grid = grid
+        anchor = arith.constant(ir.IntegerType.get_signless(32), 0)
+        lowering.entry = ir.InsertionPoint(anchor.owner)
+        walker.emit_block(source)
+        scf.yield_([])
+    return lowering
+
+
+def _slot_names(kernel: ir.OpView) -> list[str]:
+    """The name in the source of what each argument is, or is part of."""
+    attributes = (ir.DictAttr(a) for a in ir.ArrayAttr(kernel.attributes["arg_attrs"]))
+    slots = (ir.DictAttr(a["tile.slot"]) for a in attributes)
+    return [ir.StringAttr(slot["name"]).value for slot in slots]
+
+
+def _argument(slot: ir.Value, argument: ir.Value, name: str) -> Lowered:
+    if isinstance(slot.type, ir.MemRefType):
+        memref = ir.MemRefType(slot.type)
+        own = ir.StringAttr(ir.DictAttr(memref.memory_space)["own"]).value
+        return View(
+            argument, name, memref.element_type, (), (), (), None, read_only=own == "shared"
+        )
+    text = str(slot.type)
+    if text == "index":
+        return arith.index_cast(slot.type, argument)
+    if text == "i1":
+        zero = arith.constant(argument.type, 0)
+        return arith.cmpi(arith.CmpIPredicate.ne, argument, zero)
+    return argument
+
+
+def _program_number() -> ir.Value:
+    """blockIdx.x + blockIdx.y * gridDim.x, as index."""
+    word = ir.IntegerType.get_signless(32)
+    wide = ir.IntegerType.get_signless(64)
+    x = arith.extui(wide, nvvm.read_ptx_sreg_ctaid_x(word))
+    y = arith.extui(wide, nvvm.read_ptx_sreg_ctaid_y(word))
+    row = arith.extui(wide, nvvm.read_ptx_sreg_nctaid_x(word))
+    return arith.index_cast(ir.IndexType.get(), arith.addi(x, arith.muli(y, row)))
+
+
+def _delinearise(number: ir.Value, grid: Sequence[ir.Value]) -> tuple[ir.Value, ...]:
+    """Row-major: the last axis runs fastest. The first needs no division."""
+    ids: list[ir.Value] = []
+    rest = number
+    for extent in reversed(grid[1:]):
+        ids.append(arith.remui(rest, extent))
+        rest = arith.divui(rest, extent)
+    return (rest, *reversed(ids))
+
+
+class TileWalker:
+    """Emits the operations of a block, keeping what each value of the tile level became."""
+
+    def __init__(self, values: dict[ir.Value, Lowered]) -> None:
+        self.values = values
+        self.lowering: Lowering
+
+    def emit_grid(self, block: ir.Block) -> tuple[ir.Value, ...]:
+        """The extents of the grid (index): of the part of the highest rank, or of the `tile.grid`.
+
+        Emits the scalar arithmetic and views they are made of; all parts have one grid, padded
+        with 1 at the end.
+        """
+        grids: list[tuple[ir.Value, ...]] = []
+        for op in block.operations:
+            if len(op.regions) or any(v not in self.values for v in op.operands):
+                continue
+            rule = rules()[op.operation.name]
+            extents = rule.grid(op, [self.values[v] for v in op.operands])
+            if extents is not None:
+                grids.append(tuple(extents))
+            elif len(op.results) == 1 and not is_tile(op.results[0]):
+                self._emit_scalar(op)
+        return max(grids, key=len)
+
+    def _emit_scalar(self, op: ir.OpView) -> None:
+        declared = declarations().get(op.operation.name)
+        if declared is None or (declared.pure and op.operands):
+            self._emit(op)
+
+    def emit_with_arguments(self, block: ir.Block, arguments: Sequence[Lowered]) -> list[Lowered]:
+        """`emit_block`, after its arguments are known."""
+        self.values.update(zip(block.arguments, arguments, strict=True))
+        return self.emit_block(block)
+
+    def emit_block(self, block: ir.Block) -> list[Lowered]:
+        """Emit all operations; gives the operands of the terminator, lowered."""
+        for op in block.operations:
+            if rules()[op.operation.name].terminator:
+                return [self.values[v] for v in op.operands]
+            self._emit(op)
+        raise AssertionError("a block has a terminator")
+
+    def _emit(self, op: ir.OpView) -> None:
+        with op.location:
+            rule = rules()[op.operation.name]
+            operands = [self.values[v] for v in op.operands]
+            results = rule.lower(op, operands, self.lowering)
+        for result, value in zip(op.results, results, strict=True):
+            self.values[result] = value

@@ -1,0 +1,37 @@
+"""LLVM and NVVM dialect, or anything that lowers to them in a known way, to PTX text."""
+
+from __future__ import annotations
+
+from mlir import ir
+from mlir.dialects import gpu
+from mlir.passmanager import PassManager
+
+# convert-gpu-to-nvvm calls libdevice for `math`; convert-nvvm-to-llvm is required even where it
+# seems to do nothing: without it predicates are dropped in silence.
+_TO_LLVM = """builtin.module(
+  gpu.module(
+    canonicalize, cse, convert-scf-to-cf, convert-gpu-to-nvvm, convert-math-to-llvm,
+    convert-arith-to-llvm, convert-index-to-llvm, convert-vector-to-llvm),
+  convert-cf-to-llvm,
+  gpu.module(convert-nvvm-to-llvm, reconcile-unrealized-casts, canonicalize, cse))"""
+
+# Line directives only: full line tables put `debug` into the PTX target line, and ptxas then
+# optimises nothing.
+_TO_PTX = """builtin.module(
+  ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly},
+  gpu-module-to-binary{format=isa})"""
+
+
+def lower_to_llvm(module: ir.Module) -> None:
+    """Rewrite every `gpu.module` into the LLVM dialect, in place."""
+    PassManager.parse(_TO_LLVM).run(module.operation)
+
+
+def ptx_of(module: ir.Module) -> str:
+    """The PTX of the one `gpu.module` in `module`, which must be in the LLVM dialect; it is
+    replaced."""
+    PassManager.parse(_TO_PTX).run(module.operation)
+    [binary] = module.body.operations
+    [compiled] = ir.ArrayAttr(binary.operation.attributes["objects"])
+    text: bytes = gpu.ObjectAttr(compiled).object
+    return text.rstrip(b"\0").decode()

@@ -1,0 +1,58 @@
+"""What one compile is asked for and what it gives: plain data, which loads no stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tilec.diagnostics.diagnostic import Diagnostic, Severity
+
+DEFAULT_TARGETS = ("sm_90a",)
+
+# What can be written beside the cubin and the manifest, by the word that asks for it.
+INTERMEDIATE = {"mlir": ".mlir", "llvm": ".ll", "ptx": ".ptx"}
+EMITTABLE = (*INTERMEDIATE, "dep")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything beside the sources that decides what comes out."""
+
+    targets: tuple[str, ...] = DEFAULT_TARGETS
+    defines: tuple[str, ...] = ()  # `-D`, as written: "NAME=VALUE"
+    instances: tuple[str, ...] = ()  # `--instance`, as written: "matmul<T=f16,BM=64>"
+    emit: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What came of one file: its outputs, or errors among the diagnostics and no outputs.
+
+    Guarantees: `used` names every source file that was read, the file itself first. `texts` are
+                what diagnostics point into beside source files: options, by the name they have
+                there. `unmatched` are the options that no kernel of the file takes
+    """
+
+    outputs: Mapping[str, bytes] = field(default_factory=dict)  # by file name
+    diagnostics: tuple[Diagnostic, ...] = ()
+    used: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    unmatched: tuple[str, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        return any(d.severity is Severity.ERROR for d in self.diagnostics)
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What came of running a kernel on the CPU.
+
+    `written` are `.npy` files by the tensor's name, `shown` what changed, for reading. `broken`
+    says what of the launch's contract does not hold; nothing is written then.
+    """
+
+    compiled: Compiled
+    written: Mapping[str, bytes] = field(default_factory=dict)
+    shown: str = ""
+    broken: str | None = None

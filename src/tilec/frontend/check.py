@@ -1,0 +1,112 @@
+"""The front end's checks of a whole program: names, attributes, instances, types.
+
+Takes a loaded program, gives the typed instances that are to be emitted and everything that is
+wrong. Never raises for a wrong program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilec.diagnostics import CompileError, Diagnostic, Label
+from tilec.diagnostics.once import once
+from tilec.frontend import ast, typed
+from tilec.frontend.attributes import Attributes, read_attributes
+from tilec.frontend.constants import const_item
+from tilec.frontend.instantiate import (
+    Options,
+    ParsedOptions,
+    check_generics,
+    instances_of,
+    is_dim,
+    parse_options,
+)
+from tilec.frontend.modules import Module, Program
+from tilec.frontend.names import check_names
+from tilec.frontend.typecheck import check_kernel
+
+
+def check_program(
+    program: Program, options: Options | None = None
+) -> tuple[list[typed.KernelInstance], list[Diagnostic]]:
+    """The instances of every kernel of the program's first file, and what is wrong with it.
+
+    What several instances have in common is reported once. `program.sources` gains the texts of
+    options, so that diagnostics can point into them.
+    """
+    parsed, found = parse_options(options or Options())
+    program.sources.update(parsed.sources)
+    instances: list[typed.KernelInstance] = []
+    reached: list[ast.Function] = []
+    for module in program.modules.values():
+        found += _check_constants(module)
+    for item in program.root.items.values():
+        if isinstance(item, ast.Function):
+            made, wrong, called = _check_function(program, item, parsed)
+            instances += made
+            found += wrong
+            reached += called
+    checked = {id(function) for function in reached}
+    for module in program.modules.values():
+        for item in module.items.values():
+            if isinstance(item, ast.Function) and id(item) not in checked:
+                found += check_names(item, module)
+    return instances, list(once(found))
+
+
+def unmatched_options(program: Program, options: Options) -> tuple[str, ...]:
+    """The options that nothing in this program takes: a driver of several files reports those."""
+    parsed, _ = parse_options(options)
+    kernels = [item for item in program.root.items.values() if isinstance(item, ast.Function)]
+    generics = {g.name.text for kernel in kernels for g in kernel.generics if not is_dim(g)}
+    names = {kernel.name.text for kernel in kernels}
+    defines = (
+        f"-D {name}={text}" for name, (text, _) in parsed.defines.items() if name not in generics
+    )
+    requests = (r.span.file for r in parsed.requests if r.kernel not in names)
+    return (*defines, *requests)
+
+
+def _check_constants(module: Module) -> Iterator[Diagnostic]:
+    for item in module.items.values():
+        if isinstance(item, ast.Const):
+            try:
+                const_item(module, item)
+            except CompileError as error:
+                yield from error.diagnostics
+
+
+_Checked = tuple[list[typed.KernelInstance], list[Diagnostic], list[ast.Function]]
+
+
+def _check_function(program: Program, function: ast.Function, options: ParsedOptions) -> _Checked:
+    attributes, found = read_attributes(function, program.root)
+    wrong_generics = list(check_generics(function))
+    found += wrong_generics
+    if attributes.pipeline is not None:
+        label = Label(function.name.span, "defined here")
+        message = "pipelines are not in this version of tilec"
+        return [], [*found, Diagnostic("E0103", message, (label,))], [function]
+    if attributes.kernel is None or wrong_generics:
+        return [], found, []
+    return _check_kernel(program, function, attributes, options, found)
+
+
+def _check_kernel(
+    program: Program,
+    kernel: ast.Function,
+    attributes: Attributes,
+    options: ParsedOptions,
+    found: list[Diagnostic],
+) -> _Checked:
+    requested, wrong = instances_of(kernel, attributes, program.root, options)
+    found += wrong
+    made: list[typed.KernelInstance] = []
+    reached: list[ast.Function] = []
+    for request in requested:
+        instance, wrong, called = check_kernel(program, program.root, kernel, attributes, request)
+        found += wrong
+        reached += [kernel, *called]
+        if instance is not None:
+            made.append(instance)
+    return made, found, reached

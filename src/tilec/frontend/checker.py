@@ -1,0 +1,155 @@
+"""The state of type checking, and the one entry to the rules: a rule for each kind of syntax.
+
+The rules stand in `typecheck_*.py` and register themselves here by the class of node they take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from tilec.diagnostics import CompileError, Diagnostic
+from tilec.frontend import ast, typed
+from tilec.frontend.bindings import Environment
+from tilec.frontend.constants import literal_value
+from tilec.frontend.inference import ElementInference
+from tilec.frontend.modules import Module, Program
+from tilec.frontend.scope import Scope
+from tilec.types import BOOL, Dim, Element, ElementVariable, Own, TileType, Type
+
+# Checks a helper: the kernel's state, where its names are looked up, the types of its parameters
+# and how they are lent, its `Dim`s and its symbol.
+CheckHelper = Callable[
+    [
+        "KernelState",
+        Environment,
+        ast.Function,
+        "tuple[tuple[Type, Own | None], ...]",
+        "tuple[Dim, ...]",
+        str,
+    ],
+    typed.FunctionInstance,
+]
+
+
+@dataclass(eq=False)
+class KernelState:
+    """What the functions of one kernel instance share while they are checked.
+
+    `active` is the chain of functions that call each other at this point; a helper is known by its
+    function, its generics and the types of its parameters.
+    """
+
+    program: Program
+    symbol: str
+    has_parts: bool
+    check_helper: CheckHelper
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    helpers: dict[object, typed.FunctionInstance] = field(default_factory=dict)
+    active: list[ast.Function] = field(default_factory=list)
+    reached: list[ast.Function] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Checker:
+    """The state of checking one function with its generics known."""
+
+    kernel: KernelState
+    function: ast.Function
+    environment: Environment
+    is_kernel: bool
+    scope: Scope = field(default_factory=Scope)
+    inference: ElementInference = field(default_factory=ElementInference)
+    in_unsafe: bool = False
+    conditional_depth: int = 0  # how many branches and loops are around
+    closure_depth: int | None = None  # the scope depth of the closure being checked, if any
+    literals: list[typed.Literal] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.environment = replace(self.environment, is_local=self.scope.has)
+
+    @property
+    def module(self) -> Module:
+        return self.environment.module
+
+    def report(self, error: CompileError) -> None:
+        """Note what was found and go on."""
+        self.kernel.diagnostics += error.diagnostics
+
+    def expression(self, node: ast.Expression) -> typed.Expression:
+        """The typed form of an expression. Raises CompileError."""
+        rule = _EXPRESSIONS.get(type(node))
+        assert rule, f"no rule for {type(node).__name__}"
+        return rule(self, node)
+
+    def statement(
+        self, node: ast.Statement | ast.For | ast.While | ast.MacroCall
+    ) -> typed.Statement:
+        """The typed form of a statement. Raises CompileError."""
+        rule = _STATEMENTS.get(type(node))
+        assert rule, f"no rule for {type(node).__name__}"
+        return rule(self, node)
+
+    def literal(self, node: ast.Node, value: int | float, element: Element | None) -> typed.Literal:
+        """A number; without an element type it takes one from its uses."""
+        known = element or ElementVariable(isinstance(value, float))
+        made = typed.Literal(node.span, TileType(known), value)
+        self.literals.append(made)
+        return made
+
+    @contextmanager
+    def conditional(self) -> Iterator[None]:
+        """Inside of a branch or loop."""
+        self.conditional_depth += 1
+        try:
+            yield
+        finally:
+            self.conditional_depth -= 1
+
+    def finish(self) -> None:
+        """Once everything was seen: each literal must fit the type that it got."""
+        for literal in self.literals:
+            assert isinstance(literal.type, TileType), "a literal is a scalar"
+            element = self.inference.known(literal.type.element)
+            try:
+                literal_value(literal.value, element, literal.span)
+            except CompileError as error:
+                self.report(error)
+
+    def is_bool(self, type_: object) -> bool:
+        return (
+            isinstance(type_, TileType)
+            and type_.is_scalar
+            and self.inference.resolve(type_.element) == BOOL
+        )
+
+
+E = TypeVar("E", bound=ast.Node)
+ExpressionRule = Callable[[Checker, E], typed.Expression]
+StatementRule = Callable[[Checker, E], typed.Statement]
+_EXPRESSIONS: dict[type[ast.Node], ExpressionRule[ast.Node]] = {}
+_STATEMENTS: dict[type[ast.Node], StatementRule[ast.Node]] = {}
+
+
+def expression_rule(kind: type[E]) -> Callable[[ExpressionRule[E]], ExpressionRule[E]]:
+    """Makes a function the rule for one class of expressions."""
+
+    def register(rule: ExpressionRule[E]) -> ExpressionRule[E]:
+        assert kind not in _EXPRESSIONS, f"two rules for {kind.__name__}"
+        _EXPRESSIONS[kind] = rule  # type: ignore[assignment]
+        return rule
+
+    return register
+
+
+def statement_rule(kind: type[E]) -> Callable[[StatementRule[E]], StatementRule[E]]:
+    """Makes a function the rule for one class of statements."""
+
+    def register(rule: StatementRule[E]) -> StatementRule[E]:
+        assert kind not in _STATEMENTS, f"two rules for {kind.__name__}"
+        _STATEMENTS[kind] = rule  # type: ignore[assignment]
+        return rule
+
+    return register

@@ -1,0 +1,219 @@
+"""Types as written → types: names looked up, extents evaluated, legality checked."""
+
+from __future__ import annotations
+
+from tilec.diagnostics import CompileError
+from tilec.frontend import ast
+from tilec.frontend.bindings import Constant, Environment
+from tilec.frontend.constants import as_integer, binding_of, evaluate, extent, unknown_name
+from tilec.frontend.refusal import refusal
+from tilec.source import Span
+from tilec.types import (
+    ELEMENTS,
+    TF32,
+    USIZE,
+    ArrayType,
+    Dim,
+    Element,
+    Extent,
+    Own,
+    PartType,
+    TensorType,
+    TileType,
+    TupleType,
+    Type,
+    is_legal_extent,
+    scalar,
+)
+
+MAX_RANK = 5
+_BUILT_IN = ("Tile", "Tensor", "Part", "Atomic")
+
+
+def resolve_type(node: ast.TypeNode, environment: Environment) -> Type:
+    """The type that a type expression stands for.
+
+    Raises:   CompileError: E0201, E0203, E0302 (extent), E0303 (rank), E0102, E0103
+    """
+    match node:
+        case ast.TupleTypeNode():
+            return TupleType(tuple(_tuple_item(item, environment) for item in node.items))
+        case ast.ArrayTypeNode():
+            item = resolve_type(node.item, environment)
+            if not isinstance(item, TileType) or not item.is_scalar:
+                raise refusal(
+                    "E0203", "an array holds scalars", node.item.span, f"this is `{item}`"
+                )
+            length = as_integer(evaluate(node.length, environment, USIZE), node.length.span)
+            if length < 0:
+                raise refusal("E0203", "an array has no negative length", node.length.span)
+            return ArrayType(item, length)
+        case ast.ReferenceType():
+            return _reference(node, environment)
+        case ast.PathType():
+            return _path(node, environment)
+
+
+def resolve_element(node: ast.GenericArgument, environment: Environment) -> Element:
+    """An element type. Raises CompileError E0201, E0203."""
+    if not isinstance(node, ast.PathType) or node.arguments:
+        raise refusal("E0203", "expected an element type", node.span)
+    found = binding_of(node.name, environment)
+    if isinstance(found, Element):
+        return found
+    if found is None and node.name.text not in _BUILT_IN:
+        raise _unknown_type(node.name, environment)
+    raise refusal("E0203", "expected an element type", node.span, f"`{node.name.text}` is none")
+
+
+def resolve_extent(node: ast.GenericArgument, environment: Environment) -> Extent:
+    """An extent of a tensor: a `Dim` or an integer. Raises CompileError E0201, E0203."""
+    match node:
+        case ast.ConstArgument():
+            return extent(node.value, environment)
+        case ast.PathType(name=name, arguments=()):
+            found = binding_of(name, environment)
+            match found:
+                case Dim():
+                    return found
+                case Constant():
+                    return as_integer(found, node.span)
+                case Element():
+                    raise refusal("E0203", "expected an extent", node.span, "this is a type")
+            path = ast.Path(node.span, (ast.Segment(node.span, name),))
+            return extent(path, environment)
+    raise refusal("E0203", "expected an extent", node.span, "this is a type")
+
+
+def tile_of(
+    arguments: tuple[ast.GenericArgument, ...], environment: Environment, span: Span
+) -> TileType:
+    """`Tile<T, D0, …>` from its generic arguments. Raises CompileError E02xx, E0302, E0303."""
+    if not arguments:
+        raise refusal("E0203", "a tile has an element type", span, "expected `Tile<T, …>`")
+    element = resolve_element(arguments[0], environment)
+    return TileType(element, tile_extents(arguments[1:], environment))
+
+
+def tile_extents(
+    nodes: tuple[ast.GenericArgument, ...], environment: Environment
+) -> tuple[int, ...]:
+    """The extents of a tile or block. Raises CompileError E0203, E0302, E0303."""
+    if len(nodes) > MAX_RANK:
+        raise _rank_too_high(nodes[MAX_RANK].span)
+    extents: list[int] = []
+    for node in nodes:
+        value = resolve_extent(node, environment)
+        if isinstance(value, Dim):
+            raise refusal(
+                "E0203",
+                "expected a compile-time constant",
+                node.span,
+                f"`{value}` is known only at launch",
+            )
+        if not is_legal_extent(value):
+            raise refusal(
+                "E0302",
+                "a tile extent is a power of two, or a multiple of 16",
+                node.span,
+                f"this is {value}",
+            )
+        extents.append(value)
+    return tuple(extents)
+
+
+def _path(node: ast.PathType, environment: Environment) -> Type:
+    name = node.name.text
+    if environment.module.find(name) is None and name in _BUILT_IN:
+        return _built_in(node, environment)
+    element = resolve_element(node, environment)
+    return scalar(element)
+
+
+def _built_in(node: ast.PathType, environment: Environment) -> Type:
+    match node.name.text:
+        case "Tile":
+            return tile_of(node.arguments, environment, node.span)
+        case "Part":
+            return _part(node, environment)
+        case name:
+            raise refusal(
+                "E0203",
+                f"`{name}` is used through a reference",
+                node.span,
+                help=f"write `&{name}<…>`",
+            )
+
+
+def _reference(node: ast.ReferenceType, environment: Environment) -> Type:
+    own = Own.MUT if node.mutable else Own.SHARED
+    match node.target:
+        case ast.PathType(name=ast.Name(text="Tensor")) as target:
+            return _tensor(target, environment, own)
+        case ast.PathType(name=ast.Name(text="Part")) as target:
+            part = _part(target, environment)
+            return PartType(part.tensor, part.block, own)
+        case ast.PathType(name=ast.Name(text="Atomic")):
+            raise refusal(
+                "E0103", "atomic tensors are not in this version of tilec", node.span, "used here"
+            )
+    raise refusal(
+        "E0102", "only tensors and parts are passed by reference", node.span, help="pass the value"
+    )
+
+
+def _tensor(node: ast.PathType, environment: Environment, own: Own) -> TensorType:
+    if not node.arguments:
+        raise refusal("E0203", "a tensor has an element type", node.span, "expected `Tensor<T, …>`")
+    element = resolve_element(node.arguments[0], environment)
+    if element == TF32:
+        raise refusal("E0203", "`tf32` is never in memory", node.arguments[0].span)
+    if len(node.arguments) > MAX_RANK + 1:
+        raise _rank_too_high(node.arguments[MAX_RANK + 1].span)
+    extents = []
+    for argument in node.arguments[1:]:
+        value = resolve_extent(argument, environment)
+        if isinstance(value, int) and value < 0:
+            raise refusal("E0203", "an extent is not negative", argument.span, f"this is {value}")
+        extents.append(value)
+    return TensorType(element, tuple(extents), own)
+
+
+def _part(node: ast.PathType, environment: Environment) -> PartType:
+    match node.arguments:
+        case (ast.ReferenceType(mutable=True, target=ast.PathType() as target), *_) if (
+            target.name.text == "Tensor"
+        ):
+            tensor = _tensor(target, environment, Own.MUT)
+        case _:
+            raise refusal(
+                "E0203",
+                "a part is of a `&mut Tensor`",
+                node.span,
+                "expected `Part<&mut Tensor<…>, …>`",
+            )
+    block = tile_extents(node.arguments[1:], environment)
+    if len(block) != tensor.rank:
+        raise refusal(
+            "E0303",
+            "a part has one extent for each axis of its tensor",
+            node.span,
+            f"expected {tensor.rank} extents, got {len(block)}",
+        )
+    return PartType(tensor, block)
+
+
+def _tuple_item(node: ast.TypeNode, environment: Environment) -> Type:
+    item = resolve_type(node, environment)
+    if isinstance(item, (TensorType, PartType)):
+        raise refusal("E0102", "a tuple holds scalars and tiles", node.span, f"this is `{item}`")
+    return item
+
+
+def _rank_too_high(span: Span) -> CompileError:
+    return refusal("E0303", f"expected at most {MAX_RANK} axes", span, "one axis too many")
+
+
+def _unknown_type(name: ast.Name, environment: Environment) -> CompileError:
+    types = {n for n, b in environment.generics.items() if isinstance(b, Element)}
+    return unknown_name(name, types | set(ELEMENTS) | set(_BUILT_IN))

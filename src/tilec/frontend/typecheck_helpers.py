@@ -1,0 +1,378 @@
+"""Calls of helpers: generics inferred, the helper checked for these types, parts moved and lent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tilec.diagnostics import CompileError, Label
+from tilec.frontend import ast, typed
+from tilec.frontend.agreement import expect
+from tilec.frontend.attributes import read_attributes
+from tilec.frontend.bindings import Binding, Constant, Environment
+from tilec.frontend.checker import Checker
+from tilec.frontend.constants import binding_of, fitted
+from tilec.frontend.instantiate import bound_value, check_generics, const_element, is_dim, symbol_of
+from tilec.frontend.modules import Module
+from tilec.frontend.refusal import AlreadyReportedError, refusal
+from tilec.frontend.resolve_types import resolve_type
+from tilec.frontend.typecheck_operations import generic_values
+from tilec.source import Span
+from tilec.types import (
+    USIZE,
+    ArrayType,
+    Dim,
+    Element,
+    ElementLike,
+    Extent,
+    Own,
+    PartType,
+    TensorType,
+    TileType,
+    TupleType,
+    Type,
+)
+
+
+def call_helper(
+    checker: Checker, node: ast.Call, module: Module, function: ast.Function
+) -> typed.Expression:
+    """A checked call of a helper. Raises CompileError: E0102 (recursion), E02xx, E03xx, E0701."""
+    _expect_helper(checker, node, module, function)
+    if len(node.arguments) != len(function.parameters):
+        raise refusal(
+            "E0203",
+            f"`{function.name.text}` takes {len(function.parameters)} arguments",
+            node.span,
+            f"got {len(node.arguments)}",
+            Label(function.name.span, "defined here"),
+        )
+    if any(check_generics(function)):
+        raise AlreadyReportedError
+    arguments = tuple(_argument(checker, argument) for argument in node.arguments)
+    solution = _solve(checker, node, module, function, arguments)
+    environment = Environment(module, solution.bindings)
+    parameters: list[tuple[Type, Own | None]] = []
+    passed: list[typed.Expression] = []
+    for parameter, argument in zip(function.parameters, arguments, strict=True):
+        try:
+            declared = resolve_type(parameter.type, environment)
+        except CompileError as error:
+            checker.report(error)
+            raise AlreadyReportedError from None
+        expected = in_terms_of(declared, solution.extents)
+        passed.append(_passed(checker, argument, expected, parameter))
+        parameters.append((_as_viewed(declared, argument.type), _lent(declared)))
+    instance = _instance(checker, environment, function, tuple(parameters))
+    extents = tuple(solution.extents[dim.name] for dim in instance.dims)
+    result = in_terms_of(instance.result, solution.extents)
+    return typed.CallHelper(node.span, result, instance, tuple(passed), extents)
+
+
+def _expect_helper(
+    checker: Checker, node: ast.Call, module: Module, function: ast.Function
+) -> None:
+    attributes, _ = read_attributes(function, module)
+    for kind, attribute in (("kernel", attributes.kernel), ("pipeline", attributes.pipeline)):
+        if attribute is not None:
+            raise refusal(
+                "E0203",
+                f"a {kind} is launched, not called",
+                node.span,
+                "called here",
+                Label(function.name.span, "defined here"),
+            )
+    if any(function is active for active in checker.kernel.active):
+        raise refusal(
+            "E0102",
+            "recursion",
+            node.span,
+            f"`{function.name.text}` is being called already",
+            Label(function.name.span, "defined here"),
+        )
+
+
+# ---- generics ----------------------------------------------------------------------------------
+
+
+@dataclass
+class _Solution:
+    """Values for the generics of a helper; `extents` are those of its `Dim`s to the caller."""
+
+    bindings: dict[str, Binding] = field(default_factory=dict)
+    extents: dict[str, Extent] = field(default_factory=dict)
+
+
+def _solve(
+    checker: Checker,
+    node: ast.Call,
+    module: Module,
+    function: ast.Function,
+    arguments: tuple[typed.Expression, ...],
+) -> _Solution:
+    solution = _Solution(_from_turbofish(checker, node, function))
+    matcher = _Matcher(checker, module, function, solution)
+    pairs = list(zip(function.parameters, arguments, strict=True))
+    # What is known first, so that a literal takes its type from the other arguments.
+    for final in (False, True):
+        for parameter, argument in pairs:
+            matcher.match(parameter.type, argument.type, argument.span, final)
+    missing = [g for g in function.generics if g.name.text not in solution.bindings]
+    if missing:
+        listed = ", ".join(f"`{g.name.text}`" for g in missing)
+        raise refusal(
+            "E0701",
+            f"no argument of `{function.name.text}` gives a value to {listed}",
+            node.span,
+            "",
+            *(Label(g.span, "has no value") for g in missing),
+            help=f"write `{function.name.text}::<…>(…)`",
+        )
+    return solution
+
+
+def _from_turbofish(checker: Checker, node: ast.Call, function: ast.Function) -> dict[str, Binding]:
+    """Type and const generics in order, as written; `Dim`s are never written."""
+    written = node.function.segments[0].arguments
+    if written is None:
+        return {}
+    values, spans = generic_values(checker, written)
+    assert values is not None, "a turbofish was written"
+    generics = [g for g in function.generics if not is_dim(g)]
+    if len(values) != len(generics):
+        raise refusal(
+            "E0203",
+            f"`{function.name.text}` has {len(generics)} type and const generics",
+            node.function.span,
+            f"got {len(values)}",
+            Label(function.name.span, "defined here"),
+        )
+    found: dict[str, Binding] = {}
+    for generic, value, span in zip(generics, values, spans, strict=True):
+        if not isinstance(value, Element) and generic.const_type is not None:
+            element = const_element(generic)
+            found[generic.name.text] = fitted(Constant(value), element, span)
+        else:
+            constant = value if isinstance(value, Element) else Constant(value)
+            found[generic.name.text] = bound_value(generic, constant, span, "the generic")
+    return found
+
+
+class _Matcher:
+    """Reads values of generics off the types of arguments. What disagrees is found later."""
+
+    def __init__(
+        self, checker: Checker, module: Module, function: ast.Function, solution: _Solution
+    ) -> None:
+        self._checker = checker
+        self._module = module
+        self._generics = {g.name.text: g for g in function.generics}
+        self._solution = solution
+
+    def match(self, node: ast.TypeNode, actual: Type, span: Span, final: bool) -> None:
+        match node, actual:
+            case ast.ReferenceType(target=target), (TensorType() | PartType()):
+                self.match(target, actual, span, final)
+            case ast.PathType(arguments=()), TileType(shape=()):
+                self._element(node, actual.element, span, final)
+            case ast.PathType(arguments=(element, *extents)), TileType():
+                self._element(element, actual.element, span, final)
+                self._extents(extents, actual.shape, span)
+            case ast.PathType(name=ast.Name(text="Tensor"), arguments=(element, *extents)), (
+                TensorType()
+            ):
+                self._element(element, actual.element, span, final)
+                self._extents(extents, actual.extents, span)
+            case ast.PathType(
+                name=ast.Name(text="Part"),
+                arguments=(ast.ReferenceType(target=target), *extents),
+            ), PartType():
+                self.match(target, actual.tensor, span, final)
+                self._extents(extents, actual.block, span)
+            case ast.TupleTypeNode(items=nodes), TupleType(items=items):
+                for item_node, item in zip(nodes, items, strict=False):
+                    self.match(item_node, item, span, final)
+            case ast.ArrayTypeNode(item=item_node, length=length), ArrayType():
+                self.match(item_node, actual.item, span, final)
+                self._extents([ast.ConstArgument(length.span, length)], (actual.length,), span)
+
+    def _unbound(self, node: ast.GenericArgument) -> ast.GenericParameter | None:
+        match node:
+            case ast.PathType(name=ast.Name(text=name), arguments=()):
+                pass
+            case ast.ConstArgument(value=ast.Path(segments=(ast.Segment(name=inner),))):
+                name = inner.text
+            case _:
+                return None
+        generic = self._generics.get(name)
+        return None if generic is None or name in self._solution.bindings else generic
+
+    def _element(
+        self, node: ast.GenericArgument, actual: ElementLike, span: Span, final: bool
+    ) -> None:
+        inference = self._checker.inference
+        known = inference.resolve(actual)
+        generic = self._unbound(node)
+        if not isinstance(known, Element):
+            self._literal(node, known, final)
+            known = inference.known(actual)
+            if not final:
+                return
+        if generic is not None and generic.const_type is None and not is_dim(generic):
+            value = bound_value(generic, known, span, "the generic")
+            self._solution.bindings[generic.name.text] = value
+
+    def _literal(self, node: ast.GenericArgument, variable: ElementLike, final: bool) -> None:
+        """A literal takes the type of its parameter, if that is known."""
+        if not isinstance(node, ast.PathType) or not final:
+            return
+        environment = Environment(self._module, self._solution.bindings)
+        element = binding_of(node.name, environment)
+        if isinstance(element, Element):
+            self._checker.inference.unify(variable, element)
+
+    def _extents(
+        self, nodes: list[ast.GenericArgument], extents: tuple[Extent, ...], span: Span
+    ) -> None:
+        for node, extent in zip(nodes, extents, strict=False):
+            generic = self._unbound(node)
+            if generic is None:
+                continue
+            name = generic.name.text
+            if is_dim(generic):
+                self._solution.extents[name] = extent
+                binding = Constant(extent, USIZE) if isinstance(extent, int) else Dim(name)
+                self._solution.bindings[name] = binding
+            elif generic.const_type is not None and isinstance(extent, int):
+                value = bound_value(generic, Constant(extent), span, "the generic")
+                self._solution.bindings[name] = value
+
+
+# ---- arguments ---------------------------------------------------------------------------------
+
+
+def _argument(checker: Checker, node: ast.Expression) -> typed.Expression:
+    """An argument as it is written; a borrow says so in the type of a part."""
+    if isinstance(node, ast.Closure):
+        return checker.expression(node)
+    if not isinstance(node, ast.Borrow):
+        return checker.expression(node)
+    value = checker.expression(node.value)
+    if not isinstance(value.type, (PartType, TensorType)):
+        raise refusal("E0102", "tiles and scalars are passed by value", node.span, help="drop `&`")
+    if node.mutable:
+        _expect_mutable(value, node)
+    own = Own.MUT if node.mutable else Own.SHARED
+    if isinstance(value.type, TensorType):
+        if value.type.own is Own.SHARED and node.mutable:
+            raise refusal(
+                "E0203", "a shared tensor cannot be lent mutably", node.span, f"`{value.type}`"
+            )
+        return typed.Borrow(node.span, replace(value.type, own=own), node.mutable, value)
+    if value.type.borrowed is Own.SHARED and node.mutable:
+        raise refusal("E0203", "a shared part cannot be lent mutably", node.span, f"`{value.type}`")
+    return typed.Borrow(node.span, replace(value.type, borrowed=own), node.mutable, value)
+
+
+def _expect_mutable(value: typed.Expression, node: ast.Borrow) -> None:
+    if isinstance(value, typed.Read) and not value.local.mutable:
+        raise refusal(
+            "E0203",
+            f"`{value.local.name}` is lent mutably but not declared `mut`",
+            node.span,
+            "lent here",
+            Label(value.local.span, "declared here"),
+            help=f"write `let mut {value.local.name} = {value.local.name};` before",
+        )
+
+
+def _passed(
+    checker: Checker, argument: typed.Expression, expected: Type, parameter: ast.Parameter
+) -> typed.Expression:
+    """The argument as the helper takes it: agreed in type, moved or lent."""
+    actual = argument.type
+    if isinstance(actual, PartType) and isinstance(expected, PartType):
+        # `&mut` may be lent on, and lent as `&`.
+        lent_on = actual.borrowed is Own.MUT and expected.borrowed is Own.SHARED
+        actual = replace(actual, borrowed=Own.SHARED) if lent_on else actual
+    expect(
+        _without_view(actual),
+        expected,
+        checker.inference,
+        argument.span,
+        Label(parameter.span, "declared here"),
+        what=f"argument `{_text(parameter.pattern)}`",
+    )
+    if isinstance(argument, typed.Borrow) or not isinstance(argument, typed.Read):
+        return argument
+    match expected:
+        case PartType(borrowed=None):
+            return typed.Move(argument.span, argument.type, argument)
+        case PartType(borrowed=own):
+            return typed.Borrow(argument.span, expected, own is Own.MUT, argument)
+        case TensorType(own=own) if isinstance(actual, TensorType) and actual.own is Own.MUT:
+            return typed.Borrow(argument.span, argument.type, own is Own.MUT, argument)
+    return argument
+
+
+def _text(pattern: ast.Pattern) -> str:
+    return pattern.name.text if isinstance(pattern, ast.BindingPattern) else "_"
+
+
+def _without_view(type_: Type) -> Type:
+    return replace(type_, contiguous=-1) if isinstance(type_, TensorType) else type_
+
+
+def _as_viewed(declared: Type, actual: Type) -> Type:
+    """The parameter's type, with the owner and the axis of stride 1 that the argument has."""
+    if isinstance(declared, TensorType) and isinstance(actual, TensorType):
+        return replace(declared, contiguous=actual.contiguous, own=actual.own)
+    return declared
+
+
+def _lent(declared: Type) -> Own | None:
+    match declared:
+        case PartType(borrowed=own) | TensorType(own=own):
+            return own
+    return None
+
+
+def in_terms_of(type_: Type, extents: dict[str, Extent]) -> Type:
+    """The type with a helper's `Dim`s replaced by what they are to the caller."""
+    match type_:
+        case TensorType():
+            mapped = tuple(
+                extents.get(e.name, e) if isinstance(e, Dim) else e for e in type_.extents
+            )
+            return replace(type_, extents=mapped)
+        case PartType():
+            tensor = in_terms_of(type_.tensor, extents)
+            assert isinstance(tensor, TensorType), "a tensor stays one"
+            return replace(type_, tensor=tensor)
+    return type_
+
+
+# ---- the helper itself -------------------------------------------------------------------------
+
+
+def _instance(
+    checker: Checker,
+    environment: Environment,
+    function: ast.Function,
+    parameters: tuple[tuple[Type, Own | None], ...],
+) -> typed.FunctionInstance:
+    """The helper for these generics and types, checked when first asked for."""
+    kernel = checker.kernel
+    ordered = tuple((g.name.text, environment.generics[g.name.text]) for g in function.generics)
+    key = (id(function), ordered, parameters)
+    if key in kernel.helpers:
+        return kernel.helpers[key]
+    values = tuple(v for _, v in ordered if not isinstance(v, Dim))
+    symbol = f"{kernel.symbol}.{symbol_of(function.name.text, values)}"
+    taken = {helper.symbol for helper in kernel.helpers.values()}
+    numbered = symbol
+    while numbered in taken:
+        numbered = f"{symbol}.{len(taken)}"
+    dims = tuple(v for _, v in ordered if isinstance(v, Dim))
+    instance = kernel.check_helper(kernel, environment, function, parameters, dims, numbered)
+    kernel.helpers[key] = instance
+    return instance

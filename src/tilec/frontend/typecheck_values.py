@@ -1,0 +1,317 @@
+"""Types of literals, names, tuples, arrays, operators and casts."""
+
+from __future__ import annotations
+
+from tilec.diagnostics import CompileError, Label
+from tilec.frontend import ast, typed
+from tilec.frontend.agreement import expect
+from tilec.frontend.bindings import Constant
+from tilec.frontend.checker import Checker, expression_rule
+from tilec.frontend.constants import binding_of, element_constant, extent, unknown_name
+from tilec.frontend.refusal import AlreadyReportedError, refusal
+from tilec.frontend.resolve_types import resolve_element
+from tilec.frontend.typecheck_operations import Use, operate
+from tilec.ops.call import Form, Receiver
+from tilec.source import Span
+from tilec.types import (
+    BOOL,
+    ELEMENTS,
+    STORAGE_ONLY,
+    USIZE,
+    ArrayType,
+    Dim,
+    Element,
+    ElementVariable,
+    PartType,
+    TensorType,
+    TileType,
+    TupleType,
+    scalar,
+)
+
+
+@expression_rule(ast.IntegerLiteral)
+def integer_literal(checker: Checker, node: ast.IntegerLiteral) -> typed.Expression:
+    return _number(checker, node, node.value, node.suffix)
+
+
+@expression_rule(ast.FloatLiteral)
+def float_literal(checker: Checker, node: ast.FloatLiteral) -> typed.Expression:
+    return _number(checker, node, float(node.text), node.suffix)
+
+
+def _number(
+    checker: Checker, node: ast.Node, value: int | float, suffix: str | None
+) -> typed.Expression:
+    element = ELEMENTS[suffix] if suffix else None
+    if element and element.is_float:
+        value = float(value)
+    return checker.literal(node, value, element)
+
+
+@expression_rule(ast.BoolLiteral)
+def bool_literal(checker: Checker, node: ast.BoolLiteral) -> typed.Expression:
+    return typed.Literal(node.span, scalar(BOOL), node.value)
+
+
+@expression_rule(ast.StringLiteral)
+def string_literal(checker: Checker, node: ast.StringLiteral) -> typed.Expression:
+    raise refusal("E0102", "a string is not a value", node.span, "only the message of a macro")
+
+
+@expression_rule(ast.Path)
+def path(checker: Checker, node: ast.Path) -> typed.Expression:
+    if len(node.segments) == 2 and not any(s.arguments for s in node.segments):
+        constant = element_constant(node, checker.environment)
+        assert constant.element is not None, "a constant of an element type has that type"
+        return typed.Literal(node.span, scalar(constant.element), constant.value)
+    if len(node.segments) != 1 or node.segments[0].arguments is not None:
+        raise refusal("E0203", "expected a value", node.span, "this is a function or a type")
+    return _name(checker, node.segments[0].name)
+
+
+def _name(checker: Checker, name: ast.Name) -> typed.Expression:
+    local = checker.scope.find(name.text)
+    if local is not None:
+        return read(checker, local, name)
+    match binding_of(name, checker.environment):
+        case Constant(value=value, element=element):
+            assert element is not None, "a named constant has a type"
+            return typed.Literal(name.span, scalar(element), value)
+        case Dim() as dim:
+            return typed.DimValue(name.span, scalar(USIZE), dim)
+        case Element():
+            raise refusal("E0203", "expected a value", name.span, "this is a type")
+    if checker.module.find(name.text):
+        raise refusal("E0102", "a function is not a value", name.span, help="call it")
+    if name.text in checker.module.missing:
+        raise AlreadyReportedError
+    known = checker.scope.names() | set(checker.environment.generics) | checker.module.names()
+    raise unknown_name(name, known)
+
+
+def read(checker: Checker, local: typed.Local, name: ast.Name) -> typed.Read:
+    """The value of a variable. Raises CompileError E0203 if it may have none here."""
+    if local in checker.scope.unset:
+        raise refusal(
+            "E0203",
+            f"`{local.name}` may have no value here",
+            name.span,
+            "read here",
+            Label(local.span, "declared without a value"),
+        )
+    if local.type is None:
+        raise AlreadyReportedError
+    return typed.Read(name.span, local.type, local)
+
+
+@expression_rule(ast.Tuple)
+def tuple_(checker: Checker, node: ast.Tuple) -> typed.Expression:
+    items = tuple(_item(checker, item, "tuple") for item in node.items)
+    return typed.MakeTuple(node.span, TupleType(tuple(item.type for item in items)), items)
+
+
+@expression_rule(ast.Array)
+def array(checker: Checker, node: ast.Array) -> typed.Expression:
+    items = index_list(checker, node).items
+    if not items:
+        raise refusal("E0203", "an array has at least one item", node.span)
+    first = items[0]
+    for item in items[1:]:
+        earlier = Label(first.span, f"this is `{first.type}`")
+        expect(item.type, first.type, checker.inference, item.span, earlier)
+    assert isinstance(first.type, TileType), "an array holds scalars"
+    return typed.MakeTuple(node.span, ArrayType(first.type, len(items)), items)
+
+
+def index_list(checker: Checker, node: ast.Array) -> typed.MakeTuple:
+    """An array as the argument of an operation: each item has its own type."""
+    items = tuple(_item(checker, item, "array") for item in node.items)
+    for item in items:
+        if not isinstance(item.type, TileType):
+            raise refusal("E0203", "an array holds scalars", item.span, f"this is `{item.type}`")
+    return typed.MakeTuple(node.span, TupleType(tuple(item.type for item in items)), items)
+
+
+def _item(checker: Checker, node: ast.Expression, holder: str) -> typed.Expression:
+    item = checker.expression(node)
+    if isinstance(item.type, (TensorType, PartType)):
+        raise refusal(
+            "E0102",
+            "tuples and arrays hold scalars and tiles",
+            node.span,
+            f"this is `{item.type}`",
+        )
+    return item
+
+
+@expression_rule(ast.ArrayRepeat)
+def array_repeat(checker: Checker, node: ast.ArrayRepeat) -> typed.Expression:
+    item = _item(checker, node.item, "array")
+    length = extent(node.length, checker.environment)
+    if not isinstance(item.type, TileType) or not item.type.is_scalar:
+        raise refusal("E0203", "an array holds scalars", node.item.span, f"this is `{item.type}`")
+    if not 0 < length <= MAX_ARRAY:
+        raise refusal("E0203", f"an array has 1 to {MAX_ARRAY} items", node.length.span)
+    return typed.MakeTuple(node.span, ArrayType(item.type, length), (item,) * length)
+
+
+MAX_ARRAY = 1024  # each item is a value of its own in the program
+
+
+@expression_rule(ast.Field)
+def tuple_item(checker: Checker, node: ast.Field) -> typed.Expression:
+    value = checker.expression(node.value)
+    if not isinstance(value.type, TupleType) or node.index >= len(value.type.items):
+        raise refusal(
+            "E0203", f"no item `{node.index}` here", node.span, f"the value is `{value.type}`"
+        )
+    return typed.Item(node.span, value.type.items[node.index], value, node.index)
+
+
+@expression_rule(ast.Index)
+def array_item(checker: Checker, node: ast.Index) -> typed.Expression:
+    value = checker.expression(node.value)
+    if not isinstance(value.type, ArrayType):
+        help = (
+            "read one element of a tile: `.at([…])`" if isinstance(value.type, TileType) else None
+        )
+        raise refusal(
+            "E0203",
+            "only arrays are indexed",
+            node.value.span,
+            f"this is `{value.type}`",
+            help=help,
+        )
+    position = checker.expression(node.index)
+    known = known_position(checker, position, value.type)
+    if known is not None:
+        return typed.Item(node.span, value.type.item, value, known)
+    return typed.ItemAt(node.span, value.type.item, value, position)
+
+
+def known_position(checker: Checker, position: typed.Expression, array: ArrayType) -> int | None:
+    """An index into an array, if it is a constant. Raises CompileError E0202, E0203."""
+    expect(position.type, scalar(USIZE), checker.inference, position.span)
+    if not isinstance(position, typed.Literal):
+        return None
+    assert isinstance(position.value, int), "an index is an integer"
+    if not 0 <= position.value < array.length:
+        raise refusal(
+            "E0203",
+            "index outside of the array",
+            position.span,
+            f"it has {array.length} items",
+        )
+    return position.value
+
+
+# ---- operators ------------------------------------------------------------------------------
+
+
+@expression_rule(ast.Unary)
+def unary(checker: Checker, node: ast.Unary) -> typed.Expression:
+    match node.operator, node.operand:
+        # Folded with its sign: `-128i8` is in range though `128i8` is not.
+        case "-", ast.IntegerLiteral(value=value, suffix=suffix):
+            return _number(checker, node, -value, suffix)
+        case "-", ast.FloatLiteral(text=text, suffix=suffix):
+            return _number(checker, node, -float(text), suffix)
+    operand = checker.expression(node.operand)
+    use = Use(node.operator, node.span, _sign_span(node), Form.OPERATOR)
+    return operate(checker, use, (operand,))
+
+
+def _sign_span(node: ast.Unary) -> Span:
+    start = node.span.start
+    return Span(node.span.file, start, start + len(node.operator))
+
+
+@expression_rule(ast.Binary)
+def binary(checker: Checker, node: ast.Binary) -> typed.Expression:
+    if node.operator in ("&&", "||"):
+        return _short_circuit(checker, node)
+    operands = checker.expression(node.left), checker.expression(node.right)
+    use = Use(node.operator, node.span, node.operator_span, Form.OPERATOR)
+    return operate(checker, use, operands)
+
+
+def _short_circuit(checker: Checker, node: ast.Binary) -> typed.Expression:
+    left = condition(checker, node.left)
+    unset = checker.scope.snapshot()
+    with checker.conditional():
+        right = condition(checker, node.right)
+    checker.scope.restore(unset)
+    return typed.ShortCircuit(node.span, scalar(BOOL), node.operator, left, right)
+
+
+def condition(checker: Checker, node: ast.Expression) -> typed.Expression:
+    """A scalar `bool`. Raises CompileError E0202, E0203, E0301."""
+    value = checker.expression(node)
+    if isinstance(value.type, TileType) and not value.type.is_scalar:
+        raise refusal(
+            "E0301",
+            "a condition is a scalar `bool`",
+            node.span,
+            f"this is `{checker.inference.resolve_type(value.type)}`",
+            help="choose by element with `select(…)`",
+        )
+    expect(value.type, scalar(BOOL), checker.inference, node.span)
+    return value
+
+
+@expression_rule(ast.Cast)
+def cast(checker: Checker, node: ast.Cast) -> typed.Expression:
+    value = checker.expression(node.value)
+    target = resolve_element(node.target, checker.environment)
+    if not isinstance(value.type, TileType):
+        raise refusal("E0203", "a cast is of scalars", node.value.span, f"this is `{value.type}`")
+    if not value.type.is_scalar:
+        raise refusal(
+            "E0203",
+            "a cast is of scalars",
+            node.value.span,
+            f"this is `{value.type}`",
+            help=f"convert a tile with `.to::<{target}>()`",
+        )
+    source = checker.inference.resolve(value.type.element)
+    if target in STORAGE_ONLY or (target == BOOL and source != BOOL):
+        raise _bad_cast(node, target)
+    if isinstance(source, ElementVariable) and source.is_integer and target.is_integer:
+        # As in Rust: `5000000000 as u64` is a literal of the target's type.
+        checker.inference.unify(source, target)
+    return convert(checker, value, target, node)
+
+
+def convert(
+    checker: Checker, value: typed.Expression, target: Element, node: ast.Node
+) -> typed.Expression:
+    """The value in another element type, as `.to` converts."""
+    use = Use("to", node.span, node.span, Form.METHOD, Receiver.TILE, (target,), (node.span,))
+    return operate(checker, use, (value,))
+
+
+def _bad_cast(node: ast.Cast, target: Element) -> CompileError:
+    help = "compare it: `x != 0`" if target == BOOL else f"convert with `.to::<{target}>()`"
+    return refusal("E0203", f"nothing is cast to `{target}`", node.target.span, help=help)
+
+
+@expression_rule(ast.Range)
+def range_(checker: Checker, node: ast.Range) -> typed.Expression:
+    raise refusal("E0102", "a range is not a value", node.span, "only what a `for` runs over")
+
+
+@expression_rule(ast.Closure)
+def closure(checker: Checker, node: ast.Closure) -> typed.Expression:
+    raise refusal(
+        "E0102",
+        "a closure is not a value",
+        node.span,
+        "only the combiner of `reduce` or `scan`",
+        help="write a function: `fn name(…) -> … { … }`",
+    )
+
+
+@expression_rule(ast.Borrow)
+def borrow(checker: Checker, node: ast.Borrow) -> typed.Expression:
+    raise refusal("E0102", "a reference is not a value", node.span, "only an argument")

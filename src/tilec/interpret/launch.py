@@ -1,0 +1,105 @@
+"""One launch by a kernel's name: the instance that fits the arguments, then every program of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+from tilec.interpret.contract import DTYPES, BrokenContract, Parameter, parameters_of
+from tilec.interpret.memory import Array
+from tilec.interpret.npy import as_parameter, read_npy
+from tilec.interpret.run import check_launch, run_kernel
+
+
+def launch(module: ir.Module, name: str, given: Mapping[str, Any]) -> dict[str, Array]:
+    """Run a kernel on arrays and give every tensor as it is afterwards; `given` is left as it is.
+
+    `name` is a kernel's, and then the first instance whose contract holds is run, or an
+    instance's symbol. A tensor that is not given is zeros, where the others bind its extents.
+
+    Raises:   BrokenContract if no instance fits
+    """
+    instances = _instances(module, name)
+    if not instances:
+        known = ", ".join(f"`{_symbol(f)}`" for f in _kernels(module)) or "none"
+        raise BrokenContract(f"there is no kernel `{name}`; there is {known}")
+    reasons: list[str] = []
+    for function in instances:
+        arguments = _fitted(parameters_of(function), given)
+        try:
+            check_launch(function, arguments)
+        except BrokenContract as broken:
+            reasons.append(f"`{_symbol(function)}`: {broken}")
+            continue
+        run_kernel(function, arguments)
+        return {k: v for k, v in arguments.items() if isinstance(v, np.ndarray)}
+    raise BrokenContract("; ".join(reasons))
+
+
+def read_arguments(given: Mapping[str, bytes | int | float | bool]) -> dict[str, Any]:
+    """The arguments, those in bytes as arrays. Raises BrokenContract if they are no `.npy` file."""
+    arguments: dict[str, Any] = {}
+    for name, value in given.items():
+        try:
+            arguments[name] = read_npy(value) if isinstance(value, bytes) else value
+        except ValueError as error:
+            raise BrokenContract(f"the file for `{name}` is no array: {error}") from error
+    return arguments
+
+
+def tensor_named(tensors: Mapping[str, Array], name: str) -> Array:
+    """One of the kernel's tensors. Raises BrokenContract if there is none of this name."""
+    if name not in tensors:
+        raise BrokenContract(f"the kernel has no tensor `{name}`")
+    return tensors[name]
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Array]) -> str:
+    """The tensors that were not given or are different afterwards, for reading."""
+    lines = []
+    for name, array in after.items():
+        given = before.get(name)
+        if not isinstance(given, np.ndarray) or given.tobytes() != array.tobytes():
+            lines.append(f"{name} ({array.dtype}, {'×'.join(map(str, array.shape))}):\n{array}")
+    return "\n".join(lines)
+
+
+def _instances(module: ir.Module, name: str) -> list[ir.OpView]:
+    kernels = _kernels(module)
+    exact = [function for function in kernels if _symbol(function) == name]
+    return exact or [f for f in kernels if _symbol(f).partition("__")[0] == name]
+
+
+def _kernels(module: ir.Module) -> list[ir.OpView]:
+    return [op for op in module.body.operations if "tile.kernel" in op.attributes]
+
+
+def _symbol(function: ir.OpView) -> str:
+    return str(ir.StringAttr(function.attributes["sym_name"]).value)
+
+
+def _fitted(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Copies of the arguments, with the types that their files could not name, and zeros."""
+    arguments = dict(given)
+    dims: dict[str, int] = {}
+    for parameter in parameters:
+        argument = as_parameter(parameter, given.get(parameter.name))
+        if not isinstance(argument, np.ndarray) or parameter.extents is None:
+            continue
+        arguments[parameter.name] = argument.copy()
+        dims.update(_named(parameter, argument))
+    for parameter in parameters:
+        if parameter.name in arguments or parameter.extents is None:
+            continue
+        shape = [dims.get(e, -1) if isinstance(e, str) else e for e in parameter.extents]
+        if min(shape) >= 0:
+            arguments[parameter.name] = np.zeros(shape, DTYPES[parameter.element])
+    return arguments
+
+
+def _named(parameter: Parameter, array: Array) -> dict[str, int]:
+    pairs = zip(parameter.extents or (), array.shape, strict=False)
+    return {extent: got for extent, got in pairs if isinstance(extent, str)}

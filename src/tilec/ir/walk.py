@@ -1,0 +1,35 @@
+"""Walks over the operations of a module, in the order they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlir import ir
+
+
+def functions(module: ir.Module) -> Iterator[ir.OpView]:
+    """The functions of a module that have a body."""
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and op.regions[0].blocks:
+            yield op
+
+
+def operations(op: ir.OpView) -> Iterator[ir.OpView]:
+    """Every operation inside of another, an operation before what is inside of it."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield inner
+                yield from operations(inner)
+
+
+def operand_group(op: ir.OpView, names: tuple[str, ...], name: str) -> list[ir.Value]:
+    """The operands that a declaration names; `names` are all of its operands, in order."""
+    operands = list(op.operands)
+    if "operandSegmentSizes" not in op.attributes:
+        position = names.index(name)
+        return operands[position:] if position == len(names) - 1 else [operands[position]]
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    position = names.index(name)
+    start = sum(sizes[:position])
+    return operands[start : start + sizes[position]]

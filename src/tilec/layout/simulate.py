@@ -1,0 +1,127 @@
+"""What the plans mean: each one executed with NumPy, thread by thread.
+
+The code generator's instructions must do the same. Data is an array [warps, lanes, registers].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilec.layout.conversion import ConversionPlan, RegisterPermutation
+from tilec.layout.layout import LANES
+from tilec.layout.linear_map import LinearMap
+from tilec.layout.reduction import Exchange, ReductionPlan
+from tilec.layout.shared_access import Access, ThreadAccesses
+from tilec.layout.shared_memory import SharedMemory
+from tilec.layout.shuffle import Shuffle, Swap
+
+Data = npt.NDArray[Any]
+Combine = Callable[[Data, Data], Data]
+
+
+def simulate_conversion(plan: ConversionPlan, source: Data) -> Data:
+    """The registers of the target after the conversion, [warps, lanes, target registers]."""
+    match plan:
+        case RegisterPermutation():
+            return source[..., list(plan.registers)]
+        case Shuffle():
+            return _shuffled(plan, source)
+        case SharedMemory():
+            return _through_memory(plan, source)
+
+
+def _shuffled(plan: Shuffle, source: Data) -> Data:
+    gathered = _swapped(plan.gather, source)
+    warps = np.arange(len(source))[:, None]
+    start = _thread_numbers(plan.lane, plan.warp)
+    values = [gathered[warps, start ^ step.lane_xor, step.register] for step in plan.rounds]
+    placed = np.stack([values[index] for index in plan.placement], axis=-1)
+    return _swapped(plan.scatter, placed)
+
+
+def _swapped(swaps: tuple[Swap, ...], data: Data) -> Data:
+    registers = np.arange(data.shape[-1])
+    for swap in swaps:
+        other = data[..., registers ^ swap.register_xor]
+        ones = [
+            (lane & swap.lane_mask).bit_count() + (warp & swap.warp_mask).bit_count()
+            for warp, lane in np.ndindex(*data.shape[:2])
+        ]
+        holds = np.array(ones).reshape(data.shape[:2]) % 2 == 1
+        data = np.where(holds[..., None], other, data)
+    return data
+
+
+def _through_memory(plan: SharedMemory, source: Data) -> Data:
+    buffer, writers = _written(plan.write, plan.elements, source)
+    count = sum(len(access.registers) for access in plan.read.accesses)
+    result: Data = np.zeros((*source.shape[:2], count), dtype=source.dtype)
+    for access, offsets in _offsets(plan.read):
+        for place, register in enumerate(access.registers):
+            result[..., register] = buffer[offsets + place]
+            writer = writers[offsets + place]
+            own = writer == np.arange(len(source))[:, None]
+            assert (own if plan.warp_local else writer >= 0).all(), "read before it was written"
+    return result
+
+
+def _written(write: ThreadAccesses, elements: int, data: Data) -> tuple[Data, Data]:
+    """The buffer after all writes, and the warp that wrote each element (-1: none)."""
+    buffer = np.zeros(elements, dtype=data.dtype)
+    writers = np.full(elements, -1)
+    active = np.array(
+        [write.takes_part(lane, warp) for warp, lane in np.ndindex(*data.shape[:2])]
+    ).reshape(data.shape[:2])
+    warps = np.broadcast_to(np.arange(len(data))[:, None], data.shape[:2])
+    for access, offsets in _offsets(write):
+        for place, register in enumerate(access.registers):
+            where = offsets[active] + place
+            assert len(np.unique(where)) == len(where), "two threads write one element"
+            assert (writers[where] < 0).all(), "an element is written twice"
+            buffer[where], writers[where] = data[..., register][active], warps[active]
+    return buffer, writers
+
+
+def _offsets(side: ThreadAccesses) -> Iterator[tuple[Access, Data]]:
+    """Each access with the offset of every thread, [warps, lanes]."""
+    numbers = _thread_numbers(side.lane, side.warp)
+    for access in side.accesses:
+        offsets = (numbers ^ access.xor) + access.add
+        assert (offsets % len(access.registers) == 0).all(), "a vector access is not aligned"
+        yield access, offsets
+
+
+def _thread_numbers(lane: tuple[int, ...], warp: tuple[int, ...]) -> Data:
+    """The XOR of the constants of each thread's lane and warp bits, [warps, lanes]."""
+    bits = max(map(int.bit_length, (*lane, *warp)), default=0)
+    lanes, warps = LinearMap(lane, bits).images(), LinearMap(warp, bits).images()
+    return warps[:, None] ^ lanes[None, :]
+
+
+def simulate_reduction(plan: ReductionPlan, source: Data, combine: Combine) -> Data:
+    """The registers of `plan.result` after the reduction, [warps, lanes, result registers]."""
+    folded = [reduce(combine, (source[..., r] for r in fold)) for fold in plan.folds]
+    value = np.stack(folded, axis=-1)
+    lanes, registers = np.arange(LANES), np.arange(value.shape[-1])
+    for step in plan.butterflies:
+        offered = value[..., registers ^ step.register_xor]
+        value = combine(value, offered[:, lanes ^ step.lane_mask])
+    if plan.exchange is None:
+        return value
+    return _exchanged(plan.exchange, value, combine)
+
+
+def _exchanged(exchange: Exchange, value: Data, combine: Combine) -> Data:
+    buffer, writers = _written(exchange.write, exchange.elements, value)
+    result: Data = value.copy()
+    for access, offsets in _offsets(exchange.read):
+        slots = [offsets + partial for partial in range(exchange.partials)]
+        assert all((writers[slot] >= 0).all() for slot in slots), "read before it was written"
+        [register] = access.registers
+        result[..., register] = reduce(combine, (buffer[slot] for slot in slots))
+    return result

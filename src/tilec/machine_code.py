@@ -1,0 +1,157 @@
+"""Checked kernels to a cubin and its manifest: every instance in each of its variants.
+
+A *variant* is machine code for one set of preconditions. The first takes pointers and outer
+strides as multiples of 16 bytes wherever it accesses memory in larger pieces than elements; the
+second takes nothing for granted. All entries go through LLVM and ptxas together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlir import ir
+
+from tilec.artifact.manifest import Kernel, Precondition, Variant
+from tilec.codegen.cubin import Resources, assemble
+from tilec.codegen.describe import Description
+from tilec.codegen.lower_tiles import EntryPoint, gpu_module, lower_tiles
+from tilec.codegen.ptx import lower_to_llvm, ptx_of
+from tilec.codegen.warps import warps_for
+from tilec.ops.rules import Placing
+from tilec.target.description import Target
+from tilec.transforms.find_access_facts import find_access_facts
+from tilec.transforms.place_layouts import place_layouts
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The files that code generation needs."""
+
+    ptxas: Path
+    libdevice: Path
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """A cubin, what is in it, and the steps on the way as text."""
+
+    image: bytes
+    kernels: tuple[Kernel, ...]
+    llvm: str
+    ptx: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One kernel: its function in the tile dialect, helpers inlined, and its description."""
+
+    function: ir.OpView
+    description: Description
+
+
+@dataclass(frozen=True)
+class _Entry:
+    instance: Instance
+    point: EntryPoint
+
+
+def compile_kernels(instances: Sequence[Instance], target: Target, tools: Tools) -> MachineCode:
+    """Machine code for one target. The instances' functions are left as they are.
+
+    Raises:   NoGpuCodeError for an operation that has no lowering; PtxasError
+    """
+    attribute = (
+        f'#nvvm.target<chip = "{target.name}", features = "{target.features}", O = 3, '
+        f'link = ["{tools.libdevice}"]>'
+    )
+    module, body = gpu_module("kernels", attribute)
+    entries = [entry for one in instances for entry in _entries(one, body, target)]
+    lower_to_llvm(module)
+    llvm = str(module)
+    ptx = ptx_of(module)
+    cubin = assemble(ptx, target.name, tools.ptxas)
+    kernels = tuple(_kernel(one, entries, cubin.resources) for one in instances)
+    return MachineCode(cubin.image, kernels, llvm, ptx, cubin.warnings)
+
+
+def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]:
+    """The variants of one instance, the most demanding first; one is enough if it demands
+    nothing."""
+    aligned = _lower(instance, f"{instance.description.symbol}__v16", 16, body, target)
+    general = _lower(instance, instance.description.symbol, 1, body, target)
+    if aligned.alignments:
+        return [_Entry(instance, aligned), _Entry(instance, general)]
+    _erase(body, aligned.symbol)
+    return [_Entry(instance, general)]
+
+
+def _lower(
+    instance: Instance, symbol: str, vector_bytes: int, body: ir.Block, target: Target
+) -> EntryPoint:
+    function = instance.function.operation.clone().opview
+    try:
+        warps = warps_for(function, instance.description.hints, target)
+        placing = Placing(warps, vector_bytes)
+        find_access_facts(function)
+        place_layouts(function, placing)
+        return lower_tiles(
+            function,
+            symbol,
+            body,
+            warps=warps,
+            vector_bytes=vector_bytes,
+            smem_limit=target.smem_per_block_bytes,
+        )
+    finally:
+        function.operation.erase()
+
+
+def _erase(body: ir.Block, symbol: str) -> None:
+    for op in body.operations:
+        if "sym_name" in op.attributes and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
+            op.operation.erase()
+            return
+    raise AssertionError(f"{symbol} was just lowered")
+
+
+def _kernel(
+    instance: Instance, entries: Sequence[_Entry], resources: Mapping[str, Resources]
+) -> Kernel:
+    told = instance.description
+    own = [entry.point for entry in entries if entry.instance is instance]
+    return Kernel(
+        name=told.name,
+        symbol=told.symbol,
+        generics=told.generics,
+        documentation=told.documentation,
+        line=told.line,
+        parameters=told.parameters,
+        dims=told.dims,
+        grid=told.grid,
+        requires=told.requires,
+        unsafe=told.unsafe,
+        variants=tuple(_variant(told, point, resources[point.symbol]) for point in own),
+    )
+
+
+def _variant(told: Description, point: EntryPoint, taken: Resources) -> Variant:
+    ranks = {parameter.name: parameter.rank for parameter in told.parameters}
+    preconditions = tuple(
+        Precondition(name, size, size if ranks[name] > 1 else 1)
+        for name, size in sorted(point.alignments.items())
+    )
+    return Variant(
+        symbol=point.symbol,
+        threads=point.threads,
+        slots=told.slots,
+        preconditions=preconditions,
+        static_smem_bytes=taken.smem,
+        dynamic_smem_bytes=point.smem_bytes,
+        registers=taken.registers,
+        spill_store_bytes=taken.spill_stores,
+        spill_load_bytes=taken.spill_loads,
+        stack_bytes=taken.stack,
+    )

@@ -1,0 +1,80 @@
+"""`& | ^ !` on integers and `bool`, `<< >>` with the count masked to the width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from mlir import ir
+
+from tilec.ops import uses
+from tilec.ops.broadcasting import Builder, element_in, operator
+from tilec.ops.build import constant_like, make, spread
+from tilec.ops.call import Call, Emission, Form, Operation
+from tilec.ops.convert import converted
+from tilec.ops.meaning import Elementwise, Unsigned
+from tilec.ops.rules import OpRules
+from tilec.ops.uses import Domain
+from tilec.types import BOOL, Element, TileType, Type
+
+
+def _binary(name: str) -> Builder:
+    return lambda element, a, b: make(name, a.type, a, b)
+
+
+def inverted(element: Element, a: ir.Value) -> ir.Value:
+    ones = constant_like(a, element, True if element == BOOL else -1)
+    return make("arith.xori", a.type, a, ones)
+
+
+class _Shift(Operation):
+    """The count may have its own integer type: only its low bits matter."""
+
+    form = Form.OPERATOR
+    receiver = None
+
+    def __init__(self, name: str, summary: str, op_for: Callable[[Element], str]) -> None:
+        self.name, self.summary, self.op_for = name, summary, op_for
+        self.signature = f"a {name} n"
+
+    def result_type(self, call: Call) -> Type:
+        uses.expect_counts(call, 2)
+        for index in (0, 1):
+            uses.expect_domain(call, index, Domain.INTEGER)
+        return TileType(uses.expect_tile(call, 0).element, uses.broadcast(call, (0, 1)))
+
+    def emit(self, emission: Emission) -> ir.Value:
+        assert isinstance(emission.result, TileType)
+        value, count = emission.operands
+        element, other = map(element_in, emission.types)
+        count = converted(count, other, element)
+        value, count = (spread(x, element, emission.result.shape) for x in (value, count))
+        mask = constant_like(count, element, element.bits - 1)
+        masked = make("arith.andi", count.type, count, mask)
+        return make(self.op_for(element), value.type, value, masked)
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    operator("&", 2, Domain.BITS, _binary("arith.andi"), "a & b", "Bits in both; `bool`: and."),
+    operator("|", 2, Domain.BITS, _binary("arith.ori"), "a | b", "Bits in either; `bool`: or."),
+    operator(
+        "^", 2, Domain.BITS, _binary("arith.xori"), "a ^ b", "Bits in one of them; `bool`: differ."
+    ),
+    operator("!", 1, Domain.BITS, inverted, "!a", "Every bit turned; `bool`: not."),
+    _Shift("<<", "Shift to the left by the low bits of `n`.", lambda element: "arith.shli"),
+    _Shift(
+        ">>",
+        "Shift to the right by the low bits of `n`; arithmetic on signed types.",
+        lambda element: "arith.shrsi" if element.is_signed else "arith.shrui",
+    ),
+)
+
+
+RULES: tuple[OpRules, ...] = (
+    Elementwise("arith.andi", np.bitwise_and),
+    Elementwise("arith.ori", np.bitwise_or),
+    Elementwise("arith.xori", np.bitwise_xor),
+    Unsigned("arith.shli", np.left_shift),
+    Unsigned("arith.shrui", np.right_shift),
+    Elementwise("arith.shrsi", np.right_shift),
+)

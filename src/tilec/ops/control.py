@@ -1,0 +1,144 @@
+"""Control flow: `scf.for`, `scf.while`, `scf.if`, calls of helpers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+from mlir import ir
+
+from tilec.ops.lower_control import (
+    carried_by_for,
+    carried_by_if,
+    carried_by_while,
+    lower_for,
+    lower_if,
+    lower_while,
+)
+from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.rules import Carried, Datum, Facts, Machine, OpRules
+
+# A counter that has no known end is still below the end of a signed number.
+_SIGN_BIT = 63
+
+
+# Launchers refuse extents above 2^40.
+_EXTENT_BITS = 41
+
+
+class _For(OpRules):
+    name = "scf.for"
+    control = True
+    loop = True
+
+    def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
+        return carried_by_for(op)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return lower_for(op, operands, lowering)
+
+    def argument_divisor(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int:
+        if argument.arg_number != 0:
+            return 1
+        found = gcd(facts.divisor(op.operands[0]), facts.divisor(op.operands[2]))
+        return found & -found
+
+    def argument_bits(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int | None:
+        if argument.arg_number != 0:
+            return None
+        lower, upper = facts.bits(op.operands[0]), facts.bits(op.operands[1])
+        return None if lower is None else upper if upper is not None else _SIGN_BIT - 1
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        lower, upper, step, *carried = operands
+        block = op.regions[0].blocks[0]
+        for number in range(int(lower), int(upper), int(step)):
+            carried = machine.run(block, [lower.dtype.type(number), *carried])
+        return carried
+
+
+class _While(OpRules):
+    name = "scf.while"
+    control = True
+    loop = True
+
+    def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
+        return carried_by_while(op)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return lower_while(op, operands, lowering)
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        before, after = (region.blocks[0] for region in op.regions)
+        carried = list(operands)
+        while True:
+            # scf.condition hands over the condition, then what goes on.
+            holds, *carried = machine.run(before, carried)
+            if not holds:
+                return carried
+            carried = machine.run(after, carried)
+
+
+class _If(OpRules):
+    name = "scf.if"
+    control = True
+
+    def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
+        return carried_by_if(op)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return lower_if(op, operands, lowering)
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        region = op.regions[0 if operands[0] else 1]
+        return machine.run(region.blocks[0], []) if len(region.blocks) else []
+
+
+class _Call(OpRules):
+    name = "func.call"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return machine.call(ir.FlatSymbolRefAttr(op.attributes["callee"]).value, operands)
+
+
+class _Terminator(OpRules):
+    """Hands its operands to the operation around it."""
+
+    terminator = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return list(operands)
+
+
+TERMINATORS = frozenset({"scf.yield", "scf.condition", "func.return", "linalg.yield"})
+
+
+class _Function(OpRules):
+    """The kernel itself; its arguments are what callers pass."""
+
+    name = "func.func"
+
+    def argument_bits(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int | None:
+        attributes = ir.DictAttr(ir.ArrayAttr(op.attributes["arg_attrs"])[argument.arg_number])
+        slot = ir.DictAttr(attributes["tile.slot"])
+        kind = ir.StringAttr(slot["kind"]).value
+        return _EXTENT_BITS if kind == "extent" else None
+
+
+RULES: tuple[OpRules, ...] = (
+    _Function(),
+    _For(),
+    _While(),
+    _If(),
+    _Call(),
+    *map(_Terminator, sorted(TERMINATORS)),
+)

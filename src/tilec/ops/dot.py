@@ -1,0 +1,194 @@
+"""`dot(a, b, acc)` and `a.dot(b)`: matrix products, batched at rank 3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from mlir import ir
+
+from tilec.diagnostics.diagnostic import CompileError, Label
+from tilec.ir.types import tile_type
+from tilec.ops import uses
+from tilec.ops.broadcasting import element_in
+from tilec.ops.build import constant, make, make_with_body, segments
+from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.convert import converted
+from tilec.ops.formats import element_of, rounded, unsigned, wide
+from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.types import (
+    BF16,
+    F8E4M3,
+    F8E5M2,
+    F16,
+    F32,
+    F64,
+    I8,
+    I32,
+    TF32,
+    U8,
+    Element,
+    ElementLike,
+    TileType,
+    Type,
+)
+
+# What products of an element type may be summed in; the first is what `a.dot(b)` takes.
+ACCUMULATORS: dict[Element, tuple[Element, ...]] = {
+    F16: (F32, F16), BF16: (F32,), F8E4M3: (F32,), F8E5M2: (F32,), TF32: (F32,), F32: (F32,),
+    F64: (F64,), I8: (I32,), U8: (I32,),
+}  # fmt: skip
+
+
+def _operands(call: Call) -> tuple[Element, tuple[int, ...]]:
+    """The element type of the two factors and the shape of their product."""
+    left, right = uses.expect_tile(call, 0), uses.expect_tile(call, 1)
+    element = _factor(call, left.element, right.element)
+    if left.rank != right.rank or left.rank not in (2, 3):
+        message = f"`{call.name}` takes two tiles of rank 2 or 3, got `{left}` and `{right}`"
+        raise uses.refuse("E0301", message, *_both(call, left, right))
+    if left.shape[-1] != right.shape[-2] or left.shape[:-2] != right.shape[:-2]:
+        raise uses.refuse(
+            "E0301",
+            f"`{call.name}` takes (M, K) and (K, N), got {uses.shape_text(left.shape)} and"
+            f" {uses.shape_text(right.shape)}",
+            *_both(call, left, right),
+            help=_transposition(left, right),
+        )
+    shape = (*left.shape[:-1], right.shape[-1])
+    uses.expect_size(shape, call.span)
+    return element, shape
+
+
+def _both(call: Call, left: TileType, right: TileType) -> tuple[Label, Label]:
+    return (
+        Label(call.arguments[1].span, f"this is `{right}`"),
+        Label(call.arguments[0].span, f"this is `{left}`"),
+    )
+
+
+def _transposition(left: TileType, right: TileType) -> str | None:
+    if left.shape[:-2] == right.shape[:-2] and left.shape[-1] == right.shape[-1]:
+        return "transpose the second: `.t()`"
+    return None
+
+
+def _factor(call: Call, left: ElementLike, right: ElementLike) -> Element:
+    """The element type of both factors; the two f8 types may meet."""
+    f8 = {F8E4M3, F8E5M2}
+    if not {left, right} <= f8:
+        left = uses.unify(call, (0, 1))
+    if not isinstance(left, Element) or left not in ACCUMULATORS:
+        names = ", ".join(f"`{element}`" for element in ACCUMULATORS)
+        message = f"`{call.name}` multiplies {names}, got `{left}`"
+        raise uses.refuse("E0203", message, Label(call.arguments[0].span))
+    return left
+
+
+class _Dot(Operation):
+    name = "dot"
+    form = Form.FUNCTION
+    signature = "dot(a, b, acc)"
+    summary = (
+        "`acc` plus the matrix product of `a` and `b`: f16, bf16, f8, tf32 and f32 in f32 (f16 also"
+        " in f16), f64 in f64, i8 and u8 in i32; batched at rank 3."
+    )
+
+    def result_type(self, call: Call) -> Type:
+        uses.expect_counts(call, 3)
+        element, shape = _operands(call)
+        accumulator = uses.expect_tile(call, 2)
+        allowed = ACCUMULATORS[element]
+        if not any(call.inference.unify(accumulator.element, wanted) for wanted in allowed):
+            raise self._wrong_accumulator(call, element, accumulator)
+        if accumulator.shape != shape:
+            raise uses.refuse(
+                "E0301",
+                f"the product has shape {uses.shape_text(shape)}, its accumulator"
+                f" {uses.shape_text(accumulator.shape)}",
+                Label(call.arguments[2].span, f"this is `{accumulator}`"),
+                *reversed(_both(call, *(uses.expect_tile(call, i) for i in (0, 1)))),
+            )
+        return uses.expect_tile(call, 2)
+
+    def _wrong_accumulator(
+        self, call: Call, element: Element, accumulator: TileType
+    ) -> CompileError:
+        wanted = " or ".join(f"`{allowed}`" for allowed in ACCUMULATORS[element])
+        return uses.refuse(
+            "E0202",
+            f"products of `{element}` are summed in {wanted}, got `{accumulator.element}`",
+            Label(call.arguments[2].span, f"this is `{accumulator.element}`"),
+            Label(call.arguments[0].span, f"this is `{element}`"),
+        )
+
+    def emit(self, emission: Emission) -> ir.Value:
+        a, b, accumulator = emission.operands
+        return _product(emission, a, b, accumulator)
+
+
+class _DotMethod(Operation):
+    name = "dot"
+    form = Form.METHOD
+    receiver = Receiver.TILE
+    signature = "a.dot(b)"
+    summary = "`dot(a, b, acc)` from zeros, in the first type that it names."
+
+    def result_type(self, call: Call) -> Type:
+        uses.expect_counts(call, 2)
+        element, shape = _operands(call)
+        return TileType(ACCUMULATORS[element][0], shape)
+
+    def emit(self, emission: Emission) -> ir.Value:
+        assert isinstance(emission.result, TileType)
+        a, b = emission.operands
+        zeros = constant(element_in(emission.result), 0, emission.result.shape)
+        return _product(emission, a, b, zeros)
+
+
+def _product(emission: Emission, a: ir.Value, b: ir.Value, accumulator: ir.Value) -> ir.Value:
+    assert isinstance(emission.result, TileType)
+    left, right = (element_in(kind) for kind in emission.types[:2])
+    total = element_in(emission.result)
+
+    def body(block: ir.Block) -> Sequence[ir.Value]:
+        x, y, sofar = block.arguments
+        x, y = converted(x, left, total), converted(y, right, total)
+        names = ("arith.mulf", "arith.addf") if total.is_float else ("arith.muli", "arith.addi")
+        return [make(names[1], sofar.type, sofar, make(names[0], x.type, x, y))]
+
+    elements = [ir.RankedTensorType(v.type).element_type for v in (a, b, accumulator)]
+    attributes = {"operandSegmentSizes": segments(2, 1)}
+    if left == U8:
+        attributes["cast"] = ir.Attribute.parse("#linalg.type_fn<cast_unsigned>")
+    return make_with_body(
+        "linalg.matmul" if emission.result.rank == 2 else "linalg.batch_matmul",
+        [tile_type(emission.result)],
+        [a, b, accumulator],
+        body,
+        elements,
+        **attributes,
+    ).results[0]
+
+
+OPERATIONS: tuple[Operation, ...] = (_Dot(), _DotMethod())
+
+
+class _Matmul(OpRules):
+    """In float64, rounded once: closer than any order of sums in the accumulator's type."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        a, b, accumulator = operands
+        result = op.results[0].type
+        if isinstance(element_of(result), ir.IntegerType):
+            if "cast" in op.attributes and "unsigned" in str(op.attributes["cast"]):
+                a, b = unsigned(a), unsigned(b)
+            product = np.matmul(a.astype(np.int64), b.astype(np.int64))
+            return [(product + accumulator).astype(accumulator.dtype)]
+        return [rounded(np.matmul(wide(a), wide(b)) + wide(accumulator), result)]
+
+
+RULES: tuple[OpRules, ...] = (_Matmul("linalg.matmul"), _Matmul("linalg.batch_matmul"))

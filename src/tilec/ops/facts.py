@@ -1,0 +1,73 @@
+"""What is known of integers and views of a kernel, from the operations that make them."""
+
+from __future__ import annotations
+
+from math import lcm
+
+from mlir import ir
+
+from tilec.ir.walk import operations
+from tilec.ops.registry import rules
+
+# An index whose product or sum could reach this bit may have wrapped.
+_SIGN_BIT = 63
+
+
+class KnownFacts:
+    """What follows from the operations of one function, and from its preconditions."""
+
+    def __init__(self, assumed: dict[ir.Value, int] | None = None) -> None:
+        self.assumed = assumed or {}
+        self._divisors: dict[ir.Value, int] = {}
+        self._bits: dict[ir.Value, int | None] = {}
+
+    @staticmethod
+    def of(function: ir.OpView) -> KnownFacts:
+        """The facts of a function, its preconditions among them."""
+        found: dict[ir.Value, int] = {}
+        for op in operations(function):
+            for value, divisor in rules()[op.operation.name].assumed_divisors(op):
+                found[value] = lcm(found.get(value, 1), divisor)
+        return KnownFacts(found)
+
+    def divisor(self, value: ir.Value) -> int:
+        if value not in self._divisors:
+            self._divisors[value] = 1  # while a loop's own variable is being looked at
+            self._divisors[value] = self._find_divisor(value)
+        return self._divisors[value]
+
+    def _find_divisor(self, value: ir.Value) -> int:
+        assumed = self.assumed.get(value, 1)
+        if isinstance(value.owner, ir.Block):
+            around = value.owner.owner.opview
+            known = rules()[around.operation.name].argument_divisor(around, value, self)
+        else:
+            known = rules()[value.owner.name].divisor(value.owner.opview, self)
+        return lcm(known, assumed) if known else 0
+
+    def extent(self, view: ir.Value, axis: int) -> ir.Value | int | None:
+        if isinstance(view.owner, ir.Block):
+            return None
+        return rules()[view.owner.name].extent(view.owner.opview, axis, self)
+
+    def extent_divisor(self, view: ir.Value, axis: int) -> int:
+        if isinstance(view.owner, ir.Block):
+            return 1
+        return rules()[view.owner.name].extent_divisor(view.owner.opview, axis, self)
+
+    def start_divisor(self, view: ir.Value, axis: int) -> int:
+        if isinstance(view.owner, ir.Block):
+            return 1
+        return rules()[view.owner.name].start_divisor(view.owner.opview, axis, self)
+
+    def bits(self, value: ir.Value) -> int | None:
+        if value not in self._bits:
+            self._bits[value] = None
+            if isinstance(value.owner, ir.Block):
+                around = value.owner.owner.opview
+                rule = rules()[around.operation.name]
+                found = rule.argument_bits(around, value, self)
+            else:
+                found = rules()[value.owner.name].bits(value.owner.opview, self)
+            self._bits[value] = found if found is not None and found < _SIGN_BIT else None
+        return self._bits[value]

@@ -1,0 +1,100 @@
+"""Loops and branches over fragments: the same `scf` operations with the types that threads hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from mlir import ir
+from mlir.dialects import scf
+
+from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.rules import Carried
+
+
+def terminator_of(block: ir.Block) -> ir.OpView:
+    """The last operation of a block."""
+    return block.operations[len(block.operations) - 1]
+
+
+def carried_by_for(op: ir.OpView) -> tuple[Carried, ...]:
+    """Each loop variable: its initial value, its argument, what the body yields, the result."""
+    [body] = op.regions[0].blocks
+    yielded = terminator_of(body)
+    return tuple(
+        Carried(((op, 3 + n), (yielded, n)), (body.arguments[1 + n], result))
+        for n, result in enumerate(op.results)
+    )
+
+
+def carried_by_if(op: ir.OpView) -> tuple[Carried, ...]:
+    """Each result and what the two branches yield for it."""
+    ends = [terminator_of(region.blocks[0]) for region in op.regions if len(region.blocks)]
+    return tuple(
+        Carried(tuple((end, n) for end in ends), (result,)) for n, result in enumerate(op.results)
+    )
+
+
+def carried_by_while(op: ir.OpView) -> tuple[Carried, ...]:
+    """What the condition sees, and what it hands on to the body and to the results."""
+    before, after = (region.blocks[0] for region in op.regions)
+    condition, yielded = terminator_of(before), terminator_of(after)
+    seen = (
+        Carried(((op, n), (yielded, n)), (argument,)) for n, argument in enumerate(before.arguments)
+    )
+    handed = (
+        Carried(((condition, 1 + n),), (argument, op.results[n]))
+        for n, argument in enumerate(after.arguments)
+    )
+    return (*seen, *handed)
+
+
+def lower_for(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) -> list[ir.Value]:
+    """`scf.for` over fragments."""
+    lower, upper, step, *initial = operands
+    [body] = op.regions[0].blocks
+    loop = scf.ForOp(lower, upper, step, list(initial))
+    with ir.InsertionPoint(loop.body), _inside_loop(lowering):
+        yielded = lowering.emit(body, list(loop.body.arguments))
+        scf.yield_(yielded)
+    return list(loop.results)
+
+
+def lower_if(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) -> list[ir.Value]:
+    """`scf.if` over fragments. The condition is one for the whole program, so barriers inside are
+    met by all."""
+    types = [lowering.type_of(result.type) for result in op.results]
+    has_else = len(op.regions[1].blocks) > 0
+    branch = scf.IfOp(operands[0], types, has_else=has_else)
+    blocks = [branch.then_block] + ([branch.else_block] if has_else else [])
+    for region, block in zip(op.regions, blocks, strict=False):
+        with ir.InsertionPoint(block):
+            scf.yield_(lowering.emit(region.blocks[0], []))
+    return list(branch.results)
+
+
+def lower_while(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) -> list[ir.Value]:
+    """`scf.while` over fragments."""
+    before, after = (region.blocks[0] for region in op.regions)
+    results = [lowering.type_of(result.type) for result in op.results]
+    loop = scf.WhileOp(results, list(operands))
+    locations = [op.location] * len(operands)
+    first = loop.before.blocks.append(
+        *[v.type for v in operands if isinstance(v, ir.Value)], arg_locs=locations
+    )
+    second = loop.after.blocks.append(*results, arg_locs=[op.location] * len(results))
+    with _inside_loop(lowering):
+        with ir.InsertionPoint(first):
+            condition, *handed = lowering.emit(before, list(first.arguments))
+            scf.condition(condition, handed)
+        with ir.InsertionPoint(second):
+            scf.yield_(lowering.emit(after, list(second.arguments)))
+    return list(loop.results)
+
+
+@contextmanager
+def _inside_loop(lowering: Lowering) -> Iterator[None]:
+    """While in a loop, shared memory of one place is met again in the next pass."""
+    lowering.loop_depth += 1
+    yield
+    lowering.loop_depth -= 1

@@ -1,0 +1,160 @@
+"""A change of layout on a GPU: registers renamed, shuffles, or shared memory, as its plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from mlir import ir
+from mlir.dialects import arith, llvm, scf
+
+from tilec.layout import Layout
+from tilec.layout.conversion import ConversionPlan, RegisterPermutation
+from tilec.layout.shared_memory import SharedMemory
+from tilec.layout.shuffle import Shuffle, Swap
+from tilec.ops.between_threads import (
+    from_memory,
+    read_shared,
+    shuffle_from,
+    to_memory,
+    write_shared,
+)
+from tilec.ops.lowering import LANES, Lowering, bit_width, element_offset, i32, in_memory, unpack
+
+
+def lower_conversion(
+    plan: ConversionPlan, registers: Sequence[ir.Value], lowering: Lowering
+) -> list[ir.Value]:
+    """The target's registers, from the source's."""
+    match plan:
+        case RegisterPermutation(order):
+            return [registers[r] for r in order]
+        case Shuffle():
+            return _shuffle(plan, registers, lowering)
+        case SharedMemory():
+            return _through_shared(plan, registers, lowering)
+
+
+def _shuffle(plan: Shuffle, registers: Sequence[ir.Value], lowering: Lowering) -> list[ir.Value]:
+    offered = _swapped(plan.gather, registers, lowering)
+    values = []
+    for step in plan.rounds:
+        if plan.is_move(step):
+            values.append(offered[step.register])
+            continue
+        lane = lowering.thread_number((*plan.lane, *plan.warp))
+        if step.lane_xor:
+            lane = arith.xori(lane, i32(step.lane_xor))
+        values.append(shuffle_from(offered[step.register], lane))
+    return _swapped(plan.scatter, [values[n] for n in plan.placement], lowering)
+
+
+def _swapped(
+    swaps: Sequence[Swap], registers: Sequence[ir.Value], lowering: Lowering
+) -> list[ir.Value]:
+    found = list(registers)
+    for swap in swaps:
+        mask = swap.lane_mask | swap.warp_mask << (LANES.bit_length() - 1)
+        parity = lowering.thread_number(
+            tuple(mask >> bit & 1 for bit in range(LANES.bit_length() - 1 + _warp_bits(lowering)))
+        )
+        swaps_here = arith.cmpi(arith.CmpIPredicate.ne, parity, i32(0))
+        found = [
+            arith.select(swaps_here, found[r ^ swap.register_xor], found[r])
+            for r in range(len(found))
+        ]
+    return found
+
+
+def _warp_bits(lowering: Lowering) -> int:
+    return lowering.warps.bit_length() - 1
+
+
+def _through_shared(
+    plan: SharedMemory, registers: Sequence[ir.Value], lowering: Lowering
+) -> list[ir.Value]:
+    element = registers[0].type
+    buffer = lowering.shared_bytes(plan.elements * bit_width(element) // 8)
+    write_shared(buffer, plan.write, [to_memory(r) for r in registers], lowering)
+    if plan.warp_local:
+        lowering.warp_barrier()
+    else:
+        lowering.barrier()
+    read = read_shared(buffer, plan.read, in_memory(element), lowering)
+    return [from_memory(read[r][0], element) for r in sorted(read)]
+
+
+def through_rows(
+    source: Layout, target: Layout, registers: Sequence[ir.Value], lowering: Lowering
+) -> list[ir.Value]:
+    """The same elements in row-major order under another shape, where registers cannot say so."""
+    element = registers[0].type
+    held = in_memory(element)
+    size = bit_width(element) // 8
+    buffer = lowering.shared_bytes(prod(source.shape) * size)
+    unique = lowering.holds_unique(source)
+    places = _row_major(source, lowering)
+    if unique is None:
+        _write_rows(buffer, places, registers)
+    else:
+        branch = scf.IfOp(unique)
+        with ir.InsertionPoint(branch.then_block):
+            _write_rows(buffer, places, registers)
+            scf.yield_([])
+    lowering.barrier()
+    read = []
+    for place in _row_major(target, lowering):
+        pointer = element_offset(buffer, place, held)
+        read.append(from_memory(llvm.load(held, pointer, alignment=size), element))
+    return read
+
+
+def _write_rows(
+    buffer: ir.Value, places: Sequence[ir.Value], registers: Sequence[ir.Value]
+) -> None:
+    for place, register in zip(places, registers, strict=True):
+        value = to_memory(register)
+        pointer = element_offset(buffer, place, value.type)
+        llvm.store(value, pointer, alignment=bit_width(value.type) // 8)
+
+
+def _row_major(layout: Layout, lowering: Lowering) -> list[ir.Value]:
+    """The row-major index (i32) of the element in each register."""
+    places = []
+    for row in lowering.coordinates(layout):
+        place = i32(0)
+        for coordinate, extent in zip(row, layout.shape, strict=True):
+            place = arith.addi(arith.muli(place, i32(extent)), coordinate)
+        places.append(place)
+    return places
+
+
+def lower_extract(
+    layout: Layout, fragment: ir.Value, indices: Sequence[ir.Value], lowering: Lowering
+) -> ir.Value:
+    """One element, for every thread; the indices (index) are inside the tile."""
+    registers = unpack(fragment)
+    if prod(layout.shape) == 1:
+        return registers[0]
+    element = registers[0].type
+    size = bit_width(element) // 8
+    buffer = lowering.shared_bytes(size)
+    wanted = [arith.index_cast(ir.IntegerType.get_signless(32), i) for i in indices]
+    for row, register in zip(lowering.coordinates(layout), registers, strict=True):
+        here = _equal(row, wanted)
+        branch = scf.IfOp(here)
+        with ir.InsertionPoint(branch.then_block):
+            # Threads that hold the same element write the same bits.
+            llvm.store(to_memory(register), buffer, alignment=size)
+            scf.yield_([])
+    lowering.barrier()
+    return from_memory(llvm.load(in_memory(element), buffer, alignment=size), element)
+
+
+def _equal(left: Sequence[ir.Value], right: Sequence[ir.Value]) -> ir.Value:
+    total: ir.Value | None = None
+    for a, b in zip(left, right, strict=True):
+        term = arith.cmpi(arith.CmpIPredicate.eq, a, b)
+        total = term if total is None else arith.andi(total, term)
+    assert total is not None, "a tile of several elements has axes"
+    return total

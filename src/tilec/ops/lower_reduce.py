@@ -1,0 +1,74 @@
+"""A reduction on a GPU: in the thread, between lanes, between warps, as its plan says.
+
+Several values can be reduced together (`argmax` carries a value and an index): one plan serves
+them all, since they have one layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mlir import ir
+
+from tilec.layout.reduction import Exchange, ReductionPlan
+from tilec.ops.between_threads import from_memory, read_shared, shuffle_xor, to_memory, write_shared
+from tilec.ops.lowering import Lowering, bit_width, in_memory
+
+# One register of each reduced value.
+Row = tuple[ir.Value, ...]
+Combine = Callable[[Row, Row], Row]
+
+
+def lower_reduce(
+    plan: ReductionPlan, sources: Sequence[Sequence[ir.Value]], combine: Combine, lowering: Lowering
+) -> list[list[ir.Value]]:
+    """The registers of each result.
+
+    Shapes:   `sources[i]` are the registers of value i, in the plan's source layout; a result is
+    in the plan's
+              result layout
+    """
+    rows = list(zip(*sources, strict=True))
+    folded = [_balanced([rows[r] for r in fold], combine) for fold in plan.folds]
+    for step in plan.butterflies:
+        partners = [folded[r ^ step.register_xor] for r in range(len(folded))]
+        folded = [
+            combine(mine, tuple(shuffle_xor(v, step.lane_mask) for v in theirs))
+            for mine, theirs in zip(folded, partners, strict=True)
+        ]
+    if plan.exchange is not None:
+        folded = _exchange(plan.exchange, folded, combine, lowering)
+    return [list(column) for column in zip(*folded, strict=True)]
+
+
+def _balanced(rows: Sequence[Row], combine: Combine) -> Row:
+    """Combined as a tree: short dependences, and rounding errors that grow with the logarithm."""
+    level = list(rows)
+    while len(level) > 1:
+        pairs = [combine(a, b) for a, b in zip(level[::2], level[1::2], strict=False)]
+        level = pairs + level[len(level) & ~1 :]
+    return level[0]
+
+
+def _exchange(
+    exchange: Exchange, folded: Sequence[Row], combine: Combine, lowering: Lowering
+) -> list[Row]:
+    elements = [v.type for v in folded[0]]
+    sizes = [exchange.elements * bit_width(e) // 8 for e in elements]
+    buffers = [lowering.shared_bytes(size) for size in sizes]
+    for number, buffer in enumerate(buffers):
+        column = [to_memory(row[number]) for row in folded]
+        write_shared(buffer, exchange.write, column, lowering)
+    lowering.barrier()
+    partials = [
+        read_shared(buffer, exchange.read, to_type, lowering, each=exchange.partials)
+        for buffer, to_type in zip(buffers, map(in_memory, elements), strict=True)
+    ]
+    result = []
+    for register in range(len(folded)):
+        columns = [
+            [from_memory(v, element) for v in read[register]]
+            for read, element in zip(partials, elements, strict=True)
+        ]
+        result.append(_balanced(list(zip(*columns, strict=True)), combine))
+    return result

@@ -1,0 +1,346 @@
+"""What the lowering of one operation may use: fragments, thread coordinates, shared memory, views.
+
+After `place_layouts` every tile has a layout. A thread's share of a tile, its *fragment*, is one
+vector of as many elements as the layout has registers; a scalar is itself; a view is a `View`,
+known while compiling only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from mlir import ir
+from mlir.dialects import arith, llvm, nvvm, vector
+
+from tilec.layout import Layout, unique_holders
+
+Lowered: TypeAlias = "ir.Value | View"
+
+LANES = 32
+
+
+@dataclass(frozen=True)
+class View:
+    """A strided window on a tensor in global memory.
+
+    Units:    strides, starts and extents in elements, as `index` values; `base` is element 0 of
+    the tensor
+    """
+
+    base: ir.Value
+    parameter: str  # the kernel's, by its name in the source
+    element: ir.Type  # as tiles have it
+    extents: tuple[ir.Value, ...]
+    strides: tuple[ir.Value, ...]
+    starts: tuple[ir.Value, ...]
+    contiguous: int | None  # the axis whose stride is known to be 1
+    ids: tuple[ir.Value, ...] = ()  # of a part
+    read_only: bool = False
+
+    @property
+    def rank(self) -> int:
+        return len(self.extents)
+
+    def permuted(self, order: Sequence[int]) -> View:
+        """Axis i of the result is axis `order[i]` of this."""
+        assert not self.ids, "parts are not permuted"
+        return replace(
+            self,
+            extents=tuple(self.extents[axis] for axis in order),
+            strides=tuple(self.strides[axis] for axis in order),
+            starts=tuple(self.starts[axis] for axis in order),
+            contiguous=None if self.contiguous is None else order.index(self.contiguous),
+        )
+
+
+class NoGpuCodeError(Exception):
+    """An operation that has a meaning but no code on a GPU yet; becomes E0103 at its place."""
+
+    def __init__(self, op: ir.Operation, what: str) -> None:
+        super().__init__(what)
+        self.location = op.location
+        self.what = what
+
+
+@dataclass
+class SharedMemory:
+    """Bytes of a block's shared memory, given out once each; `global_name` is where they live."""
+
+    name: str
+    limit: int
+    used: int = 0
+
+    def take(self, size: int, alignment: int = 16) -> int | None:
+        """The offset of `size` fresh bytes, or None if they do not fit."""
+        start = -(-self.used // alignment) * alignment
+        if start + size > self.limit:
+            return None
+        self.used = start + size
+        return start
+
+
+@dataclass
+class Lowering:
+    """The state of lowering one kernel. Everything is emitted at the current insertion point."""
+
+    warps: int
+    thread: ir.Value  # i32, 0 .. 32 * warps - 1
+    program: tuple[ir.Value, ...]  # index, one an axis of the grid
+    grid: tuple[ir.Value, ...]
+    shared: SharedMemory
+    vector_bytes: int  # what pointers and outer strides may be taken to be multiples of
+    entry: ir.InsertionPoint  # where what depends on the thread only is put, once
+    emit: Callable[[ir.Block, Sequence[Lowered]], list[Lowered]]  # a block, with these arguments
+    loop_depth: int = 0
+    # Units: bytes; what pointer and outer strides of a parameter were taken to be multiples of.
+    alignments: dict[str, int] = field(default_factory=dict)
+    _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
+
+    def takes_aligned(self, parameter: str, size: int) -> None:
+        """Note that this parameter is accessed in pieces of `size` bytes."""
+        self.alignments[parameter] = max(size, self.alignments.get(parameter, 1))
+
+    # ---- fragments -----------------------------------------------------------------------------
+
+    def type_of(self, tile_level: ir.Type) -> ir.Type:
+        """The type after lowering: a vector for an encoded tensor, i8 for f8, else the same."""
+        from tilec.ops.encoding import layout_of
+
+        if not isinstance(tile_level, ir.RankedTensorType):
+            return memory_free(tile_level)
+        registers = layout_of(tile_level).registers
+        return ir.VectorType.get(
+            [registers], memory_free(ir.RankedTensorType(tile_level).element_type)
+        )
+
+    # ---- where a thread stands -----------------------------------------------------------------
+
+    def thread_coordinate(self, layout: Layout, axis: int) -> ir.Value:
+        """The coordinate (i32) along an axis of register 0 of this thread."""
+        return self.thread_number(tuple(b[axis] for b in (*layout.lane, *layout.warp)))
+
+    def thread_number(self, bases: tuple[int, ...]) -> ir.Value:
+        """XOR (i32) of `bases[i]` over the set bits i of the thread: five of the lane, then the
+        warp's."""
+        if bases not in self._coordinates:
+            with self.entry:
+                self._coordinates[bases] = self._thread_sum(bases)
+        return self._coordinates[bases]
+
+    def coordinates(self, layout: Layout) -> list[list[ir.Value]]:
+        """The coordinates (i32), one an axis, of each register of this thread."""
+        assert_disjoint(layout)
+        thread = [self.thread_coordinate(layout, axis) for axis in range(layout.rank)]
+        return [
+            [arith.addi(t, i32(c)) if c else t for t, c in zip(thread, row, strict=True)]
+            for row in register_coordinates(layout)
+        ]
+
+    def _thread_sum(self, bases: tuple[int, ...]) -> ir.Value:
+        # Runs of doubling bases are one shift and mask.
+        total: ir.Value | None = None
+        bit = 0
+        while bit < len(bases):
+            if bases[bit] == 0:
+                bit += 1
+                continue
+            run = 1
+            doubling = bases[bit] & (bases[bit] - 1) == 0
+            while doubling and bit + run < len(bases) and bases[bit + run] == bases[bit] << run:
+                run += 1
+            term = self._bit_field(bit, run, bases[bit])
+            total = term if total is None else arith.xori(total, term)
+            bit += run
+        return i32(0) if total is None else total
+
+    def _bit_field(self, bit: int, count: int, scale: int) -> ir.Value:
+        term = self.thread if bit == 0 else arith.shrui(self.thread, i32(bit))
+        if bit + count < (LANES * self.warps).bit_length() - 1:
+            term = arith.andi(term, i32((1 << count) - 1))
+        assert scale > 0
+        if scale & (scale - 1) == 0:
+            return arith.shli(term, i32(scale.bit_length() - 1)) if scale > 1 else term
+        # A base with several bits set (a swizzle): one bit at a time.
+        assert count == 1, "only single bits have composite bases"
+        return arith.muli(term, i32(scale))
+
+    def holds_unique(self, layout: Layout) -> ir.Value | None:
+        """Whether this thread is the one that stands for its elements (i1); None: every thread
+        is."""
+        holders = unique_holders(layout)
+        mask = holders.lane | holders.warp << (LANES.bit_length() - 1)
+        if mask == 0:
+            return None
+        bits = arith.andi(self.thread, i32(mask))
+        return arith.cmpi(arith.CmpIPredicate.eq, bits, i32(0))
+
+    # ---- shared memory -------------------------------------------------------------------------
+
+    def shared_bytes(self, size: int) -> ir.Value:
+        """The address (ptr<3>) of `size` bytes that nothing else uses within one pass of a loop.
+
+        In a loop the caller meets its own data of the pass before, so a barrier comes first.
+        """
+        offset = self.shared.take(size)
+        if offset is None:
+            offset = 0
+            self.shared.used = max(self.shared.used, size)
+            self.barrier()
+        elif self.loop_depth:
+            self.barrier()
+        base = llvm.mlir_addressof(llvm_ptr(3), ir.FlatSymbolRefAttr.get(self.shared.name))
+        return byte_offset(base, i32(offset)) if offset else base
+
+    def barrier(self) -> None:
+        """All threads of the block have come here, and see each other's shared memory."""
+        if self.warps > 1:
+            nvvm.barrier0()
+        else:
+            self.warp_barrier()
+
+    def warp_barrier(self) -> None:
+        """All lanes of the warp have come here, and see each other's shared memory."""
+        nvvm.bar_warp_sync(i32(-1))
+
+
+def register_coordinates(layout: Layout) -> list[tuple[int, ...]]:
+    """The coordinate that each register of thread 0 holds; other threads add their own."""
+    return [tuple(map(int, row)) for row in layout.table()[0, 0]]
+
+
+def assert_disjoint(layout: Layout) -> None:
+    """No bit of a coordinate comes from a register and a thread both, so that XOR is addition."""
+    for axis in range(layout.rank):
+        registers = threads = 0
+        for basis in layout.register:
+            registers |= basis[axis]
+        for basis in (*layout.lane, *layout.warp):
+            threads |= basis[axis]
+        assert registers & threads == 0, f"{layout} mixes registers and threads"
+
+
+def memory_free(element: ir.Type) -> ir.Type:
+    """An element type that LLVM knows: f8 is held as its bits."""
+    if str(element).startswith("f8"):
+        return ir.IntegerType.get_signless(8)
+    return element
+
+
+def in_memory(element: ir.Type) -> ir.Type:
+    """The type of an element in memory: a bool is a byte, `index` 64 bits."""
+    text = str(element)
+    if text == "i1":
+        return ir.IntegerType.get_signless(8)
+    if text == "index":
+        return ir.IntegerType.get_signless(64)
+    return memory_free(element)
+
+
+def bit_width(element: ir.Type) -> int:
+    """Bits of an element in memory."""
+    held = in_memory(element)
+    width: int = (
+        ir.IntegerType(held) if isinstance(held, ir.IntegerType) else ir.FloatType(held)
+    ).width
+    return width
+
+
+def i32(value: int) -> ir.Value:
+    return arith.constant(ir.IntegerType.get_signless(32), value)
+
+
+def i64(value: int) -> ir.Value:
+    return arith.constant(ir.IntegerType.get_signless(64), value)
+
+
+def zero(element: ir.Type) -> ir.Value:
+    """Zero of an integer or float type."""
+    return arith.constant(element, 0.0 if isinstance(element, ir.FloatType) else 0)
+
+
+def index(value: int) -> ir.Value:
+    return arith.constant(ir.IndexType.get(), value)
+
+
+# Beyond this an index is outside every tensor (launchers refuse larger extents), so that the
+# product of a clamped tile index and an extent is exact.
+_FAR = 2**41
+
+
+def within_reach(value: ir.Value) -> ir.Value:
+    """The index, or one that is outside just as well and far from overflow."""
+    return arith.maxsi(arith.minsi(value, index(_FAR)), index(-_FAR))
+
+
+def llvm_ptr(space: int) -> ir.Type:
+    return ir.Type.parse(f"!llvm.ptr<{space}>")
+
+
+DYNAMIC_GEP = -(2**31)
+
+
+def element_offset(base: ir.Value, offset: ir.Value, element: ir.Type) -> ir.Value:
+    """`base + offset` elements; `offset` is an i32 or i64 value."""
+    dynamic = ir.DenseI32ArrayAttr.get([DYNAMIC_GEP])
+    return llvm.getelementptr(base.type, base, [offset], dynamic, element, None)
+
+
+def byte_offset(base: ir.Value, offset: ir.Value) -> ir.Value:
+    return element_offset(base, offset, ir.IntegerType.get_signless(8))
+
+
+def unpack(fragment: ir.Value) -> list[ir.Value]:
+    """The elements of a fragment, in register order."""
+    count = ir.VectorType(fragment.type).shape[0]
+    return [vector.extract(fragment, [], [i]) for i in range(count)]
+
+
+def pack(elements: Sequence[ir.Value]) -> ir.Value:
+    """A fragment of these elements."""
+    result = ir.VectorType.get([len(elements)], elements[0].type)
+    return vector.from_elements(result, list(elements))
+
+
+def select_registers(fragment: ir.Value, registers: Sequence[int]) -> ir.Value:
+    """A fragment whose register i is register `registers[i]` of the given one."""
+    count = ir.VectorType(fragment.type).shape[0]
+    if list(registers) == list(range(count)):
+        return fragment
+    elements = {r: vector.extract(fragment, [], [r]) for r in sorted(set(registers))}
+    return pack([elements[r] for r in registers])
+
+
+def certain(registers: Sequence[int | None]) -> list[int]:
+    """Register numbers of a view in which none is left out."""
+    assert None not in registers, "only slices leave registers out"
+    return [r for r in registers if r is not None]
+
+
+def splat(value: ir.Value, count: int) -> ir.Value:
+    return vector.broadcast(ir.VectorType.get([count], value.type), value)
+
+
+def moved(view: View, starts: Sequence[ir.Value], extents: Sequence[ir.Value]) -> View:
+    """The same tensor seen through another window."""
+    return replace(view, starts=tuple(starts), extents=tuple(extents))
+
+
+def lower_elementwise(
+    op: ir.OpView, operands: Sequence[ir.Value], lowering: Lowering
+) -> Sequence[ir.Value]:
+    """The same operation on fragments."""
+    results = [lowering.type_of(r.type) for r in op.results]
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    done = ir.Operation.create(
+        op.operation.name, results=results, operands=list(operands), attributes=attributes
+    )
+    return list(done.results)
+
+
+def with_element(kind: ir.Type, element: ir.Type) -> ir.Type:
+    """The scalar or vector type, with another element."""
+    if isinstance(kind, ir.VectorType):
+        return ir.VectorType.get(kind.shape, element)
+    return element

@@ -1,0 +1,67 @@
+"""Rules whose meaning is one function of whole arrays: nearly all of arith and math."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from mlir import ir
+
+from tilec.ops.formats import Array, rounded, unsigned, wide
+from tilec.ops.rules import Datum, ElementwiseRules, Facts, Machine
+
+
+@dataclass(frozen=True)
+class Elementwise(ElementwiseRules):
+    """Element by element, by a function of the operands as they are."""
+
+    name: str
+    function: Callable[..., Array]
+    # How divisors (0 for zero) and bits of integer operands make those of the result.
+    divides: Callable[[Sequence[int]], int] | None = None
+    extends: Callable[[Sequence[int]], int] | None = None
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return [self.function(*operands)]
+
+    def divisor(self, op: ir.OpView, facts: Facts) -> int:
+        if self.divides is None:
+            return 1
+        found = self.divides([facts.divisor(v) for v in op.operands])
+        # What wraps keeps its powers of two only.
+        return found & -found
+
+    def bits(self, op: ir.OpView, facts: Facts) -> int | None:
+        if self.extends is None or str(op.results[0].type) != "index":
+            return None
+        known = [facts.bits(v) for v in op.operands]
+        widths = [width for width in known if width is not None]
+        return self.extends(widths) if len(widths) == len(known) else None
+
+
+@dataclass(frozen=True)
+class Unsigned(ElementwiseRules):
+    """Element by element, by a function of the operands as unsigned numbers."""
+
+    name: str
+    function: Callable[..., Array]
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        result = np.asarray(self.function(*map(unsigned, operands)))
+        return [result.view(operands[0].dtype)]
+
+
+@dataclass(frozen=True)
+class Rounded(ElementwiseRules):
+    """Float by float: the function of the numbers in float64, rounded once to the result's type.
+
+    Right to the last bit where `function` is exact or correctly rounded in float64 and the type is
+    f32 or narrower; else within the accuracy that the operation states.
+    """
+
+    name: str
+    function: Callable[..., Array]
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return [rounded(self.function(*map(wide, operands)), op.results[0].type)]

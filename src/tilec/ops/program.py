@@ -1,0 +1,218 @@
+"""The program's place in the grid.
+
+Also what a kernel says once: its arguments as views, and its preconditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from mlir import ir
+
+from tilec.ops import uses
+from tilec.ops.build import integer, known_integer, make
+from tilec.ops.call import Call, Emission, Form, Operation, Value
+from tilec.ops.lowering import Lowered, Lowering, View, index
+from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules
+from tilec.types import USIZE, ArrayType, Type, scalar
+
+GRID_RANK = 3
+
+
+class _Triple(Operation):
+    """Three numbers, one an axis of the grid."""
+
+    form = Form.FUNCTION
+
+    def __init__(self, name: str, op: str, summary: str) -> None:
+        self.name, self.op, self.summary = name, op, summary
+        self.signature = f"{name}()"
+
+    def result_type(self, call: Call) -> Type:
+        uses.expect_counts(call, 0)
+        return ArrayType(scalar(USIZE), GRID_RANK)
+
+    def emit(self, emission: Emission) -> Value:
+        index = ir.IndexType.get()
+        return tuple(make(self.op, index, axis=integer(axis)) for axis in range(GRID_RANK))
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    _Triple("program_id", "tile.program_id", "The index of this program in the grid."),
+    _Triple("num_programs", "tile.num_programs", "The extents of the grid."),
+)
+
+
+# Launchers refuse program counts above 2^40.
+_PROGRAM_BITS = 41
+
+
+class _OfGrid(OpRules):
+    """One number of `machine.program` or `machine.grid`; axes that the grid lacks have extent 1."""
+
+    def __init__(self, name: str, beyond: int) -> None:
+        self.name, self.beyond = name, beyond
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        numbers = machine.program if self.name == "tile.program_id" else machine.grid
+        axis = ir.IntegerAttr(op.attributes["axis"]).value
+        number = numbers[axis] if axis < len(numbers) else self.beyond
+        return [np.asarray(number, np.int64)]
+
+    def bits(self, op: ir.OpView, facts: Facts) -> int | None:
+        return _PROGRAM_BITS
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        numbers = lowering.program if self.name == "tile.program_id" else lowering.grid
+        axis = ir.IntegerAttr(op.attributes["axis"]).value
+        return [numbers[axis] if axis < len(numbers) else index(self.beyond)]
+
+
+class _NoEffect(OpRules):
+    """What the whole kernel says once, not each program: read before the first program runs."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return []
+
+    def grid(self, op: ir.OpView, operands: Sequence[Lowered]) -> Sequence[ir.Value] | None:
+        return list(operands) if self.name == "tile.grid" else None
+
+    def host_grid(self, op: ir.OpView, facts: Facts) -> Sequence[Divided] | None:
+        return [(value, 1) for value in op.operands]
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return []
+
+
+class _Claim(OpRules):
+    """`tile.assume` (`requires!`) and `tile.assert` (`assert!`)."""
+
+    def __init__(self, name: str, word: str) -> None:
+        self.name, self.word = name, word
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        if not operands[0]:
+            text = ir.StringAttr(op.attributes["text"]).value
+            machine.fail(op, f"`{self.word}!({text})` does not hold")
+        return []
+
+    def assumed_divisors(self, op: ir.OpView) -> Sequence[tuple[ir.Value, int]]:
+        return _divisors(op.operands[0]) if self.word == "requires" else ()
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return []
+
+
+def _divisors(condition: ir.Value) -> list[tuple[ir.Value, int]]:
+    """What `e % c == 0`, and conjunctions of such, say of divisors."""
+    if isinstance(condition.owner, ir.Block):
+        return []
+    op = condition.owner.opview
+    if op.operation.name == "arith.andi":
+        return [found for operand in op.operands for found in _divisors(operand)]
+    if op.operation.name != "arith.cmpi" or ir.IntegerAttr(op.attributes["predicate"]).value != 0:
+        return []
+    rest, zero = op.operands
+    if known_integer(zero) != 0 or isinstance(rest.owner, ir.Block):
+        return []
+    if rest.owner.name not in ("arith.remsi", "arith.remui"):
+        return []
+    value, divisor = rest.owner.operands
+    known = known_integer(divisor)
+    return [(value, known)] if known is not None and known > 0 else []
+
+
+_UNKNOWN = ir.ShapedType.get_dynamic_size()
+
+
+class _ReinterpretCast(OpRules):
+    """A kernel's pointer as a view: the array itself, whose extents and strides it must have."""
+
+    name = "memref.reinterpret_cast"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        [view, *numbers] = operands
+        sizes = _mixed(op.attributes["static_sizes"], op, 1, numbers, view.extents)
+        assert sizes == view.extents, f"extents {sizes} of a view of {view.extents}"
+        return [view]
+
+    def extent(self, op: ir.OpView, axis: int, facts: Facts) -> ir.Value | int | None:
+        static = list(op.attributes["static_sizes"])
+        if static[axis] != _UNKNOWN:
+            return int(static[axis])
+        return op.operands[1 + static[:axis].count(_UNKNOWN)]
+
+    def extent_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        extent = self.extent(op, axis, facts)
+        return extent if isinstance(extent, int) else facts.divisor(extent)
+
+    def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
+        return 0
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        base, *numbers = operands
+        assert isinstance(base, View)
+        static_sizes = list(op.attributes["static_sizes"])
+        static_strides = list(op.attributes["static_strides"])
+        dynamic = iter(numbers)
+        sizes = [next(dynamic) if s == _UNKNOWN else index(s) for s in static_sizes]
+        strides = [next(dynamic) if s == _UNKNOWN else index(s) for s in static_strides]
+        contiguous = static_strides.index(1) if 1 in static_strides else None
+        return [
+            replace(
+                base,
+                extents=tuple(sizes),
+                strides=tuple(strides),
+                starts=tuple(index(0) for _ in sizes),
+                contiguous=contiguous,
+            )
+        ]
+
+
+def _mixed(
+    static: ir.Attribute, op: ir.OpView, _: int, numbers: Sequence[Datum], extents: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Static sizes with the dynamic ones, which stand after the offsets among the operands."""
+    dynamic = iter(numbers[op.attributes["operandSegmentSizes"][1] :])
+    unknown = ir.ShapedType.get_dynamic_size()
+    return tuple(int(next(dynamic)) if size == unknown else size for size in static)
+
+
+class _Dim(OpRules):
+    name = "memref.dim"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        view, axis = operands
+        return [np.asarray(view.extents[int(axis)], np.int64)]
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        view = operands[0]
+        axis = known_integer(op.operands[1])
+        assert isinstance(view, View) and axis is not None, "an axis is a constant"
+        return [view.extents[axis]]
+
+
+RULES: tuple[OpRules, ...] = (
+    _OfGrid("tile.program_id", 0),
+    _OfGrid("tile.num_programs", 1),
+    _NoEffect("tile.grid"),
+    _Claim("tile.assume", "requires"),
+    _Claim("tile.assert", "assert"),
+    _ReinterpretCast(),
+    _Dim(),
+)

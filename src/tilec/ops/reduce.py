@@ -1,0 +1,428 @@
+"""Reductions: along an axis, which stays with extent 1, or of all elements to a scalar.
+
+f16 and bf16 sums and products are computed in f32 and rounded once. The order is not stated:
+combiners are associative. `min`/`max` start from NaN, which the first number replaces, so that a
+tile of NaN alone gives NaN; `argmax` and `argmin` order floats with NaN as the largest and take the
+first of equals, so the index is always inside the axis.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from math import inf, nan
+
+import numpy as np
+from mlir import ir
+
+from tilec.diagnostics.diagnostic import CompileError, Label
+from tilec.ir.types import tile_type
+from tilec.layout import Layout, dropped
+from tilec.layout.reduction import reduction_plan
+from tilec.ops import uses
+from tilec.ops.broadcasting import element_in
+from tilec.ops.build import (
+    broadcast_along,
+    chosen,
+    compared,
+    constant,
+    integers,
+    make,
+    make_with_body,
+    regroup,
+    shape_of,
+)
+from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.convert import converted
+from tilec.ops.encoding import layout_of
+from tilec.ops.extremes import extreme_op
+from tilec.ops.lower_reduce import Row, lower_reduce
+from tilec.ops.lowering import Lowered, Lowering, pack, unpack
+from tilec.ops.make import counted
+from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
+from tilec.ops.uses import Domain
+from tilec.types import BF16, F16, F32, I32, Element, ElementLike, Kind, TileType, Type, scalar
+
+
+def reduced(
+    tiles: Sequence[ir.Value],
+    starts: Sequence[ir.Value],
+    axes: Sequence[int],
+    combine: Callable[[Sequence[ir.Value], Sequence[ir.Value]], Sequence[ir.Value]],
+) -> list[ir.Value]:
+    """`linalg.reduce` of tiles of one shape at once; the results lack the axes.
+
+    Shapes:   `starts` are scalars, one a tile; `combine(so far, next)` works on scalars
+    """
+    kept = tuple(e for axis, e in enumerate(shape_of(tiles[0])) if axis not in axes)
+    elements = [start.type for start in starts]
+    results = [ir.RankedTensorType.get(kept, element) for element in elements]
+    outs = [make("tensor.splat", r, s) for r, s in zip(results, starts, strict=True)]
+    count = len(tiles)
+
+    def body(block: ir.Block) -> Sequence[ir.Value]:
+        arguments = list(block.arguments)
+        return combine(arguments[count:], arguments[:count])
+
+    op = make_with_body(
+        "linalg.reduce",
+        results,
+        [*tiles, *outs],
+        body,
+        [*elements, *elements],
+        dimensions=integers(sorted(axes)),
+    )
+    return list(op.results)
+
+
+class _Reduction(Operation):
+    """One reduction in one of its forms: `x.sum::<1>()` or `x.sum_all()`."""
+
+    form = Form.METHOD
+    receiver = Receiver.TILE
+
+    def __init__(self, word: str, summary: str, domain: Domain, *, name: str | None = None) -> None:
+        self.word, self.domain = word, domain
+        self.whole = name is not None
+        self.name = name or word
+        self.turbofish = not self.whole
+        self.signature = f"t.{name}()" if name else f"t.{word}::<AXIS>()"
+        self.summary = f"{summary} {'of all elements, a scalar' if name else 'along an axis'}."
+
+    def result_type(self, call: Call) -> Type:
+        if call.generics is None and not self.whole:
+            message = f"`{self.name}` needs an axis"
+            help = f"`.{self.name}::<0>()`, or `.{self.name}_all()` of all elements"
+            raise uses.refuse("E0203", message, Label(call.name_span), help=help)
+        uses.expect_counts(call, 1, 0 if self.whole else 1)
+        tile = uses.expect_domain(call, 0, self.domain)
+        element = self.result_element(tile)
+        if self.whole:
+            return scalar(element)
+        axis = uses.axis(call, tile.rank)
+        return TileType(element, _flattened(tile.shape, axis))
+
+    def emit(self, emission: Emission) -> ir.Value:
+        [tile] = emission.operands
+        element = element_in(emission.types[0])
+        rank = len(shape_of(tile))
+        axes = list(range(rank)) if self.whole else [_axis(emission, rank)]
+        assert isinstance(emission.result, TileType)
+        result, own = self.reduced(element, tile, axes)
+        whole = _finished(result, TileType(own, emission.result.shape))
+        return converted(whole, own, element_in(emission.result))
+
+    def result_element(self, tile: TileType) -> ElementLike:
+        return tile.element
+
+    @abstractmethod
+    def reduced(
+        self, element: Element, tile: ir.Value, axes: list[int]
+    ) -> tuple[ir.Value, Element]:
+        """The tile without the axes, and its element type until it is rounded."""
+
+
+def _flattened(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], 1, *shape[axis + 1 :])
+
+
+def _axis(emission: Emission, rank: int) -> int:
+    [axis] = emission.generics or ()
+    assert isinstance(axis, int)
+    return axis % rank
+
+
+def _finished(value: ir.Value, result: Type) -> ir.Value:
+    """A tensor without the reduced axes as the tile with them, or as the scalar."""
+    assert isinstance(result, TileType)
+    if not isinstance(value.type, ir.RankedTensorType):
+        return value
+    if result.is_scalar:
+        return make("tensor.extract", ir.RankedTensorType(value.type).element_type, value)
+    return regroup(value, element_in(result), result.shape)
+
+
+class _Simple(_Reduction):
+    """One combining operation and the number it starts from."""
+
+    def reduced(
+        self, element: Element, tile: ir.Value, axes: list[int]
+    ) -> tuple[ir.Value, Element]:
+        if not axes:
+            return tile, element
+        wide = F32 if self.word in ("sum", "prod") and element in (F16, BF16) else element
+        tile = converted(tile, element, wide)
+        op, start = _combination(self.word, wide)
+        [result] = reduced(
+            [tile],
+            [constant(wide, start)],
+            axes,
+            lambda sofar, item: [make(op, sofar[0].type, sofar[0], item[0])],
+        )
+        return result, wide
+
+
+def _combination(word: str, element: Element) -> tuple[str, int | float | bool]:
+    """The operation that combines, and what it starts from."""
+    match word:
+        case "sum":
+            return ("arith.addf", -0.0) if element.is_float else ("arith.addi", 0)
+        case "prod":
+            return ("arith.mulf", 1.0) if element.is_float else ("arith.muli", 1)
+        case "any":
+            return "arith.ori", False
+        case "all":
+            return "arith.andi", True
+    return extreme_op(word, element), _worst(word, element)
+
+
+def _worst(word: str, element: Element) -> int | float:
+    """What every number beats."""
+    if element.is_float:
+        return {"min": nan, "max": nan, "minimum": inf, "maximum": -inf}[word]
+    low, high = integer_range(element)
+    return low if word == "max" else high
+
+
+def integer_range(element: Element) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
+    if element.kind is Kind.SIGNED:
+        return -(1 << element.bits - 1), (1 << element.bits - 1) - 1
+    return 0, (1 << element.bits) - 1
+
+
+class _Arg(_Reduction):
+    """The index of the first extreme element, as `i32`."""
+
+    def result_element(self, tile: TileType) -> ElementLike:
+        return I32
+
+    def reduced(
+        self, element: Element, tile: ir.Value, axes: list[int]
+    ) -> tuple[ir.Value, Element]:
+        if not axes:
+            return constant(I32, 0), I32
+        if self.word == "argmax":
+            worst = -inf if element.is_float else integer_range(element)[0]
+        else:
+            worst = nan if element.is_float else integer_range(element)[1]
+        starts = [constant(element, worst), constant(I32, integer_range(I32)[1])]
+        places = _places(shape_of(tile), axes)
+        combine = _first_extreme(element, largest=self.word == "argmax")
+        return reduced([tile, places], starts, axes, combine)[1], I32
+
+
+def _places(shape: tuple[int, ...], axes: list[int]) -> ir.Value:
+    """The index of each element along the one axis, or among all elements."""
+    if len(axes) == len(shape):
+        total = 1
+        for extent in shape:
+            total *= extent
+        return regroup(counted(I32, total), I32, shape)
+    [axis] = axes
+    others = [a for a in range(len(shape)) if a != axis]
+    return broadcast_along(counted(I32, shape[axis]), tile_type(TileType(I32, shape)), others)
+
+
+def _first_extreme(
+    element: Element, *, largest: bool
+) -> Callable[[Sequence[ir.Value], Sequence[ir.Value]], Sequence[ir.Value]]:
+    """The better of two (value, index) pairs: NaN counts as largest, then the smaller index."""
+
+    def combine(sofar: Sequence[ir.Value], item: Sequence[ir.Value]) -> Sequence[ir.Value]:
+        (best, place), (value, index) = sofar, item
+        better, same = _order(element, value, best) if largest else _order(element, best, value)
+        earlier = _and(same, compared("slt", index, place))
+        take = _or(better, earlier)
+        return [chosen(take, value, best), chosen(take, index, place)]
+
+    return combine
+
+
+def _order(element: Element, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Whether a is above b, and whether they are equal, with NaN as the largest."""
+    if not element.is_float:
+        return compared("sgt" if element.is_signed else "ugt", a, b), compared("eq", a, b)
+    a_nan, b_nan = compared("uno", a, a), compared("uno", b, b)
+    b_number = compared("oeq", b, b)
+    above = _or(compared("ogt", a, b), _and(a_nan, b_number))
+    return above, _or(compared("oeq", a, b), _and(a_nan, b_nan))
+
+
+def _and(a: ir.Value, b: ir.Value) -> ir.Value:
+    return make("arith.andi", a.type, a, b)
+
+
+def _or(a: ir.Value, b: ir.Value) -> ir.Value:
+    return make("arith.ori", a.type, a, b)
+
+
+class _Reduce(Operation):
+    name = "reduce"
+    form = Form.METHOD
+    receiver = Receiver.TILE
+    turbofish = True
+    signature = "t.reduce::<AXIS>(init, |a, b| …)"
+    summary = "Any associative combination along an axis, from `init` on, computed in its own type."
+
+    def result_type(self, call: Call) -> Type:
+        uses.expect_counts(call, 2, 1, closure=True)
+        tile = uses.expect_tile(call, 0)
+        axis = uses.axis(call, tile.rank)
+        uses.expect_scalar(call, 1)
+        element = uses.unify(call, (0, 1))
+        assert call.closure is not None
+        got = call.closure((scalar(element), scalar(element)))
+        if not (isinstance(got, TileType) and got.is_scalar):
+            raise _wrong_combiner(call, "E0203", element, got)
+        if not call.inference.unify(element, got.element):
+            raise _wrong_combiner(call, "E0202", element, got)
+        return TileType(element, _flattened(tile.shape, axis))
+
+    def emit(self, emission: Emission) -> ir.Value:
+        tile, init = emission.operands
+        assert emission.closure is not None
+        closure = emission.closure
+
+        def combine(sofar: Sequence[ir.Value], item: Sequence[ir.Value]) -> Sequence[ir.Value]:
+            result = closure((sofar[0], item[0]))
+            assert isinstance(result, ir.Value), "a combiner of tiles gives a scalar"
+            return [result]
+
+        axes = [_axis(emission, len(shape_of(tile)))]
+        [result] = reduced([tile], [init], axes, combine)
+        return _finished(result, emission.result)
+
+
+def _wrong_combiner(call: Call, code: str, element: ElementLike, got: Type) -> CompileError:
+    message = f"the combiner of `{call.name}` gives `{got}`, expected `{element}`"
+    return uses.refuse(code, message, Label(call.span))
+
+
+_FAMILIES: tuple[tuple[type[_Reduction], str, str, Domain], ...] = (
+    (_Simple, "sum", "Sum", Domain.NUMBER),
+    (_Simple, "prod", "Product", Domain.NUMBER),
+    (_Simple, "min", "The smallest number (NaN if there is none)", Domain.NUMBER),
+    (_Simple, "max", "The largest number (NaN if there is none)", Domain.NUMBER),
+    (_Simple, "minimum", "The smallest float, NaN if one is NaN,", Domain.FLOAT),
+    (_Simple, "maximum", "The largest float, NaN if one is NaN,", Domain.FLOAT),
+    (_Simple, "any", "Whether one holds", Domain.BOOL),
+    (_Simple, "all", "Whether each holds", Domain.BOOL),
+    (
+        _Arg,
+        "argmax",
+        "The `i32` index of the first largest element (NaN is largest)",
+        Domain.NUMBER,
+    ),
+    (
+        _Arg,
+        "argmin",
+        "The `i32` index of the first smallest element (NaN is largest)",
+        Domain.NUMBER,
+    ),
+)
+
+OPERATIONS: tuple[Operation, ...] = (
+    *(kind(word, summary, domain) for kind, word, summary, domain in _FAMILIES),
+    *(kind(word, summary, domain, name=f"{word}_all") for kind, word, summary, domain in _FAMILIES),
+    # `mask.any()`, as everyone writes it.
+    *(
+        _Simple(word, summary, domain, name=word)
+        for kind, word, summary, domain in _FAMILIES
+        if word in ("any", "all")
+    ),
+    _Reduce(),
+)
+
+
+class _LinalgReduce(OpRules):
+    """Neighbours are combined in pairs, whole slices at once, until one slice is left."""
+
+    name = "linalg.reduce"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        count = len(operands) // 2
+        axes = tuple(op.attributes["dimensions"])
+        tiles = [_reduced_axes_first(tile, axes) for tile in operands[:count]]
+        starts = [np.asarray(start) for start in operands[count:]]
+        block = op.regions[0].blocks[0]
+
+        def combine(sofar: list[Datum], item: list[Datum]) -> list[Datum]:
+            return machine.run(block, [*item, *sofar])
+
+        if not _is_flat(block):
+            return _element_by_element(tiles, starts, combine)
+        while len(tiles[0]) > 1:
+            tiles = _halved(tiles, combine)
+        results = combine(starts, [tile[0] for tile in tiles])
+        return [np.broadcast_to(r, s.shape) for r, s in zip(results, starts, strict=True)]
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        count = len(known) // 2
+        shape = shape_of(op.operands[0])
+        source = next((k for k in known[:count] if k is not None), None) or placing.default(shape)
+        result = dropped(source, *op.attributes["dimensions"]).layout
+        return Places((*[source] * count, *[result] * count), (result,) * count)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        count = len(operands) // 2
+        axes = tuple(op.attributes["dimensions"])
+        block = op.regions[0].blocks[0]
+
+        def combine(sofar: Row, item: Row) -> Row:
+            return tuple(lowering.emit(block, [*item, *sofar]))
+
+        plan = reduction_plan(layout_of(op.operands[0].type), *axes)
+        columns = lower_reduce(plan, [unpack(v) for v in operands[:count]], combine, lowering)
+        view = dropped(plan.result, *axes)
+        assert view.layout == layout_of(op.results[0].type), "`place` chose the plan's layout"
+        starts = list(zip(*map(unpack, operands[count:]), strict=True))
+        rows = [tuple(column[r] for column in columns) for r in view.to_old]
+        done = [combine(start, row) for start, row in zip(starts, rows, strict=True)]
+        return [pack(column) for column in zip(*done, strict=True)]
+
+
+def _reduced_axes_first(tile: Datum, axes: tuple[int, ...]) -> Datum:
+    """Shapes: (…) -> (product of the reduced extents, kept extents…), in row-major order."""
+    kept = [a for a in range(tile.ndim) if a not in axes]
+    moved = np.transpose(tile, (*axes, *kept))
+    return moved.reshape(-1, *(tile.shape[a] for a in kept))
+
+
+def _is_flat(block: ir.Block) -> bool:
+    """Whether the block works on arrays as on numbers: no branches, no calls."""
+    return all(
+        not len(op.operation.regions) and op.operation.name != "func.call"
+        for op in block.operations
+    )
+
+
+def _halved(
+    tiles: list[Datum], combine: Callable[[list[Datum], list[Datum]], list[Datum]]
+) -> list[Datum]:
+    length = len(tiles[0])
+    even = length - length % 2
+    pairs = combine([t[0:even:2] for t in tiles], [t[1:even:2] for t in tiles])
+    if even == length:
+        return pairs
+    return [np.concatenate([p, t[even:]]) for p, t in zip(pairs, tiles, strict=True)]
+
+
+def _element_by_element(
+    tiles: list[Datum],
+    starts: list[Datum],
+    combine: Callable[[list[Datum], list[Datum]], list[Datum]],
+) -> list[Datum]:
+    results = [np.array(start) for start in starts]
+    for place in np.ndindex(results[0].shape):
+        sofar = [np.asarray(result[place]) for result in results]
+        for step in range(len(tiles[0])):
+            sofar = combine(sofar, [np.asarray(tile[step][place]) for tile in tiles])
+        for result, value in zip(results, sofar, strict=True):
+            result[place] = value
+    return results
+
+
+RULES: tuple[OpRules, ...] = (_LinalgReduce(),)

@@ -1,0 +1,44 @@
+"""`select(condition, a, b)`: `a` where the condition holds, else `b`."""
+
+from __future__ import annotations
+
+import numpy as np
+from mlir import ir
+
+from tilec.diagnostics.diagnostic import Label
+from tilec.ops import uses
+from tilec.ops.broadcasting import element_in
+from tilec.ops.build import chosen, shape_of, spread
+from tilec.ops.call import Call, Emission, Form, Operation
+from tilec.ops.meaning import Elementwise
+from tilec.ops.rules import OpRules
+from tilec.types import BOOL, TileType, Type
+
+
+class _Select(Operation):
+    name = "select"
+    form = Form.FUNCTION
+    signature = "select(condition, a, b)"
+    summary = "`a` where the condition holds, else `b`; both are computed. The three broadcast."
+
+    def result_type(self, call: Call) -> Type:
+        uses.expect_counts(call, 3)
+        condition = uses.expect_tile(call, 0)
+        if condition.element != BOOL:
+            message = f"`select` expected a condition of `bool`, got `{condition.element}`"
+            raise uses.refuse("E0203", message, Label(call.arguments[0].span))
+        element = uses.unify(call, (1, 2))
+        return TileType(element, uses.broadcast(call, (0, 1, 2)))
+
+    def emit(self, emission: Emission) -> ir.Value:
+        assert isinstance(emission.result, TileType)
+        shape, element = emission.result.shape, element_in(emission.result)
+        condition, a, b = emission.operands
+        if shape_of(condition):
+            condition = spread(condition, BOOL, shape)
+        return chosen(condition, spread(a, element, shape), spread(b, element, shape))
+
+
+OPERATIONS: tuple[Operation, ...] = (_Select(),)
+
+RULES: tuple[OpRules, ...] = (Elementwise("arith.select", np.where),)

@@ -1,0 +1,185 @@
+"""`store` and its kin: a tile written to a tensor or a part; elements outside are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.diagnostics.diagnostic import Label
+from tilec.layout import Layout
+from tilec.ops import uses
+from tilec.ops.access import expect_plain, expect_ranks, expect_unsafe, first_element, marks
+from tilec.ops.between_threads import to_memory
+from tilec.ops.build import constant, make, segments, spread
+from tilec.ops.call import Call, Emission, Form, Operation, Receiver, Value
+from tilec.ops.encoding import layout_of
+from tilec.ops.formats import shape_of
+from tilec.ops.indices import index_values
+from tilec.ops.lower_access import bounds_of, lower_store
+from tilec.ops.lowering import Lowered, Lowering, View, unpack
+from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing
+from tilec.ops.thread_access import Access, is_as_wide, memory_layout
+from tilec.types import UNIT, USIZE, Element, Own, PartType, TileType, Type
+
+
+def _stored(
+    emission: Emission,
+    view: ir.Value,
+    tile: ir.Value,
+    indices: Sequence[ir.Value],
+    unit: str,
+    *,
+    unchecked: bool = False,
+) -> Value:
+    make(
+        "tile.store",
+        None,
+        view,
+        tile,
+        *indices,
+        unit=ir.StringAttr.get(unit),
+        operandSegmentSizes=segments(1, 1, len(indices)),
+        **marks(emission, unchecked=unchecked),
+    )
+    return ()
+
+
+def _expect_value(
+    call: Call, index: int, element: Element, shape: tuple[int, ...], owner: Label
+) -> None:
+    """E0202, E0301 unless an argument is a tile of this shape, or a scalar, of the element type."""
+    tile = uses.expect_tile(call, index)
+    uses.unify_with(call, index, element, call.arguments[0].span)
+    if not tile.is_scalar and tile.shape != shape:
+        raise uses.refuse(
+            "E0301",
+            f"expected a tile of shape {uses.shape_text(shape)}, got {uses.shape_text(tile.shape)}",
+            Label(call.arguments[index].span, f"this is `{tile}`"),
+            owner,
+        )
+
+
+@dataclass(frozen=True)
+class _Store(Operation):
+    """`y.store::<…>([…], tile)`; the extents may be left to the tile."""
+
+    name: str
+    unit: str
+    signature: str
+    summary: str
+    unchecked: bool = False
+    form: Form = Form.METHOD
+    receiver: Receiver | None = Receiver.TENSOR
+
+    def result_type(self, call: Call) -> Type:
+        if self.unchecked:
+            expect_unsafe(call)
+        uses.expect_counts(call, 3, None)
+        tensor = expect_plain(call)
+        extents = None if call.generics is None else len(call.generics)
+        expect_ranks(call, tensor, extents=extents)
+        tile = uses.expect_tile(call, 2)
+        shape = tile.shape if call.generics is None else uses.extents(call)
+        if len(shape) != tensor.rank:
+            message = f"expected a tile of rank {tensor.rank}, got `{tile}`"
+            raise uses.refuse("E0303", message, Label(call.arguments[2].span))
+        _expect_value(call, 2, tensor.element, shape, Label(call.name_span, "stored here"))
+        if tensor.own is Own.MUT and not call.in_unsafe:
+            raise uses.refuse(
+                "E0103",
+                "a store to an unpartitioned `&mut Tensor` is not yet proved disjoint between"
+                " programs",
+                Label(call.name_span),
+                help="take a `Part` of the tensor, or vouch for it in `unsafe { … }`",
+            )
+        return UNIT
+
+    def emit(self, emission: Emission) -> Value:
+        view, _, tile = emission.operands
+        kind = emission.types[2]
+        assert isinstance(kind, TileType) and isinstance(kind.element, Element)
+        if emission.generics is not None:
+            shape = tuple(int(e) for e in emission.generics if isinstance(e, int))
+            tile = spread(tile, kind.element, shape)
+        indices = index_values(emission, 1)
+        return _stored(emission, view, tile, indices, self.unit, unchecked=self.unchecked)
+
+
+class _PartStore(Operation):
+    name = "store"
+    form = Form.METHOD
+    receiver = Receiver.PART
+    signature = "part.store(tile)"
+    summary = "Writes the tile that this program owns, clipped at the tensor's end."
+
+    def result_type(self, call: Call) -> Type:
+        uses.expect_counts(call, 2)
+        part = call.arguments[0].type
+        assert isinstance(part, PartType)
+        uses.expect_size(part.block, call.span)
+        owner = Label(call.arguments[0].span, f"this is `{part}`")
+        _expect_value(call, 1, part.element, part.block, owner)
+        return UNIT
+
+    def emit(self, emission: Emission) -> Value:
+        part, tile = emission.operands
+        kind = emission.types[0]
+        assert isinstance(kind, PartType)
+        zeros = [constant(USIZE, 0) for _ in kind.block]
+        return _stored(emission, part, spread(tile, kind.element, kind.block), zeros, "tile")
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    _Store("store", "tile", "y.store::<…>([i, …], tile)", "Writes at a tile index, clipped."),
+    _Store(
+        "store_at", "element", "y.store_at::<…>([r, …], tile)", "Writes at an element, clipped."
+    ),
+    _Store(
+        "store_unchecked",
+        "tile",
+        "y.store_unchecked::<…>([i, …], tile)",
+        "`store` of a tile that the program vouches is inside; in `unsafe` only.",
+        unchecked=True,
+    ),
+    _PartStore(),
+)
+
+
+class _TileStore(OpRules):
+    name = "tile.store"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        view, tile, *indices = operands
+        shape = shape_of(op.operands[1].type)
+        view.write(first_element(op, shape, indices), tile, op)
+        return []
+
+    def access(self, op: ir.OpView) -> AccessShape | None:
+        view, tile, *indices = op.operands
+        unit = ir.StringAttr(op.attributes["unit"]).value
+        return AccessShape(view, tuple(indices), shape_of(tile.type), unit)
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        access = self.access(op)
+        assert access is not None
+        layout = known[1]
+        if layout is None or not is_as_wide(layout, access, bounds_of(op), placing):
+            layout = memory_layout(access, bounds_of(op), placing)
+        return Places((None, layout, *[None] * len(access.indices)), ())
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        access = self.access(op)
+        assert access is not None
+        view, tile, *indices = operands
+        assert isinstance(view, View)
+        layout = layout_of(op.operands[1].type)
+        here = Access(lowering, view, layout, access.shape, indices, access.unit, bounds_of(op))
+        lower_store(here, [to_memory(v) for v in unpack(tile)])
+        return []
+
+
+RULES: tuple[OpRules, ...] = (_TileStore(),)

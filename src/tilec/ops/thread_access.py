@@ -1,0 +1,317 @@
+"""The addresses and masks of one access to global memory: a tile of a layout at a place in a view.
+
+Registers that hold neighbouring elements along the contiguous axis form a *group*, moved by one
+instruction of up to 16 bytes. Per axis, an element is inside when `low <= coordinate < high`, in
+tile coordinates (i32): the 64-bit arithmetic is done once for the program, not once for an element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from mlir import ir
+from mlir.dialects import arith
+
+from tilec.layout import Layout, blocked, contiguous_elements
+from tilec.ops.lowering import (
+    LANES,
+    Lowering,
+    View,
+    assert_disjoint,
+    bit_width,
+    element_offset,
+    i32,
+    in_memory,
+    index,
+    register_coordinates,
+    within_reach,
+)
+from tilec.ops.rules import AccessShape, Placing
+
+MAX_ACCESS_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is known of one axis of an access (attributes `inside`, `nonnegative`, `divisor` of the
+    operation)."""
+
+    inside: bool  # every element is inside, whatever the arguments
+    nonnegative: bool  # the index is not below zero
+    divisor: int  # the first element's coordinate in the tensor is a multiple of this
+    extent_divisor: int  # the view's extent is a multiple of this
+
+
+@dataclass(frozen=True)
+class Group:
+    """Registers of one instruction, in memory order, and the coordinate of the first for thread
+    0."""
+
+    registers: tuple[int, ...]
+    coordinate: tuple[int, ...]
+
+
+class Access:
+    """One access being lowered; emits at the insertion point current when its methods are
+    called."""
+
+    def __init__(
+        self,
+        lowering: Lowering,
+        view: View,
+        layout: Layout,
+        shape: tuple[int, ...],
+        indices: Sequence[ir.Value],
+        unit: str,
+        bounds: Sequence[Bounds],
+    ) -> None:
+        assert_disjoint(layout)
+        self.lowering = lowering
+        self.view = view
+        self.layout = layout
+        self.shape = shape
+        self.bounds = tuple(bounds)
+        self.element = in_memory(view.element)
+        self.element_bytes = bit_width(view.element) // 8
+        self.width = vector_width(
+            layout, view.contiguous, self.element_bytes, self.bounds, lowering.vector_bytes
+        )
+        if self.width > 1:
+            lowering.takes_aligned(view.parameter, self.width * self.element_bytes)
+        self.starts = tuple(self._start(value, axis, unit) for axis, value in enumerate(indices))
+        self._masks: dict[tuple[int, int, int], ir.Value] = {}
+
+    def _start(self, value: ir.Value, axis: int, unit: str) -> ir.Value:
+        """The coordinate in the view (index) of the tile's first element along an axis."""
+        if not self.bounds[axis].inside:
+            value = within_reach(value)
+        if unit == "tile" and self.shape[axis] != 1:
+            value = arith.muli(value, index(self.shape[axis]))
+        return value
+
+    # ---- groups --------------------------------------------------------------------------------
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Every element this thread holds, once, in groups of `width`."""
+        register_of: dict[tuple[int, ...], int] = {}
+        for register, coordinate in enumerate(register_coordinates(self.layout)):
+            register_of.setdefault(coordinate, register)
+        found = []
+        axis = self.view.contiguous
+        for coordinate in register_of:
+            if self.width > 1 and axis is not None and coordinate[axis] % self.width:
+                continue
+            members = [coordinate]
+            if self.width > 1 and axis is not None:
+                members = [_shifted(coordinate, axis, j) for j in range(self.width)]
+            found.append(Group(tuple(register_of[m] for m in members), coordinate))
+        return tuple(found)
+
+    @cached_property
+    def duplicates(self) -> tuple[int, ...]:
+        """For each register, the first one with the same element."""
+        first: dict[tuple[int, ...], int] = {}
+        coordinates = register_coordinates(self.layout)
+        return tuple(first.setdefault(c, register) for register, c in enumerate(coordinates))
+
+    # ---- addresses -----------------------------------------------------------------------------
+
+    @cached_property
+    def _thread_pointer(self) -> ir.Value:
+        total: ir.Value | None = None
+        for axis in range(self.view.rank):
+            position = arith.addi(self.view.starts[axis], self.starts[axis])
+            if self.shape[axis] > 1:
+                coordinate = self.lowering.thread_coordinate(self.layout, axis)
+                position = arith.addi(position, arith.index_cast(ir.IndexType.get(), coordinate))
+            if axis != self.view.contiguous:
+                position = arith.muli(position, self.view.strides[axis])
+            total = position if total is None else arith.addi(total, position)
+        if total is None:
+            return self.view.base
+        return element_offset(self.view.base, _as_i64(total), self.element)
+
+    def address(self, group: Group, element: int = 0) -> ir.Value:
+        """The address (ptr<1>) of one element of a group."""
+        pointer = self._thread_pointer
+        rest: ir.Value | None = None
+        near = element
+        for axis, coordinate in enumerate(group.coordinate):
+            if axis == self.view.contiguous:
+                near += coordinate
+            elif coordinate:
+                term = arith.muli(self.view.strides[axis], index(coordinate))
+                rest = term if rest is None else arith.addi(rest, term)
+        if rest is not None:
+            pointer = element_offset(pointer, _as_i64(rest), self.element)
+        return element_offset(pointer, i32(near), self.element) if near else pointer
+
+    # ---- masks ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _limits(self) -> tuple[tuple[ir.Value | None, ir.Value] | None, ...]:
+        """Per axis, `low` (None: zero) and `high` in tile coordinates (i32); None where all is
+        inside."""
+        found: list[tuple[ir.Value | None, ir.Value] | None] = []
+        for axis, bounds in enumerate(self.bounds):
+            if bounds.inside:
+                found.append(None)
+                continue
+            size = index(self.shape[axis])
+            zero = index(0)
+            left = arith.subi(self.view.extents[axis], self.starts[axis])
+            high = _as_i32(arith.maxsi(arith.minsi(left, size), zero))
+            low = None
+            if not bounds.nonnegative:
+                before = arith.subi(zero, self.starts[axis])
+                low = _as_i32(arith.maxsi(arith.minsi(before, size), zero))
+            found.append((low, high))
+        return tuple(found)
+
+    @property
+    def masked(self) -> bool:
+        """Whether any element can be outside."""
+        return not all(b.inside for b in self.bounds)
+
+    def mask(self, group: Group) -> ir.Value | None:
+        """Whether the whole group is inside (i1); None if it always is."""
+        return self._mask(group, 0, self.width)
+
+    def element_mask(self, group: Group, element: int) -> ir.Value | None:
+        """Whether one element of the group is inside (i1); None if it always is."""
+        return self._mask(group, element, 1)
+
+    def _mask(self, group: Group, first: int, count: int) -> ir.Value | None:
+        total: ir.Value | None = None
+        for axis, limit in enumerate(self._limits):
+            if limit is None:
+                continue
+            along = axis == self.view.contiguous
+            position = group.coordinate[axis] + (first if along else 0)
+            term = self._axis_mask(axis, position, count if along else 1)
+            total = term if total is None else arith.andi(total, term)
+        return total
+
+    def _axis_mask(self, axis: int, position: int, count: int) -> ir.Value:
+        key = (axis, position, count)
+        if key in self._masks:
+            return self._masks[key]
+        limit = self._limits[axis]
+        assert limit is not None, "only axes that can be partial are masked"
+        low, high = limit
+        coordinate = self.lowering.thread_coordinate(self.layout, axis)
+        # coordinate + position + count <= high, with the constants on the program's side.
+        last = arith.subi(high, i32(position + count - 1))
+        inside = arith.cmpi(arith.CmpIPredicate.slt, coordinate, last)
+        if low is not None:
+            first = arith.subi(low, i32(position))
+            above = arith.cmpi(arith.CmpIPredicate.sge, coordinate, first)
+            inside = arith.andi(inside, above)
+        self._masks[key] = inside
+        return inside
+
+    @cached_property
+    def ragged(self) -> ir.Value | None:
+        """Whether the view's end may lie inside a group (i1, one value for the program); None: it
+        never does."""
+        axis = self.view.contiguous
+        if self.width == 1 or axis is None:
+            return None
+        limit = self._limits[axis]
+        if limit is None or self.bounds[axis].extent_divisor % self.width == 0:
+            return None
+        rest = arith.andi(limit[1], i32(self.width - 1))
+        return arith.cmpi(arith.CmpIPredicate.ne, rest, i32(0))
+
+
+def vector_width(
+    layout: Layout,
+    contiguous: int | None,
+    element_bytes: int,
+    bounds: Sequence[Bounds],
+    vector_bytes: int,
+) -> int:
+    """How many elements one instruction may move: limited by the layout, the alignment and 16
+    bytes.
+
+    `vector_bytes` is what pointers and outer strides are multiples of.
+    """
+    if contiguous is None:
+        return 1
+    width = max(1, min(vector_bytes, MAX_ACCESS_BYTES) // element_bytes)
+    width = min(width, contiguous_elements(layout, contiguous))
+    while bounds[contiguous].divisor % width:
+        width //= 2
+    return width
+
+
+def _shifted(coordinate: tuple[int, ...], axis: int, by: int) -> tuple[int, ...]:
+    return (*coordinate[:axis], coordinate[axis] + by, *coordinate[axis + 1 :])
+
+
+def _as_i64(value: ir.Value) -> ir.Value:
+    return arith.index_cast(ir.IntegerType.get_signless(64), value)
+
+
+def _as_i32(value: ir.Value) -> ir.Value:
+    return arith.index_cast(ir.IntegerType.get_signless(32), value)
+
+
+def memory_layout(access: AccessShape, bounds: Sequence[Bounds], placing: Placing) -> Layout:
+    """The layout in which the block of threads moves a tile best: wide accesses, neighbours side
+    by side."""
+    rank = len(access.shape)
+    contiguous = contiguous_axis(access.view)
+    order = [axis for axis in reversed(range(rank)) if axis != contiguous]
+    if contiguous is not None:
+        order.insert(0, contiguous)
+    width = 1
+    if contiguous is not None:
+        width = _memory_width(access, contiguous, bounds, placing)
+    return blocked(access.shape, placing.warps, order, width)
+
+
+def _memory_width(
+    access: AccessShape, contiguous: int, bounds: Sequence[Bounds], placing: Placing
+) -> int:
+    """As wide as memory allows, but narrow enough for every thread to have a part of the tile."""
+    element_bytes = bit_width(ir.MemRefType(access.view.type).element_type) // 8
+    width = max(1, min(placing.vector_bytes, MAX_ACCESS_BYTES) // element_bytes)
+    extent = access.shape[contiguous]
+    width = min(width, extent & -extent, max(1, prod(access.shape) // (placing.warps * LANES)))
+    width = 1 << (width.bit_length() - 1)
+    while bounds[contiguous].divisor % width:
+        width //= 2
+    return width
+
+
+def is_as_wide(
+    layout: Layout, access: AccessShape, bounds: Sequence[Bounds], placing: Placing
+) -> bool:
+    """Whether threads that hold a tile so move it in pieces as wide as in its best layout."""
+    contiguous = contiguous_axis(access.view)
+    if contiguous is None:
+        return True
+    best = _memory_width(access, contiguous, bounds, placing)
+    return contiguous_elements(layout, contiguous) >= best and _is_coalesced(layout, contiguous)
+
+
+def _is_coalesced(layout: Layout, contiguous: int) -> bool:
+    """Whether neighbouring lanes hold neighbouring elements, as far as there are any."""
+    first = layout.lane[0]
+    along = first[contiguous]
+    return (
+        along != 0
+        or layout.block[contiguous] <= contiguous_elements(layout, contiguous)
+        or not any(first)
+    )
+
+
+def contiguous_axis(view: ir.Value) -> int | None:
+    """The axis of a view whose stride is known to be 1."""
+    strides, _ = ir.MemRefType(view.type).get_strides_and_offset()
+    return strides.index(1) if 1 in strides else None

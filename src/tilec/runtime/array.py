@@ -1,0 +1,43 @@
+"""What the runtime knows of a tensor argument: numbers, no object of any library."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tilec.artifact.abi import ELEMENT_BYTES
+
+
+class Array(NamedTuple):
+    """A strided tensor in device memory.
+
+    Units:    `pointer` is an address in bytes; `strides` are in elements, outermost first
+    """
+
+    pointer: int
+    element: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: int
+    read_only: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return 0 in self.shape
+
+    @property
+    def span_bytes(self) -> int:
+        """Bytes from the first element to past the last; strides are not negative."""
+        if self.is_empty:
+            return 0
+        last = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+        return (last + 1) * ELEMENT_BYTES[self.element]
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a tensor that is dense in row-major order."""
+    strides: list[int] = []
+    stride = 1
+    for extent in reversed(shape):
+        strides.append(stride)
+        stride *= max(extent, 1)
+    return tuple(reversed(strides))

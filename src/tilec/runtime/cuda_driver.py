@@ -1,0 +1,78 @@
+"""The CUDA side of the runtime, imported when it is first needed."""
+
+from __future__ import annotations
+
+from typing import Protocol, SupportsInt, TypeAlias
+
+import numpy as np
+
+from tilec.runtime.array import Array
+from tilec.runtime.errors import NoDevice
+from tilec.runtime.fitted import LaunchPlan
+
+HostArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.generic]]"
+
+
+class Completion(Protocol):
+    """Tells when a launch is done; an event of cuda.core."""
+
+    @property
+    def is_done(self) -> bool: ...
+
+    def sync(self) -> None: ...
+
+
+class Memory(Protocol):
+    """Device memory, freed with the object; a buffer of cuda.core."""
+
+    @property
+    def handle(self) -> SupportsInt: ...
+
+    @property
+    def size(self) -> int: ...
+
+
+class Exported(Protocol):
+    """Something that other libraries import by DLPack; a view of cuda.core."""
+
+    def __dlpack__(self, **options: object) -> object: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+class Driver(Protocol):
+    """What the runtime asks of CUDA; `tilec.runtime.driver` is it, and tests have another."""
+
+    def current_device(self) -> int: ...
+
+    def allocated(self, size_bytes: int, device: int) -> Memory: ...
+
+    def copy_to_device(self, address: int, host: HostArray, device: int) -> None: ...
+
+    def copy_to_host(self, host: HostArray, address: int, device: int) -> None: ...
+
+    def exported(self, array: Array, memory: Memory) -> Exported: ...
+
+    def stream_of(self, given: object) -> object: ...
+
+    def array_of(self, name: str, given: object, stream: object) -> Array: ...
+
+    def loaded(self, cubin: bytes, target: str, name: str) -> object: ...
+
+    def start(self, code: object, plan: LaunchPlan, stream: object) -> None: ...
+
+    def finish(self, plan: LaunchPlan, stream: object) -> None: ...
+
+    def recorded(self, plan: LaunchPlan, stream: object) -> Completion: ...
+
+
+def cuda_driver() -> Driver:
+    """The driver of this machine. That there is a device is found out by the first use.
+
+    Raises:   NoDevice if cuda-python is not installed
+    """
+    try:
+        from tilec.runtime import driver
+    except ImportError as error:
+        raise NoDevice(f"launching needs the package cuda-python: {error}") from None
+    return driver

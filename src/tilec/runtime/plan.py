@@ -1,0 +1,115 @@
+"""From arguments to a launch: which instance, which variant, which grid, which bytes.
+
+Pure: no device, no library of arrays. What follows from shapes, strides and the scalars that
+`requires!` and grids mention is worked out once for each combination and remembered; what is left
+for each launch is a look-up, the address checks and the packing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from tilec.artifact.expression import names_in
+from tilec.artifact.manifest import Kernel
+from tilec.runtime.array import Array
+from tilec.runtime.contract import check_type
+from tilec.runtime.errors import ContractError
+from tilec.runtime.fitted import Argument, Fitted, LaunchPlan
+
+_REMEMBERED = 1024  # combinations of shapes for each kernel, after which all are forgotten
+
+
+class Planner:
+    """Plans launches of the instances of one kernel, which are tried in the manifest's order."""
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        assert kernels, "a kernel has instances"
+        self.kernels = tuple(kernels)
+        self.parameters = kernels[0].parameters
+        self.name = kernels[0].symbol if len(kernels) == 1 else kernels[0].name
+        self.tensors = tuple((i, p.name) for i, p in enumerate(self.parameters) if p.is_tensor)
+        self._tensor_at = tuple(i for i, _ in self.tensors)
+        self._deciding_at = _deciding_scalars(self.kernels)
+        self._known: dict[object, Fitted] = {}
+
+    def positional(self, given: tuple[object, ...], named: Mapping[str, object]) -> list[object]:
+        """The arguments in order of the parameters, some of which may be given by name."""
+        names = [p.name for p in self.parameters]
+        if len(given) == len(names) and not named:
+            return list(given)
+        expected = f"`{self.name}`: expected {len(names)} arguments ({', '.join(names)})"
+        if len(given) > len(names):
+            raise ContractError(f"{expected}, got {len(given)}")
+        values = dict(zip(names, given, strict=False))
+        for name, value in named.items():
+            if name not in names:
+                raise ContractError(f"{expected}, got one named `{name}`")
+            if name in values:
+                raise ContractError(f"`{self.name}`: `{name}` is given twice")
+            values[name] = value
+        missing = [f"`{name}`" for name in names if name not in values]
+        if missing:
+            raise ContractError(f"{expected}; {', '.join(missing)} is missing")
+        return [values[name] for name in names]
+
+    def plan(self, arguments: Sequence[Argument]) -> LaunchPlan:
+        """The launch that these arguments give.
+
+        Raises:   ContractError, which names the instance and the argument
+        """
+        # An Array's first field is its address, the only one that shapes do not depend on.
+        key = (
+            *(cast(Array, arguments[i])[1:] for i in self._tensor_at),
+            *((type(arguments[i]), arguments[i]) for i in self._deciding_at),
+        )
+        try:
+            fitted = self._known.get(key)
+        except TypeError:  # a scalar that cannot be hashed is no number: the contract says so
+            return self._fitted(arguments).launch(arguments)
+        if fitted is None:
+            fitted = self._fitted(arguments)
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[key] = fitted
+        return fitted.launch(arguments)
+
+    def _fitted(self, arguments: Sequence[Argument]) -> Fitted:
+        """The first instance whose contract holds, as far as addresses do not matter."""
+        mistyped: list[str] = []
+        refused: list[str] = []
+        for kernel in self.kernels:
+            try:
+                for index in self._tensor_at:
+                    check_type(kernel.parameters[index], cast(Array, arguments[index]))
+            except ContractError as error:
+                mistyped.append(f"`{kernel.symbol}`: {error}")
+                continue
+            try:
+                return Fitted(kernel, arguments)
+            except ContractError as error:
+                refused.append(f"`{kernel.symbol}`: {error}")
+        reasons = refused or mistyped
+        if len(reasons) == 1:
+            raise ContractError(reasons[0])
+        listed = "".join(f"\n  {reason}" for reason in reasons)
+        raise ContractError(f"no instance of `{self.name}` takes these arguments{listed}")
+
+
+def _deciding_scalars(kernels: Sequence[Kernel]) -> tuple[int, ...]:
+    """Positions of the scalars on which the choice of an instance or its grid depends."""
+    named = {
+        name
+        for kernel in kernels
+        for expression in (*kernel.grid, *(r.expression for r in kernel.requires))
+        for name in names_in(expression)
+    }
+    return tuple(
+        index
+        for index, parameter in enumerate(kernels[0].parameters)
+        if not parameter.is_tensor
+        and (
+            parameter.name in named
+            or len({kernel.parameters[index].element for kernel in kernels}) > 1
+        )
+    )

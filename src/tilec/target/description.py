@@ -1,0 +1,55 @@
+"""What a program must know of the machine that it will run on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Target:
+    """Facts of one target, from the manuals; each table names its source.
+
+    Units:    `*_bytes` are bytes; registers are 32-bit
+    """
+
+    name: str  # as users write it and as LLVM and ptxas know the chip: "sm_90a"
+    capability: tuple[int, int]
+    # The PTX ISA that code is written in, as LLVM's feature says it: 80 is `+ptx80`.
+    ptx_version: int
+    smem_per_sm_bytes: int
+    smem_per_block_bytes: int  # the most that a kernel may opt in to
+    warps_per_sm: int
+    blocks_per_sm: int
+    cluster_blocks: int  # the largest portable cluster; 1 where there are no clusters
+    # The same on all of these families.
+    smem_static_bytes: int = 48 * KIB  # what a kernel has without opting in
+    registers_per_sm: int = 64 * KIB
+    registers_per_thread: int = 255
+    threads_per_block: int = 1024
+    threads_per_warp: int = 32
+    warps_per_group: int = 4
+    smem_banks: int = 32
+    smem_bank_bytes: int = 4
+    l2_line_bytes: int = 128
+    access_bytes: int = 16  # the widest load or store of one thread
+    parameter_bytes: int = 4096
+    grid_limit: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
+    # The table that the facts come from, if it is not this target's own.
+    described_as: str | None = None
+
+    @property
+    def is_architecture_specific(self) -> bool:
+        """Whether the code runs on this architecture only (`sm_90a`)."""
+        return self.name.endswith("a")
+
+    @property
+    def features(self) -> str:
+        """The `features` of `#nvvm.target`."""
+        return f"+ptx{self.ptx_version}"
+
+    @property
+    def number(self) -> int:
+        """The capability as names have it: 90 for 9.0."""
+        return self.capability[0] * 10 + self.capability[1]

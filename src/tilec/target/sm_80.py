@@ -1,0 +1,44 @@
+"""Compute capability 8.x: Ampere and Ada.
+
+Source: CUDA C++ Programming Guide, "Compute Capabilities", table "Technical Specifications per
+Compute Capability"; PTX ISA, "Release Notes" (the version that introduced each target).
+"""
+
+from __future__ import annotations
+
+from tilec.target.description import KIB, Target
+
+SM_80 = Target(
+    name="sm_80",
+    capability=(8, 0),
+    ptx_version=70,
+    smem_per_sm_bytes=164 * KIB,
+    smem_per_block_bytes=163 * KIB,
+    warps_per_sm=64,
+    blocks_per_sm=32,
+    cluster_blocks=1,
+)
+
+SM_86 = Target(
+    name="sm_86",
+    capability=(8, 6),
+    ptx_version=71,
+    smem_per_sm_bytes=100 * KIB,
+    smem_per_block_bytes=99 * KIB,
+    warps_per_sm=48,
+    blocks_per_sm=16,
+    cluster_blocks=1,
+)
+
+SM_89 = Target(
+    name="sm_89",
+    capability=(8, 9),
+    ptx_version=78,
+    smem_per_sm_bytes=100 * KIB,
+    smem_per_block_bytes=99 * KIB,
+    warps_per_sm=48,
+    blocks_per_sm=24,
+    cluster_blocks=1,
+)
+
+TARGETS = (SM_80, SM_86, SM_89)

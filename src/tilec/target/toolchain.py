@@ -1,0 +1,92 @@
+"""Where the programs and files of CUDA are: in the installed wheels, below the package `nvidia`.
+
+Finding them must be cheap, since every build asks: no search of site-packages, no metadata.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from tilec.diagnostics.setup_error import SetupError
+
+# Names another ptxas than the wheel's.
+PTXAS_VARIABLE = "TILEC_PTXAS"
+
+
+def ptxas() -> Path:
+    """The assembler: `$TILEC_PTXAS`, or that of the wheel nvidia-cuda-nvcc.
+
+    Raises:   SetupError if it is not there
+    """
+    override = os.environ.get(PTXAS_VARIABLE)
+    if override is None:
+        return _required("bin/ptxas", "nvidia-cuda-nvcc")
+    if not os.access(override, os.X_OK) or not Path(override).is_file():
+        raise SetupError(f"`{PTXAS_VARIABLE}` is `{override}`, which is no program")
+    return Path(override)
+
+
+def nvdisasm() -> Path:
+    """The disassembler of the wheel nvidia-cuda-nvdisasm.
+
+    Raises:   SetupError if it is not there
+    """
+    return _required("bin/nvdisasm", "nvidia-cuda-nvdisasm")
+
+
+def libdevice() -> Path:
+    """The mathematics library in LLVM bitcode, of the wheel nvidia-nvvm.
+
+    Raises:   SetupError if it is not there
+    """
+    return _required("nvvm/libdevice/libdevice.10.bc", "nvidia-nvvm")
+
+
+@cache
+def ptxas_version() -> str:
+    """The release of the assembler, such as `13.5.37`."""
+    text = _output(ptxas(), "--version")
+    match = re.search(r"\bV(\d+(?:\.\d+)+)", text)
+    return match[1] if match else "unknown"
+
+
+@cache
+def ptxas_targets() -> frozenset[str]:
+    """Every target that the assembler takes, `sm_90a` and the like among them."""
+    return frozenset(re.findall(r"'(sm_\d+[af]?)'", _output(ptxas(), "--help")))
+
+
+def _output(program: Path, argument: str) -> str:
+    try:
+        done = subprocess.run([program, argument], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SetupError(f"`{program}` does not run: {error}") from error
+    return done.stdout
+
+
+def _required(relative: str, wheel: str) -> Path:
+    for folder in _cuda_folders():
+        if (folder / relative).is_file():
+            return folder / relative
+    name = relative.rsplit("/", 1)[-1]
+    raise SetupError(
+        f"`{name}` is not installed", help=f"install the compiler: `pip install {wheel}`"
+    )
+
+
+@cache
+def _cuda_folders() -> tuple[Path, ...]:
+    return tuple(_search())
+
+
+def _search() -> Iterator[Path]:
+    """The folders of one CUDA release (`nvidia/cu13`), newest first; one a package before 13."""
+    spec = find_spec("nvidia")
+    for location in (spec.submodule_search_locations or ()) if spec else ():
+        yield from sorted((p for p in Path(location).iterdir() if p.is_dir()), reverse=True)

@@ -1,0 +1,51 @@
+"""What our own passes may do with operations of our dialects, which MLIR knows nothing of.
+
+MLIR's canonicalize, cse and licm leave IRDL operations alone (they have no traits and no effects);
+what may be removed, merged or moved follows from the declarations in `dialects/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlir import ir
+
+from tilec.ir.dialect import Declaration, declarations
+from tilec.ir.types import view_facts
+
+
+def is_removable(op: ir.OpView) -> bool:
+    """Whether nobody misses it once its results are unused: loads too, which only read."""
+    declared = declarations().get(op.operation.name)
+    if declared is None or declared.writes:
+        return False
+    return declared.pure or bool(declared.reads)
+
+
+def is_movable(op: ir.OpView) -> bool:
+    """Whether it gives the same anywhere: pure, or a read of what nobody writes.
+
+    A shared tensor overlaps nothing that the launch writes, and loads are total, so that they may
+    run where they did not run before; `unchecked` ones may not.
+    """
+    declared = declarations().get(op.operation.name)
+    if declared is None or declared.writes:
+        return False
+    if declared.pure:
+        return True
+    reads_shared = bool(declared.reads) and all(
+        view_facts(view.type).own == "shared" for view in _read_views(op, declared)
+    )
+    return reads_shared and "unchecked" not in op.operation.attributes
+
+
+def _read_views(op: ir.OpView, declared: Declaration) -> Iterator[ir.Value]:
+    for name in declared.reads:
+        # What is read stands before everything variadic, so its place is its number.
+        yield op.operands[declared.operands.index(name)]
+
+
+def blocks_of(op: ir.OpView) -> Iterator[ir.Block]:
+    """The blocks of an operation's regions."""
+    for region in op.operation.regions:
+        yield from region.blocks

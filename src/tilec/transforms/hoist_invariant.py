@@ -1,0 +1,56 @@
+"""Moves operations of our dialects out of the loops in which they never change.
+
+Before:     MLIR's licm has moved what it knows
+After:      no movable operation directly in a loop's body has all its operands from outside
+Algorithm:  inner loops first; in each, in program order, what depends on nothing inside is moved
+            before the loop, and is outside from then on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlir import ir
+
+from tilec.ops.registry import rules
+from tilec.transforms.effects import blocks_of, is_movable
+
+
+def hoist_invariant(module: ir.Module) -> bool:
+    """Move what never changes; whether anything was moved."""
+    return _hoist_in(module.operation)
+
+
+def _hoist_in(op: ir.OpView) -> bool:
+    changed = False
+    for block in blocks_of(op):
+        for inner in list(block.operations):
+            changed |= _hoist_in(inner)
+    if _is_loop(op):
+        changed |= _hoist_from(op)
+    return changed
+
+
+def _is_loop(op: ir.OpView) -> bool:
+    rule = rules().get(op.operation.name)
+    return rule is not None and rule.loop
+
+
+def _hoist_from(loop: ir.OpView) -> bool:
+    inside = set(_values_inside(loop))
+    changed = False
+    for block in blocks_of(loop):
+        for op in list(block.operations):
+            if is_movable(op) and not inside.intersection(op.operands):
+                op.operation.move_before(loop.operation)
+                inside.difference_update(op.results)
+                changed = True
+    return changed
+
+
+def _values_inside(op: ir.OpView) -> Iterator[ir.Value]:
+    for block in blocks_of(op):
+        yield from block.arguments
+        for inner in block.operations:
+            yield from inner.results
+            yield from _values_inside(inner)

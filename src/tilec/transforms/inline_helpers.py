@@ -1,0 +1,48 @@
+"""Put the body of each helper where it is called.
+
+Before:   kernels and private functions, no recursion
+After:    kernels only
+
+MLIR's inliner leaves our operations alone, since an IRDL dialect cannot say that they may move. A
+helper has one block, so its operations move to the call as they are.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.ir.walk import operations
+
+_CALL = "func.call"
+
+
+def inline_helpers(module: ir.Module) -> None:
+    """Rewrites the module in place; helpers are erased."""
+    helpers = {
+        ir.StringAttr(op.attributes["sym_name"]).value: op
+        for op in module.body.operations
+        if "tile.kernel" not in op.attributes
+    }
+    for kernel in module.body.operations:
+        if "tile.kernel" in kernel.attributes:
+            # What is put in may call others: look again until nothing is left.
+            while calls := [op for op in operations(kernel) if op.operation.name == _CALL]:
+                for call in calls:
+                    _inline(call, helpers)
+    for helper in helpers.values():
+        helper.operation.erase()
+
+
+def _inline(call: ir.OpView, helpers: dict[str, ir.OpView]) -> None:
+    helper = helpers[ir.FlatSymbolRefAttr(call.attributes["callee"]).value]
+    copy = helper.operation.clone(ip=ir.InsertionPoint(call))
+    [block] = copy.regions[0].blocks
+    for argument, operand in zip(block.arguments, call.operands, strict=True):
+        argument.replace_all_uses_with(operand)
+    *body, end = list(block.operations)
+    for op in body:
+        op.operation.move_before(call.operation)
+    for result, value in zip(call.results, list(end.operands), strict=True):
+        result.replace_all_uses_with(value)
+    call.operation.erase()
+    copy.erase()

@@ -1,0 +1,191 @@
+"""What `tilec build` does around the compiler, shown with a compiler of a few lines.
+
+`abort` in a source aborts the process, `raise` raises, `refuse` is an error in the program; any
+other source compiles to itself, with the files that it uses appended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from conftest import files_in
+
+import tilec.driver
+from tilec.compilation import Compiled
+from tilec.diagnostics import Diagnostic, Label
+from tilec.source import Span
+
+
+def compile_text(sources, options):
+    with Path("compiled.log").open("a") as log:
+        log.write(f"{sources.root.name}\n")
+    text = sources.root.text
+    if "abort" in text:
+        os.abort()
+    if "raise" in text:
+        raise AssertionError("a broken invariant")
+    if "refuse" in text:
+        place = Span(sources.root.name, 0, 6)
+        return Compiled(diagnostics=(Diagnostic("E0101", "refused", (Label(place, "here"),)),))
+    whole = "".join(file.text for file in sources.files.values()).encode()
+    stem = Path(sources.root.name).stem
+    outputs = {f"{stem}.{target}.cubin": whole for target in options.targets}
+    return Compiled({**outputs, f"{stem}.json": b"{}"}, (), tuple(sources.files))
+
+
+@pytest.fixture(autouse=True)
+def small_compiler(monkeypatch):
+    monkeypatch.setattr(tilec.driver, "compile_sources", compile_text)
+
+
+def write(**texts):
+    for name, text in texts.items():
+        Path(f"{name}.tile").write_text(text)
+
+
+def compiled() -> list[str]:
+    """The files that were compiled since the last look."""
+    log = Path("compiled.log")
+    names = log.read_text().split() if log.exists() else []
+    log.unlink(missing_ok=True)
+    return sorted(names)
+
+
+def test_writes_the_outputs_and_says_so(tilec):
+    write(a="one", b="two")
+    ended = tilec("build", "a.tile", "b.tile", "--target", "sm_90a,sm_80")
+    assert ended.status == 0
+    assert files_in(Path("build")) == [
+        "a.json", "a.sm_80.cubin", "a.sm_90a.cubin", "b.json", "b.sm_80.cubin", "b.sm_90a.cubin",
+    ]  # fmt: skip
+    assert "a.tile: build/a.sm_90a.cubin build/a.sm_80.cubin build/a.json" in ended.out
+    assert ended.err == ""
+
+
+def test_what_is_unchanged_is_not_compiled_again(tilec):
+    write(a="one", b="two")
+    tilec("build", "a.tile", "b.tile")
+    assert compiled() == ["a.tile", "b.tile"]
+    write(b="three")
+    ended = tilec("build", "a.tile", "b.tile")
+    assert compiled() == ["b.tile"]
+    assert "a.tile: unchanged" in ended.out
+    assert Path("build/b.sm_90a.cubin").read_bytes() == b"three"
+
+
+def test_a_changed_helper_changes_what_uses_it(tilec):
+    write(a="use helper::f;", helper="one", b="two")
+    tilec("build", "a.tile", "b.tile")
+    compiled()
+    write(helper="other")
+    tilec("build", "a.tile", "b.tile")
+    assert compiled() == ["a.tile"]
+    assert Path("build/a.sm_90a.cubin").read_bytes() == b"use helper::f;other"
+
+
+@pytest.mark.parametrize("options", [("-D", "B=2"), ("--target", "sm_80"), ("--instance", "a<2>")])
+def test_other_options_are_another_build(tilec, options):
+    write(a="one")
+    tilec("build", "a.tile")
+    compiled()
+    tilec("build", "a.tile", *options)
+    assert compiled() == ["a.tile"]
+
+
+def test_outputs_that_were_deleted_come_back_without_a_compile(tilec):
+    write(a="one")
+    tilec("build", "a.tile")
+    Path("build/a.json").unlink()
+    Path("build/a.sm_90a.cubin").write_bytes(b"damaged")
+    compiled()
+    tilec("build", "a.tile")
+    assert compiled() == []
+    assert Path("build/a.json").read_bytes() == b"{}"
+    assert Path("build/a.sm_90a.cubin").read_bytes() == b"one"
+
+
+def test_no_cache_compiles_and_keeps_nothing(tilec, tmp_path):
+    write(a="one")
+    for _ in range(2):
+        tilec("build", "--no-cache", "a.tile")
+        assert compiled() == ["a.tile"]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_errors_leave_what_was_built_before_and_nothing_half_written(tilec):
+    write(a="one")
+    tilec("build", "a.tile")
+    write(a="refuse", b="refuse", c="three")
+    ended = tilec("build", "a.tile", "b.tile", "c.tile")
+    assert ended.status == 1
+    assert ended.err.count("error[E0101]: refused") == 2
+    assert Path("build/a.sm_90a.cubin").read_bytes() == b"one"
+    assert files_in(Path("build")) == [
+        "a.json", "a.sm_90a.cubin", "c.json", "c.sm_90a.cubin",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"), [("abort", "SIGABRT"), ("raise", "AssertionError: a broken invariant")]
+)
+def test_a_crash_is_an_internal_error_of_one_file_with_a_report(tilec, word, reason):
+    write(a="one", b=f"{word} // text", c="refuse")
+    ended = tilec("build", "a.tile", "b.tile", "c.tile")
+    assert ended.status == 70
+    assert "internal compiler error in `b.tile`" in ended.err
+    assert reason in ended.err
+    assert "Traceback" not in ended.err
+    assert "error[E0101]" in ended.err
+    assert files_in(Path("build")) == ["a.json", "a.sm_90a.cubin"]
+    report = Path(ended.err.split("a report was saved: ")[1].split("\n")[0]).read_text()
+    assert f"==== b.tile\n{word} // text" in report
+    assert "compile_text" in report
+
+
+def test_a_crash_in_json_is_one_object_a_line(tilec):
+    write(a="abort")
+    ended = tilec("build", "a.tile", "--error-format=json")
+    [found] = [json.loads(line) for line in ended.err.splitlines()]
+    assert found["severity"] == "error"
+    assert "internal compiler error" in found["message"]
+    assert ended.status == 70
+
+
+def test_dep_is_a_rule_for_make(tilec):
+    write(a="use helper::f;", helper="")
+    ended = tilec("build", "./a.tile", "-o", "my out", "--emit", "dep")
+    assert ended.status == 0
+    rule = Path("my out/a.d").read_text()
+    assert rule == "my\\ out/a.sm_90a.cubin my\\ out/a.json: ./a.tile ./helper.tile\n"
+
+
+def test_two_files_that_would_write_the_same_are_refused(tilec):
+    Path("other").mkdir()
+    write(a="one")
+    Path("other/a.tile").write_text("two")
+    ended = tilec("build", "a.tile", "other/a.tile")
+    assert ended.status == 2
+    assert "would write the same files" in ended.err
+    assert not Path("build").exists()
+
+
+def test_the_same_file_twice_is_built_once(tilec):
+    write(a="one")
+    assert tilec("build", "a.tile", "a.tile").status == 0
+    assert compiled() == ["a.tile"]
+
+
+def test_quiet_says_nothing(tilec):
+    write(a="one")
+    ended = tilec("build", "-q", "a.tile")
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+
+
+def test_a_target_by_the_facts_of_another_says_so(tilec):
+    write(a="one")
+    ended = tilec("build", "a.tile", "--target", "sm_87")
+    assert ended.status == 0
+    assert "note: target `sm_87` is built by the facts of sm_86" in ended.err

@@ -1,0 +1,92 @@
+"""Kernels on a GPU, from cubins that were built elsewhere.
+
+This needs Python, numpy, pytest and cuda-python, a GPU, and a folder of cubins: `build/`, or what
+the environment variable TILEC_CUBINS names. It runs in a bundle (`make gpu-bundle` makes one) or in
+the repository (`make test-gpu`). Everything here is marked `gpu`, and skipped, with the reason,
+where there is no device or no cubin. With TILEC_DRY_RUN set it needs the compiler in place of a
+GPU: the CPU execution runs the kernels (`host_driver`), which tries the tests themselves.
+
+A kernel's test asks for two fixtures. `load("add")` is the module of `add.<target>.cubin`, once for
+each target that is there and runs on the device. `zones` makes tensors between guards:
+
+    def test_add(load, zones):
+        x = zones.input(values, "f32", misaligned_bytes=4)
+        z = zones.output(values.shape, "f32")
+        load("add").add(z, x, x)
+        np.testing.assert_array_equal(zones.values(z), …)   # float64, from a formula of its own
+
+and when the test is over, `zones` fails it if the kernel wrote anything that it may not.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from host_driver import DRY_RUN, install
+from red_zones import RedZones
+
+import tilec.runtime as rt
+
+HERE = Path(__file__).parent
+if DRY_RUN:
+    install()
+CUBINS = Path(os.environ.get("TILEC_CUBINS", HERE.parent.parent / "build"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.gpu)
+
+
+def pytest_generate_tests(metafunc):
+    if "target" in metafunc.fixturenames:
+        targets = sorted({path.name.split(".")[-2] for path in CUBINS.glob("*.*.cubin")})
+        metafunc.parametrize("target", targets[: 1 if DRY_RUN else None] or [None])
+
+
+@pytest.fixture(scope="session")
+def device():
+    """The device that kernels run on."""
+    try:
+        return rt.empty((1,), "u8").device
+    except rt.NoDevice as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def load(device, target):
+    """Loads `<name>.<target>.cubin`."""
+
+    def loaded(name):
+        path = CUBINS / f"{name}.{target}.cubin"
+        if target is None or not path.exists():
+            pytest.skip(f"there is no {path.name} in {CUBINS}: `make kernels` builds it")
+        module = rt.load(path)
+        _skip_other_architectures(module.manifest.target, device)
+        return module
+
+    return loaded
+
+
+def _skip_other_architectures(target, device):
+    if DRY_RUN:
+        return
+    from cuda.core import Device
+
+    from tilec.runtime.driver import runs_on
+
+    capability = Device(device).compute_capability
+    if not runs_on(target, capability.major, capability.minor):
+        pytest.skip(f"{target} does not run on compute capability {tuple(capability)}")
+
+
+@pytest.fixture
+def zones(device):
+    """Guarded tensors, verified when the test is over."""
+    red_zones = RedZones()
+    yield red_zones
+    red_zones.verify()

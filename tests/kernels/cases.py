@@ -1,0 +1,361 @@
+"""What every kernel of `kernels/` must compute: inputs, float64 references, tolerances, shapes.
+
+NumPy alone, so that it also runs where the compiler is not. A *problem* is one kernel at one
+element type and one set of extents; `problems(symbol)` gives those of an instance.
+
+Tolerances are bounds, with u = 2^-24 the unit roundoff of f32 and v that of the result's type:
+|result - exact| <= e + v (|exact| + e) + the smallest number of the type / 2, where e bounds the
+error of the value in f32 before it is rounded to the result. e is derived at each kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tests.gpu.element_bits import rounded
+
+U = 2.0**-24
+UNIT_ROUNDOFF = {"f32": U, "f16": 2.0**-11, "bf16": 2.0**-8}
+_SMALLEST = {"f32": 2.0**-149, "f16": 2.0**-24, "bf16": 2.0**-133}
+_LARGEST = {"f32": 2.0**128, "f16": 65520.0, "bf16": 2.0**128}
+
+# Additions behind one another in a sum of a row: language.md leaves their order to the build, which
+# adds in a thread first, then over lanes and warps.
+SUM_DEPTH = 64
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A tensor that is given. `values` are numbers of the element type, as float64."""
+
+    values: np.ndarray
+    element: str
+
+
+@dataclass(frozen=True)
+class Output:
+    """The tensor that a kernel writes; `given` is what it holds before, where that is read."""
+
+    shape: tuple[int, ...]
+    element: str
+    given: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A launch and its right result. `arguments` are in the order of the kernel's parameters, the
+    output first; `tolerance` is zero where the result is the nearest number by IEEE."""
+
+    symbol: str
+    extents: Mapping[str, int]
+    arguments: Mapping[str, Argument | Output | float]
+    expected: np.ndarray
+    tolerance: np.ndarray = field(repr=False)
+
+    @property
+    def output(self) -> str:
+        return next(iter(self.arguments))
+
+    def __str__(self) -> str:
+        return f"{self.symbol} at {', '.join(f'{n} = {v}' for n, v in self.extents.items())}"
+
+    def fault_of(self, result: np.ndarray) -> str | None:
+        """The first element that is wrong, in words; None if all are right."""
+        with np.errstate(invalid="ignore"):
+            right = np.abs(result - self.expected) <= self.tolerance
+            right |= (result == self.expected) | (np.isnan(result) & np.isnan(self.expected))
+        # Adding and moving keep the sign of zero.
+        zeros = (self.expected == 0) & (self.tolerance == 0)
+        right &= ~zeros | (np.signbit(result) == np.signbit(self.expected))
+        if right.all():
+            return None
+        wrong = np.argwhere(~right)
+        where = tuple(map(int, wrong[0]))
+        return (
+            f"{self}: {len(wrong)} of {result.size} elements of `{self.output}` are wrong, first "
+            f"{list(where)}: expected {self.expected[where]!r}, got {result[where]!r} "
+            f"(allowed: {self.tolerance[where]:.3g})"
+        )
+
+
+def _toleranced(exact: np.ndarray, error: np.ndarray | float, element: str) -> np.ndarray:
+    with np.errstate(invalid="ignore", over="ignore"):
+        magnitude = np.abs(exact) + error
+        allowed = error + UNIT_ROUNDOFF[element] * magnitude + _SMALLEST[element] / 2
+    return np.broadcast_to(np.asarray(allowed), exact.shape)
+
+
+# ---- inputs --------------------------------------------------------------------------------------
+
+
+def _normal(rng: np.random.Generator, shape: tuple[int, ...], element: str, scale: float = 1.0):
+    return Argument(rounded(rng.normal(scale=scale, size=shape), element), element)
+
+
+def _wide(rng: np.random.Generator, shape: tuple[int, ...], element: str) -> Argument:
+    """Numbers of all magnitudes of the type, zeros of both signs, infinities and NaN."""
+    exponents = {"f16": (-24, 15), "bf16": (-126, 127), "f32": (-140, 127)}[element]
+    values = rng.choice([-1.0, 1.0], shape) * np.exp2(rng.uniform(*exponents, shape))
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0])
+    return Argument(
+        rounded(np.where(rng.random(shape) < 0.1, rng.choice(special, shape), values), element),
+        element,
+    )
+
+
+# ---- the kernels ---------------------------------------------------------------------------------
+
+Built = tuple[dict[str, "Argument | Output | float"], np.ndarray, "np.ndarray | float | None"]
+_Extents = Mapping[str, int]
+
+
+def _add(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: one IEEE addition. Float64 has more than twice the digits of each type and two more,
+    so that rounding twice is rounding once (Figueroa, "When is double rounding innocuous?")."""
+    shape = (n["N"],)
+    make = _wide if n["N"] % 2 else _normal
+    x, y = make(rng, shape, element), make(rng, shape, element)
+    with np.errstate(invalid="ignore", over="ignore"):
+        exact = rounded(x.values + y.values, element)
+    return {"z": Output(shape, element), "x": x, "y": y}, exact, None
+
+
+def _axpy(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: one rounding of a fused a·x + y in f32. Float64 takes a·x exactly."""
+    shape = (n["N"],)
+    a = float(np.float32(rng.normal()))
+    x, y = _normal(rng, shape, element, 30.0), _normal(rng, shape, element)
+    exact = a * x.values + y.values
+    return {"y": Output(shape, element, y.values), "x": x, "a": a}, exact, U * np.abs(exact)
+
+
+def _gelu(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: x / √2 is off by 2u of itself, which moves the error function by at most
+    2u · max z·erf'(z) = 2u · 0.49; it has 2 ulp of its own (4u below 1), adding one another u of
+    at most 2: half of all that, times x, and the product's own rounding."""
+    shape = (n["N"],)
+    x = _normal(rng, shape, element, 3.0)
+    cdf = np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in x.values.ravel()]).reshape(shape)
+    exact = x.values * cdf
+    error = 3.5 * U * np.abs(x.values) + U * np.abs(exact)
+    return {"y": Output(shape, element), "x": x}, exact, error
+
+
+def _silu_mul(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e, of the result: e^-|x| has 1 ulp (2u), the sum 3u, the quotient 1u, and each product 1u;
+    below the normal numbers of f32 the absolute error of the quotient, 2^-149, times the factors.
+    """
+    shape = (n["N"],)
+    gate, up = _normal(rng, shape, element, 6.0), _normal(rng, shape, element)
+    g = gate.values
+    small = np.exp(-np.abs(g))
+    exact = g * np.where(g < 0, small, 1.0) / (1 + small) * up.values
+    error = 8 * U * np.abs(exact) + 2.0**-149 * (1 + np.abs(up.values) * (1 + np.abs(g)))
+    return {"y": Output(shape, element), "gate": gate, "up": up}, exact, error
+
+
+def _softmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e, of the result: x - max rounds, which e^ turns into u |x - max| of itself; e^ has 1 ulp
+    (2u), the sum u for each addition behind another and the mean of its terms' errors, the quotient
+    u. What f32 cannot hold of e^ becomes subnormal or zero: 2^-149 before the division."""
+    shape = (n["M"], n["N"])
+    x = _normal(rng, shape, element, 4.0)
+    values = x.values.copy()
+    if shape[1] > 4:
+        values[::2, 1] = -np.inf
+        values[1::3, 2] = rounded(200.0, element)
+    distance = values - values.max(axis=1, keepdims=True, initial=-np.inf)
+    e = np.exp(distance)
+    total = e.sum(axis=1, keepdims=True)
+    exact = e / total
+    finite = np.where(np.isfinite(distance), np.abs(distance), 0)
+    mean = (e * finite).sum(axis=1, keepdims=True) / total
+    error = (finite + mean + SUM_DEPTH + 6) * U * exact + 2.0**-149
+    return {"y": Output(shape, element), "x": Argument(values, element)}, exact, error
+
+
+def _layernorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: with d = SUM_DEPTH + 1, the mean is off by m = d·u·mean|x| and each centred value by
+    m + u|c|; the variance, a sum of squares, by (d + 3)u of itself and m² (errors of the mean
+    cancel in first order: the centred values sum to 0); its root by half of that, rsqrt by 2 ulp
+    (4u), three more roundings."""
+    shape = (n["M"], n["N"])
+    x, weight, bias = (
+        Argument(rounded(rng.normal(1.0, 2.0, shape), element), element),
+        _normal(rng, shape[1:], element),
+        _normal(rng, shape[1:], element),
+    )
+    eps = float(np.float32(1e-5))
+    depth = SUM_DEPTH + 1
+    count = max(shape[1], 1)
+    mean = x.values.sum(axis=1, keepdims=True) / count
+    off = depth * U * np.abs(x.values).sum(axis=1, keepdims=True) / count
+    centred = x.values - mean
+    variance = (centred**2).sum(axis=1, keepdims=True) / count + eps
+    normal = centred / np.sqrt(variance)
+    exact = normal * weight.values + bias.values
+    of_variance = (depth + 3) * U + (off**2 + 2 * U * off) / variance
+    relative = of_variance / 2 + 9 * U
+    error = np.abs(weight.values) * (off / np.sqrt(variance) + relative * np.abs(normal))
+    error = error + 2 * U * (np.abs(exact) + np.abs(bias.values))
+    arguments = {"y": Output(shape, element), "x": x, "weight": weight, "bias": bias, "eps": eps}
+    return arguments, exact, error
+
+
+def _rmsnorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e, of the result: the mean square (SUM_DEPTH + 3)u, its root half of that, rsqrt 2 ulp (4u),
+    two products."""
+    shape = (n["M"], n["N"])
+    x, weight = _normal(rng, shape, element, 2.0), _normal(rng, shape[1:], element)
+    eps = float(np.float32(1e-6))
+    mean = (x.values**2).sum(axis=1, keepdims=True) / max(shape[1], 1)
+    exact = x.values / np.sqrt(mean + eps) * weight.values
+    error = ((SUM_DEPTH + 3) / 2 + 7) * U * np.abs(exact)
+    arguments = {"y": Output(shape, element), "x": x, "weight": weight, "eps": eps}
+    return arguments, exact, error
+
+
+def _row_sum(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: up to 2^17 multiples of 1/16 below 8 add without rounding in f32, in any order; the
+    result is rounded once."""
+    shape = (n["M"], n["N"])
+    assert shape[1] <= 2**17, "more would round in f32"
+    x = Argument(rng.integers(-127, 128, shape) / 16.0, element)
+    exact = rounded(x.values.sum(axis=1), element)
+    return {"y": Output(shape[:1], element), "x": x}, exact, None
+
+
+def _transpose(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: nothing is computed."""
+    x = _wide(rng, (n["M"], n["N"]), element)
+    return {"y": Output((n["N"], n["M"]), element), "x": x}, x.values.T, None
+
+
+def _rope(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: two products and their sum round once each."""
+    half = 64
+    shape = (n["N"], n["H"], n["S"], 2, half)
+    x = _normal(rng, shape, element, 2.0)
+    angle = rng.uniform(-10, 10, (n["S"], half))
+    cos, sin = (Argument(rounded(f(angle), "f32"), "f32") for f in (np.cos, np.sin))
+    a, b, c, d = x.values[..., 0, :], x.values[..., 1, :], cos.values, sin.values
+    exact = np.stack([a * c - b * d, a * d + b * c], axis=-2)
+    size = np.stack([np.abs(a * c) + np.abs(b * d), np.abs(a * d) + np.abs(b * c)], axis=-2)
+    arguments = {"y": Output(shape, element), "x": x, "cos": cos, "sin": sin}
+    return arguments, exact, 2 * U * size
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+def _lengths(block: int) -> list[_Extents]:
+    """Empty, one, odd, around one tile, several tiles."""
+    return [{"N": n} for n in (0, 1, 37, block - 1, block, block + 1, 3 * block + 6)]
+
+
+def _rows(block: int) -> list[_Extents]:
+    """Each extent empty, one element, odd, around a full tile, as many rows as tiles are not."""
+    sizes = [(0, 5), (3, 0), (1, 1), (5, 37), (3, 64), (2, block - 1), (2, block), (1, block // 2)]
+    return [{"M": m, "N": n} for m, n in sizes]
+
+
+def _rows_of_any_length(block: int) -> list[_Extents]:
+    sizes = [(0, 5), (5, 0), (1, 1), (3, 37), (4, block), (5, block - 1), (9, 2 * block + 1)]
+    return [{"M": m, "N": n} for m, n in sizes]
+
+
+def _matrices(block: int) -> list[_Extents]:
+    sizes = [(0, 5), (5, 0), (1, 1), (1, 200), (block, block), (block - 1, block + 1), (130, 72)]
+    return [{"M": m, "N": n} for m, n in sizes]
+
+
+def _heads(block: int) -> list[_Extents]:
+    sizes = [
+        (0, 1, 4),
+        (1, 0, 4),
+        (1, 1, 0),
+        (1, 1, 1),
+        (2, 3, block),
+        (1, 2, block + 1),
+        (2, 1, 37),
+    ]
+    return [{"N": n, "H": h, "S": s} for n, h, s in sizes]
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    build: Callable[[str, _Extents, np.random.Generator], Built]
+    shapes: Callable[[int], list[_Extents]]
+    large: tuple[_Extents, ...]  # for machines with a GPU
+    instances: tuple[tuple[str, str, int], ...]  # suffix of the symbol, element, size of a tile
+
+
+def _vector_instances() -> tuple[tuple[str, str, int], ...]:
+    return ("f32_1024", "f32", 1024), ("f16_2048", "f16", 2048), ("bf16_2048", "bf16", 2048)
+
+
+def _row_instances() -> tuple[tuple[str, str, int], ...]:
+    return tuple((f"{e}_{b}", e, b) for e in ("f32", "f16", "bf16") for b in (1024, 4096))
+
+
+def _each_type(suffix: str, block: int) -> tuple[tuple[str, str, int], ...]:
+    return tuple((f"{e}_{suffix}", e, block) for e in ("f32", "f16", "bf16"))
+
+
+_LONG = ({"N": 1_000_003}, {"N": 1 << 20})
+_MANY_ROWS = ({"M": 261, "N": 1000}, {"M": 1031, "N": 512})
+
+KERNELS: dict[str, _Kernel] = {
+    "add": _Kernel(_add, _lengths, _LONG, _vector_instances()),
+    "axpy": _Kernel(_axpy, _lengths, _LONG, _vector_instances()),
+    "gelu": _Kernel(_gelu, _lengths, ({"N": 100_003},), _vector_instances()),
+    "silu_mul": _Kernel(_silu_mul, _lengths, _LONG, _vector_instances()),
+    "softmax": _Kernel(_softmax, _rows, _MANY_ROWS, _row_instances()),
+    "layernorm": _Kernel(_layernorm, _rows, _MANY_ROWS, _row_instances()),
+    "rmsnorm": _Kernel(_rmsnorm, _rows, _MANY_ROWS, _row_instances()),
+    "row_sum": _Kernel(
+        _row_sum,
+        _rows_of_any_length,
+        ({"M": 263, "N": 4099}, {"M": 5, "N": 100_000}),
+        _each_type("4_1024", 1024),
+    ),
+    "transpose": _Kernel(
+        _transpose,
+        _matrices,
+        ({"M": 1000, "N": 513}, {"M": 1024, "N": 2048}),
+        _each_type("64", 64),
+    ),
+    "rope": _Kernel(_rope, _heads, ({"N": 2, "H": 4, "S": 333},), _each_type("64_16", 16)),
+}
+
+
+def symbols() -> list[tuple[str, str]]:
+    """Every instance of the library: the kernel's file and the instance's symbol."""
+    return [
+        (name, f"{name}__{suffix}")
+        for name, kernel in KERNELS.items()
+        for suffix, _, _ in kernel.instances
+    ]
+
+
+def problems(symbol: str, *, large: bool = False) -> Iterator[Problem]:
+    """The problems of an instance, the same in every run."""
+    name, _, suffix = symbol.partition("__")
+    kernel = KERNELS[name]
+    [(element, block)] = [(e, b) for s, e, b in kernel.instances if s == suffix]
+    shapes = [*kernel.shapes(block), *(kernel.large if large else ())]
+    for number, extents in enumerate(shapes):
+        yield _problem(symbol, kernel, element, extents, np.random.default_rng(number))
+
+
+def _problem(
+    symbol: str, kernel: _Kernel, element: str, extents: _Extents, rng: np.random.Generator
+) -> Problem:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        arguments, exact, error = kernel.build(element, extents, rng)
+        tolerance = np.zeros(exact.shape) if error is None else _toleranced(exact, error, element)
+    return Problem(symbol, extents, arguments, exact, tolerance)

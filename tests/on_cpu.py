@@ -1,0 +1,56 @@
+"""Kernels of a `.tile` file, by the CPU execution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlir import ir
+
+from tilec.diagnostics import CompileError
+from tilec.frontend.check import check_program
+from tilec.frontend.emit import emit
+from tilec.frontend.modules import load_program
+from tilec.frontend.parse import parse
+from tilec.interpret.contract import DTYPES
+from tilec.interpret.run import run_kernel
+from tilec.ir.dialect import context
+from tilec.source import SourceFile
+from tilec.transforms.inline_helpers import inline_helpers
+
+NUMPY = DTYPES
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The kernels of a file, by symbol, as MLIR has them after the front end."""
+
+    kernels: Mapping[str, ir.OpView]
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return tuple(self.kernels)
+
+    def run(self, symbol: str, arguments: Mapping[str, Any], order: int | None = None) -> None:
+        """Runs a kernel on arrays, in place; `order` is a seed for the order of its programs."""
+        run_kernel(self.kernels[symbol], arguments, order)
+
+
+@contextmanager
+def compiled(path: Path) -> Iterator[Compiled]:
+    """The kernels of a file, valid inside the `with`."""
+    program, found = load_program(SourceFile(str(path), path.read_text(encoding="utf-8")), parse)
+    instances, more = ((), ()) if found else check_program(program)
+    if found or more:
+        raise CompileError(*found, *more)
+    with context():
+        module = emit(instances, program.sources)
+        inline_helpers(module)
+        yield Compiled({_symbol(f): f for f in module.body.operations})
+
+
+def _symbol(function: ir.OpView) -> str:
+    return str(ir.StringAttr(function.attributes["sym_name"]).value)

@@ -1,0 +1,88 @@
+"""Manifests that tests start from, as the compiler would write them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilec.artifact.abi import slots_of
+from tilec.artifact.manifest import (
+    Generic,
+    Kernel,
+    Manifest,
+    Parameter,
+    Precondition,
+    Requirement,
+    Source,
+    Toolchain,
+    UnsafeUse,
+    Variant,
+)
+
+
+def with_variants(kernel: Kernel, aligned: bool = True) -> Kernel:
+    """The kernel with its general variant, and before it one for 16-byte aligned tensors."""
+    slots = slots_of(kernel.parameters, kernel.dims)
+    general = Variant(kernel.symbol, threads=128, slots=slots, registers=24)
+    wide = replace(
+        general,
+        symbol=f"{kernel.symbol}__v16",
+        preconditions=tuple(Precondition(p.name, 16, 16) for p in kernel.parameters if p.is_tensor),
+    )
+    return replace(kernel, variants=(wide, general) if aligned else (general,))
+
+
+def add_kernel(element: str = "f32", block: int = 1024) -> Kernel:
+    """`add` of the language's first page, with a scale that scalars are tested on."""
+    return with_variants(
+        Kernel(
+            name="add",
+            symbol=f"add__{element}_{block}",
+            generics=(Generic("T", "type", element), Generic("B", "const", block)),
+            documentation="z = x + y",
+            line=4,
+            parameters=(
+                Parameter("z", "tensor", element, ("N",), "part", (block,)),
+                Parameter("x", "tensor", element, ("N",), "shared"),
+                Parameter("y", "tensor", element, ("N",), "shared"),
+                Parameter("scale", "scalar", "f32"),
+            ),
+            dims=("N",),
+            grid=(("ceildiv", "N", block),),
+            requires=(),
+            unsafe=(),
+            variants=(),
+        )
+    )
+
+
+def copy_kernel() -> Kernel:
+    """Copies M × 64 matrices; M is even; an unsafe store is on record."""
+    return with_variants(
+        Kernel(
+            name="copy",
+            symbol="copy__i8",
+            generics=(Generic("T", "type", "i8"),),
+            documentation="",
+            line=9,
+            parameters=(
+                Parameter("target", "tensor", "i8", ("M", 64), "mut"),
+                Parameter("source", "tensor", "i8", ("M", 64), "shared"),
+                Parameter("count", "scalar", "i8"),
+            ),
+            dims=("M",),
+            grid=(("div", "M", 2), "count"),
+            requires=(Requirement("M % 2 == 0", ("eq", ("rem", "M", 2), 0), 11),),
+            unsafe=(UnsafeUse(14, "scatter"),),
+            variants=(),
+        )
+    )
+
+
+def manifest(*kernels: Kernel) -> Manifest:
+    """A manifest of these kernels, or of `add` and `copy`."""
+    return Manifest(
+        source=Source("kernels/add.tile", "0" * 64),
+        toolchain=Toolchain(tilec="0.1.0", mlir="22.1.8", ptxas="13.0.88"),
+        target="sm_90a",
+        kernels=kernels or (add_kernel(), copy_kernel()),
+    )

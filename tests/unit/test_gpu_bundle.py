@@ -1,0 +1,56 @@
+"""What is packed for a GPU machine is whole: it runs from its own folder, and says why it skips."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def gpu_tests(monkeypatch):
+    """The GPU tests' own modules can be imported."""
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "gpu"))
+
+
+def run(command, folder):
+    environment = {k: v for k, v in os.environ.items() if k != "TILEC_CUBINS"}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": "src"},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_what_is_packed_runs_alone_and_skips_without_cubins_and_says_why(gpu_tests, tmp_path):
+    from pack import PACKED
+
+    for name in PACKED:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        copy(ROOT / name, tmp_path / name)
+    where = run(["-c", "import tilec.runtime as rt; print(rt.__file__)"], tmp_path)
+    assert where.stdout.startswith(str(tmp_path)), where.stderr
+    done = run(["-m", "pytest", "-m", "gpu", "-rs", "tests/gpu"], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "skipped" in done.stdout and "there is no" in done.stdout
+
+
+def test_bits_of_elements_there_and_back(gpu_tests):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    from element_bits import rounded, to_bits
+
+    values = np.array([0.0, -0.0, 1.0, 1 + 2**-8, 1 + 3 * 2**-8, -3.5, np.inf, 3e38, 1e-40])
+    exact = values.astype(np.float32).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(to_bits(values, "bf16"), exact.view(np.uint16))
+    assert np.isnan(rounded(np.array([np.nan, -np.nan]), "bf16")).all()
+    assert rounded(np.array([0.1]), "f16")[0] == float(np.float16(0.1))

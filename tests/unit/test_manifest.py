@@ -1,0 +1,136 @@
+"""The manifest: JSON and back, its schema, and what readers refuse."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from manifest_samples import add_kernel, copy_kernel, manifest
+
+from tilec.artifact.abi import COUNT_LIMIT, GRID_X_LIMIT, folded_grid, slots_of
+from tilec.artifact.manifest import ManifestError, Parameter, Slot, from_json, to_json
+from tilec.artifact.schema import schema_text
+from tilec.artifact.validate import faults_of
+
+PUBLISHED = (files("tilec.artifact") / "manifest.schema.json").read_text()
+
+
+def test_json_and_back_is_the_same_manifest():
+    assert from_json(to_json(manifest())) == manifest()
+
+
+def test_the_same_manifest_gives_the_same_bytes():
+    assert to_json(manifest()) == to_json(manifest()) == to_json(from_json(to_json(manifest())))
+
+
+def test_the_published_schema_is_made_from_the_classes():
+    assert schema_text() == PUBLISHED
+
+
+def test_a_manifest_meets_the_published_schema():
+    schema = json.loads(PUBLISHED)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(to_json(manifest())), schema)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda d: d.pop("tilec_manifest"), "no `tilec_manifest`"),
+        (lambda d: d.update(tilec_manifest=99), "schema version 99"),
+        (lambda d: d.pop("target"), "`manifest` has no `target`"),
+        (lambda d: d.update(extra=1), "unknown field `extra`"),
+        (lambda d: d["kernels"][0].update(line="4"), r"kernels\[0\].line`: expected integer"),
+        (lambda d: d["kernels"][0].update(line=True), r"kernels\[0\].line`: expected integer"),
+        (lambda d: d["kernels"][0].update(grid=[["plus", 1, 2]]), r"grid\[0\]`: expected an op"),
+        (lambda d: d["kernels"][0].update(grid=[None]), r"grid\[0\]`: expected an expression"),
+        (lambda d: d["kernels"][0]["parameters"][0].update(own="mine"), 'expected "shared" or'),
+        (lambda d: d["kernels"][0]["variants"][0].update(cluster=[1, 1]), "expected 3 items"),
+        (lambda d: d.update(kernels={}), "expected a list"),
+    ],
+)
+def test_a_reader_names_the_field_at_fault(edit, message):
+    document = json.loads(to_json(manifest()))
+    edit(document)
+    with pytest.raises(ManifestError, match=message):
+        from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff\xfe", b"null", b"[" * 100_000])
+def test_what_is_no_manifest_is_refused(text):
+    with pytest.raises(ManifestError):
+        from_json(text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_mutated_text_is_read_or_refused(data):
+    text = bytearray(to_json(manifest()).encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        read = from_json(bytes(text))
+    except ManifestError:
+        return
+    list(faults_of(read))
+
+
+def test_a_sound_manifest_has_no_faults():
+    assert list(faults_of(manifest())) == []
+
+
+def _kernel(**changes):
+    return manifest(replace(copy_kernel(), **changes))
+
+
+@pytest.mark.parametrize(
+    ("faulty", "fault"),
+    [
+        (manifest(add_kernel(), add_kernel()), "the instance `add__f32_1024` occurs twice"),
+        (_kernel(variants=()), "there is no variant"),
+        (_kernel(grid=("K",)), "an expression names the unknown `K`"),
+        (_kernel(dims=("M", "K")), "no tensor binds the `Dim` `K`"),
+        (_kernel(dims=()), "`target` names the unknown `Dim` `M`"),
+        (_kernel(parameters=(Parameter("s", "scalar", "f7"),)), "unknown element type `f7`"),
+        (_kernel(parameters=(Parameter("t", "tensor", "f32"),)), "no extents or no ownership"),
+        (
+            _kernel(variants=(replace(copy_kernel().variants[0], slots=()),)),
+            "slots of `copy__i8__v16` are not those",
+        ),
+        (
+            _kernel(variants=(replace(copy_kernel().variants[0], cluster=(2, 1, 1)),)),
+            "has the cluster",
+        ),
+    ],
+)
+def test_faults_are_found(faulty, fault):
+    assert any(fault in x for x in faults_of(faulty))
+
+
+def test_slots_are_parameters_in_order_then_extents():
+    parameters = (
+        Parameter("c", "tensor", "bf16", ("B", "M", 64), "part", (1, 16, 64)),
+        Parameter("scale", "scalar", "f32"),
+        Parameter("v", "tensor", "f32", ("M",), "shared"),
+    )
+    assert slots_of(parameters, ("M", "B")) == (
+        Slot("pointer", "c", "bf16"),
+        Slot("stride", "c", axis=0),
+        Slot("stride", "c", axis=1),
+        Slot("scalar", "scale", "f32"),
+        Slot("pointer", "v", "f32"),
+        Slot("extent", "M"),
+        Slot("extent", "B"),
+    )
+
+
+@given(st.integers(1, COUNT_LIMIT) | st.sampled_from([1, GRID_X_LIMIT, GRID_X_LIMIT + 1]))
+def test_a_folded_grid_covers_every_program_within_the_hardware_limits(count):
+    x, y, z = folded_grid(count)
+    assert 1 <= x <= 2**31 - 1 and 1 <= y <= 65535 and z == 1
+    assert count <= x * y < count + x
