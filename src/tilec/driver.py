@@ -11,7 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 from mlir import ir
-from mlir.passmanager import PassManager
 
 from tilec import __version__
 from tilec.artifact.embed import embed
@@ -41,19 +40,15 @@ from tilec.sources import Sources
 from tilec.target.description import Target
 from tilec.target.resolve import resolve
 from tilec.target.toolchain import libdevice, ptxas, ptxas_version
+from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
+from tilec.transforms.simplify import simplify
 
 # tilec's own passes, by the name that `tilec opt` knows them by.
 PASSES: dict[str, Callable[[ir.Module, Target], None]] = {}
 
 # The checks of ownership, which read and never rewrite.
 CHECKS = (check_writes, check_moves, check_borrows, check_grids)
-
-# MLIR's rewrites of the tile dialect. They run before layouts are placed: folding an operation on a tile
-# that has a layout aborts the process.
-_OPTIMISE = (
-    "builtin.module(canonicalize, cse, loop-invariant-code-motion, canonicalize, cse, symbol-dce)"
-)
 
 
 def check_sources(sources: Sources, options: Options) -> Compiled:
@@ -153,7 +148,11 @@ def _outputs(module: ir.Module, sources: Sources, options: Options) -> dict[str,
     stem = Path(sources.root.name).stem
     # Before MLIR's rewrites, so that launchers see grids and preconditions as they were written.
     described = [describe(function) for function in module.body.operations]
-    PassManager.parse(_OPTIMISE).run(module.operation)
+    if not described:
+        return {}  # only helpers and constants, for other files to use
+    # Before layouts are placed: MLIR cannot fold operations on tiles that have a layout.
+    drop_markers(module)
+    simplify(module)
     instances = [
         Instance(function, told)
         for function, told in zip(module.body.operations, described, strict=True)
