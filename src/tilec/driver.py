@@ -63,6 +63,7 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
         front = _front(sources, options)
         if front.compiled.is_refused or front.module is None:
             return front.compiled
+        # The ownership checks were the last to see helpers as they are written.
         inline_helpers(front.module)
         found = list(check_gpu_code(front.module, front.sources))
         if not found:
@@ -143,20 +144,25 @@ def _no_gpu_code(error: NoGpuCodeError, sources: dict[str, SourceFile]) -> Diagn
     return no_gpu_code(span)
 
 
-def _outputs(module: ir.Module, sources: Sources, options: Options) -> dict[str, bytes]:
-    """The files of one program, by name."""
-    stem = Path(sources.root.name).stem
+def instances_of(module: ir.Module) -> list[Instance]:
+    """The kernels of a checked module without helpers, ready for any target; it is rewritten."""
     # Before MLIR's rewrites, so that launchers see grids and preconditions as they were written.
     described = [describe(function) for function in module.body.operations]
-    if not described:
-        return {}  # only helpers and constants, for other files to use
     # Before layouts are placed: MLIR cannot fold operations on tiles that have a layout.
     drop_markers(module)
     simplify(module)
-    instances = [
+    return [
         Instance(function, told)
         for function, told in zip(module.body.operations, described, strict=True)
     ]
+
+
+def _outputs(module: ir.Module, sources: Sources, options: Options) -> dict[str, bytes]:
+    """The files of one program, by name."""
+    stem = Path(sources.root.name).stem
+    instances = instances_of(module)
+    if not instances:
+        return {}  # only helpers and constants, for other files to use
     outputs: dict[str, bytes] = {}
     if "mlir" in options.emit:
         outputs[f"{stem}.mlir"] = f"{module}\n".encode()
