@@ -15,6 +15,7 @@ from tilec.checks.check_borrows import check_borrows
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
 from tilec.checks.check_grids import check_grids
 from tilec.checks.check_moves import check_moves
+from tilec.checks.check_resources import check_resources
 from tilec.checks.check_writes import check_writes
 from tilec.compilation import Compiled, Options
 from tilec.diagnostics import Diagnostic, Severity
@@ -29,6 +30,7 @@ from tilec.ops.lowering import NoGpuCodeError
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.description import Target
+from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
 from tilec.transforms.simplify import simplify
@@ -108,6 +110,9 @@ def front_end(sources: Sources, options: Options) -> Front:
             module = emit(instances, program.sources)
             # Ownership is checked on helpers as they are written, before they are inlined.
             diagnostics += [d for check in CHECKS for d in check(module, program.sources)]
+            targets = map(resolve, options.targets)
+            too_big = (d for t in targets for d in check_resources(module, program.sources, t))
+            diagnostics += dict.fromkeys(too_big)
     texts = {name: s.text for name, s in program.sources.items() if name not in sources.files}
     compiled = Compiled(
         diagnostics=tuple(diagnostics),
