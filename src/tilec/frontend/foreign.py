@@ -66,7 +66,8 @@ def foreign_construct(at: Situation) -> Foreign | None:
         return Foreign("characters as values")
     if text in _ITEM_WORDS and {"LET", "HASH"} <= at.expected:
         return Foreign(f"{_ITEM_WORDS[text]} inside a function", "write it outside")
-    if text in _ASSIGNMENTS and "PLUS" in at.expected:
+    # In square brackets the bracket is likelier to lack its end.
+    if text in _ASSIGNMENTS and "PLUS" in at.expected and at.open_bracket != "[":
         return Foreign("assignments as values", "`==` compares" if text == "=" else None)
     if at.closed_bracket is not None and "LBRACE" in at.expected:
         return _range_before(at, at.closed_bracket)
