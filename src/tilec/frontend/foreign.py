@@ -13,6 +13,7 @@ from tilec.source import Span
 if TYPE_CHECKING:
     from tilec.frontend.syntax_errors import Situation
 
+_QUALIFIED_PATH = re.compile(r"<\s*[\w:]+(?:\s*<[^<>]*>)?\s*(?:as\b|>\s*::)")
 _FIELDS_FOLLOW = re.compile(r"\{\s*(?:\w+\s*[:,}]|\.\.|\})")
 
 
@@ -97,7 +98,7 @@ def _in_place_of_expression(at: Situation, text: str) -> Foreign | None:
         return Foreign("paths that start with `::`")
     if text == "_":
         return Foreign("places left out with `_`", "leave the assignment out")
-    if text == "<":
+    if text == "<" and _QUALIFIED_PATH.match(at.source.text, at.span.start):
         return Foreign("paths that start with `<…>`")
     if text == "#":
         return Foreign("attributes on expressions")
