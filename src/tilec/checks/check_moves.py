@@ -26,6 +26,7 @@ from tilec.checks.places import Sources, name_of, place_of
 from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.views import ancestors, is_view
 from tilec.ir.walk import functions
+from tilec.recursion import deep_recursion
 
 _Moved = dict[ir.Value, ir.OpView]  # each with the operation that moved it first
 _LOOPS = ("scf.for", "scf.while")
@@ -35,7 +36,8 @@ def check_moves(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
     """Yields E0401 for each use of a part that may have been moved."""
     for function in functions(module):
         walk = _Walk(sources)
-        walk.block(function.regions[0].blocks[0], {})
+        with deep_recursion():
+            walk.block(function.regions[0].blocks[0], {})
         yield from walk.found.values()
 
 

@@ -24,6 +24,7 @@ from tilec.frontend.instantiate import (
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.names import check_names
 from tilec.frontend.typecheck import check_kernel
+from tilec.recursion import deep_recursion
 
 
 def check_program(
@@ -34,7 +35,14 @@ def check_program(
     What several instances have in common is reported once. `program.sources` gains the texts of
     options, so that diagnostics can point into them.
     """
-    parsed, found = parse_options(options or Options())
+    with deep_recursion():
+        return _check_program(program, options or Options())
+
+
+def _check_program(
+    program: Program, options: Options
+) -> tuple[list[typed.KernelInstance], list[Diagnostic]]:
+    parsed, found = parse_options(options)
     program.sources.update(parsed.sources)
     instances: list[typed.KernelInstance] = []
     reached: list[ast.Function] = []
