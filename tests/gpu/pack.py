@@ -25,6 +25,7 @@ PACKED = (
     "benchmarks",
     "kernels",
     "tests/gpu",
+    "tests/kernels/cases.py",
     "src/tilec/__init__.py",
     "src/tilec/py.typed",
     "src/tilec/artifact",

@@ -1,11 +1,11 @@
 """What every kernel of `kernels/` must compute: inputs, float64 references, tolerances, shapes.
 
-NumPy alone, so that it also runs where the compiler is not. A *problem* is one kernel at one element
-type and one set of extents; `problems(symbol)` gives those of an instance.
+NumPy alone, so that it also runs where the compiler is not. A *problem* is one kernel at one
+element type and one set of extents; `problems(symbol)` gives those of an instance.
 
 Tolerances are bounds, with u = 2^-24 the unit roundoff of f32 and v that of the result's type:
-|result - exact| <= e + v (|exact| + e) + the smallest number of the type / 2, where e bounds the error
-of the value in f32 before it is rounded to the result. e is derived at each kernel.
+|result - exact| <= e + v (|exact| + e) + the smallest number of the type / 2, where e bounds the
+error of the value in f32 before it is rounded to the result. e is derived at each kernel.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ _Extents = Mapping[str, int]
 
 
 def _add(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """Exact: one IEEE addition. Float64 has more than twice the digits of each type and two more, so
-    that rounding twice is rounding once (Figueroa, "When is double rounding innocuous?")."""
+    """Exact: one IEEE addition. Float64 has more than twice the digits of each type and two more,
+    so that rounding twice is rounding once (Figueroa, "When is double rounding innocuous?")."""
     shape = (n["N"],)
     make = _wide if n["N"] % 2 else _normal
     x, y = make(rng, shape, element), make(rng, shape, element)
@@ -147,7 +147,8 @@ def _gelu(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 
 def _silu_mul(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     """e, of the result: e^-|x| has 1 ulp (2u), the sum 3u, the quotient 1u, and each product 1u;
-    below the normal numbers of f32, the absolute error of the quotient, 2^-149, times the factors."""
+    below the normal numbers of f32 the absolute error of the quotient, 2^-149, times the factors.
+    """
     shape = (n["N"],)
     gate, up = _normal(rng, shape, element, 6.0), _normal(rng, shape, element)
     g = gate.values
@@ -158,8 +159,8 @@ def _silu_mul(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 
 
 def _softmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """e, of the result: x - max rounds, which e^ turns into u |x - max| of itself; e^ has 1 ulp (2u),
-    the sum u for each addition behind another and the same of its largest terms again, the quotient
+    """e, of the result: x - max rounds, which e^ turns into u |x - max| of itself; e^ has 1 ulp
+    (2u), the sum u for each addition behind another and the mean of its terms' errors, the quotient
     u. What f32 cannot hold of e^ becomes subnormal or zero: 2^-149 before the division."""
     shape = (n["M"], n["N"])
     x = _normal(rng, shape, element, 4.0)
@@ -179,9 +180,9 @@ def _softmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 
 def _layernorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     """e: with d = SUM_DEPTH + 1, the mean is off by m = d·u·mean|x| and each centred value by
-    m + u|c|; the variance, a sum of squares, by (d + 3)u of itself and m² (errors of the mean cancel
-    in first order: the centred values sum to 0); its root by half of that, rsqrt by 2 ulp (4u), three
-    more roundings."""
+    m + u|c|; the variance, a sum of squares, by (d + 3)u of itself and m² (errors of the mean
+    cancel in first order: the centred values sum to 0); its root by half of that, rsqrt by 2 ulp
+    (4u), three more roundings."""
     shape = (n["M"], n["N"])
     x, weight, bias = (
         Argument(rounded(rng.normal(1.0, 2.0, shape), element), element),
@@ -219,8 +220,8 @@ def _rmsnorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 
 
 def _row_sum(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """Exact: multiples of 1/16 below 8 add without rounding in f32 up to 2^17 of them, in any order;
-    the result is rounded once."""
+    """Exact: up to 2^17 multiples of 1/16 below 8 add without rounding in f32, in any order; the
+    result is rounded once."""
     shape = (n["M"], n["N"])
     assert shape[1] <= 2**17, "more would round in f32"
     x = Argument(rng.integers(-127, 128, shape) / 16.0, element)

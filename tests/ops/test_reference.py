@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,9 @@ from tilec.ops.rules import OpRules
 PAGE = Path(__file__).parents[2] / "docs" / "ops.md"
 
 
-def test_the_page_is_up_to_date() -> None:
+def test_the_page_is_up_to_date(bless: bool) -> None:
     text = reference()
-    if os.environ.get("TILEC_BLESS"):
+    if bless:
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(text, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == text, "run `make bless` and read the difference"

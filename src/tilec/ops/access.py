@@ -14,14 +14,13 @@ from tilec.types import Own, TensorType
 
 
 def expect_plain(call: Call) -> TensorType:
-    """The receiver, a tensor that is not atomic (E0503)."""
+    """The receiver, a tensor that is not atomic (E0103: those are not in this version yet)."""
     argument = call.arguments[0]
     tensor = argument.type
     assert isinstance(tensor, TensorType), "tensor methods are looked up on tensors"
     if tensor.own is Own.ATOMIC:
-        message = f"`{call.name}` is not atomic, got `{tensor}`"
-        help = "an `Atomic` tensor is touched by its atomic operations only"
-        raise uses.refuse("E0503", message, Label(argument.span), help=help)
+        message = "`Atomic` tensors are not in this version of tilec yet"
+        raise uses.refuse("E0103", message, Label(argument.span, f"this is `{tensor}`"))
     return tensor
 
 

@@ -15,7 +15,7 @@ from math import inf, nan
 import numpy as np
 from mlir import ir
 
-from tilec.diagnostics.diagnostic import Label
+from tilec.diagnostics.diagnostic import CompileError, Label
 from tilec.ir.types import tile_type
 from tilec.layout import Layout, dropped
 from tilec.layout.reduction import reduction_plan
@@ -274,10 +274,9 @@ class _Reduce(Operation):
         assert call.closure is not None
         got = call.closure((scalar(element), scalar(element)))
         if not (isinstance(got, TileType) and got.is_scalar):
-            message = f"the combiner of `reduce` gives `{element}`, got `{got}`"
-            raise uses.refuse("E0203", message, Label(call.span))
+            raise _wrong_combiner(call, "E0203", element, got)
         if not call.inference.unify(element, got.element):
-            raise uses.differing_elements(element, got.element, call.arguments[0].span, call.span)
+            raise _wrong_combiner(call, "E0202", element, got)
         return TileType(element, _flattened(tile.shape, axis))
 
     def emit(self, emission: Emission) -> ir.Value:
@@ -293,6 +292,11 @@ class _Reduce(Operation):
         axes = [_axis(emission, len(shape_of(tile)))]
         [result] = reduced([tile], [init], axes, combine)
         return _finished(result, emission.result)
+
+
+def _wrong_combiner(call: Call, code: str, element: ElementLike, got: Type) -> CompileError:
+    message = f"the combiner of `{call.name}` gives `{got}`, expected `{element}`"
+    return uses.refuse(code, message, Label(call.span))
 
 
 _FAMILIES: tuple[tuple[type[_Reduction], str, str, Domain], ...] = (

@@ -1,0 +1,131 @@
+"""A driver without a GPU: memory of the host, and kernels by the CPU execution of their source.
+
+`TILEC_DRY_RUN=1 make test-gpu` runs the GPU tests with it, which tries the tests themselves: where
+the compiler is, and as slowly as the CPU execution is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from contextlib import ExitStack
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from tilec.artifact.abi import ELEMENT_BYTES
+from tilec.artifact.embed import extract
+from tilec.artifact.manifest import from_json
+
+ROOT = Path(__file__).parents[2]
+DRY_RUN = bool(os.environ.get("TILEC_DRY_RUN"))
+_ALIGNMENT = 256
+
+
+def install():
+    """Makes this the driver of `tilec.runtime`."""
+    import tilec.runtime
+    import tilec.runtime.driver  # loaded now, since loading it later would undo the next line
+
+    tilec.runtime.driver = HostDriver(ROOT)
+
+
+class _Memory:
+    def __init__(self, size):
+        self._bytes = np.zeros(size + _ALIGNMENT, np.uint8)
+        self.handle = -(-self._bytes.ctypes.data // _ALIGNMENT) * _ALIGNMENT
+        self.size = size
+
+
+class _Done:
+    is_done = True
+
+    def sync(self):
+        pass
+
+
+class HostDriver:
+    """What `tilec.runtime.cuda_driver.Driver` asks for."""
+
+    def __init__(self, root):
+        self._root = root
+        self._open = ExitStack()
+        self._path = self._program = None
+
+    def current_device(self):
+        return 0
+
+    def allocated(self, size_bytes, device):
+        if size_bytes > 1 << 30:
+            raise MemoryError("a dry run keeps to small memory")
+        return _Memory(size_bytes)
+
+    def copy_to_device(self, address, host, device):
+        ctypes.memmove(address, host.ctypes.data, host.nbytes)
+
+    def copy_to_host(self, host, address, device):
+        ctypes.memmove(host.ctypes.data, address, host.nbytes)
+
+    def stream_of(self, given):
+        return given
+
+    def loaded(self, cubin, target, name):
+        source = from_json(extract(cubin)).source.file
+        [path] = [
+            path
+            for folder in ("kernels", "tests/gpu/programs", "build/gpu-tests")
+            for path in (self._root / folder).glob(source)
+        ]
+        return path
+
+    def start(self, code, plan, stream):
+        if plan.grid is not None:
+            self._opened(code).run(plan.kernel.symbol, _arguments(plan))
+
+    def finish(self, plan, stream):
+        pass
+
+    def recorded(self, plan, stream):
+        return _Done()
+
+    def _opened(self, path):
+        """The program of a file; the last one is kept."""
+        from tests.on_cpu import compiled
+
+        if path != self._path:
+            self.close()
+            self._program = self._open.enter_context(compiled(path))
+            self._path = path
+        return self._program
+
+    def close(self):
+        self._path = None
+        self._open.close()
+
+
+def _arguments(plan):
+    """The arguments of a plan as arrays in the memory that they point to."""
+    slots = list(zip(plan.variant.slots, plan.arguments, strict=True))
+    dims = {slot.name: value for slot, value in slots if slot.kind == "extent"}
+    found = {}
+    for parameter in plan.kernel.parameters:
+        values = [value for slot, value in slots if slot.name == parameter.name]
+        if not parameter.is_tensor:
+            found[parameter.name] = values[0]
+            continue
+        shape = tuple(dims.get(extent, extent) for extent in parameter.extents)
+        found[parameter.name] = _array(parameter.element, values[0], shape, (*values[1:], 1))
+    return found
+
+
+def _array(element, address, shape, strides):
+    from tilec.interpret.contract import DTYPES
+
+    dtype = np.dtype(DTYPES[element])
+    if not prod(shape):
+        return np.zeros(shape, dtype)
+    span = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    memory = (ctypes.c_uint8 * (span * ELEMENT_BYTES[element])).from_address(address)
+    flat = np.frombuffer(memory, np.uint8).view(dtype)
+    return np.lib.stride_tricks.as_strided(flat, shape, [s * dtype.itemsize for s in strides])
