@@ -90,11 +90,12 @@ class _Function:
                     break
 
     def _loan(self, op: ir.OpView) -> _Loan:
-        mutable = op.operation.name == "tile.sub" or ir.BoolAttr(op.attributes["mutable"]).value
         uses = tuple(_uses(op.results[0]))
         position = self._position[op.operation]
         last = max((self._position[use.operation] for use in uses), default=position)
-        return _Loan(op, frozenset(ancestors(op.operands[0])), mutable, uses, position, last)
+        return _Loan(
+            op, frozenset(ancestors(op.operands[0])), _is_mutable(op), uses, position, last
+        )
 
     def _conflicting(self, op: ir.OpView, view: ir.Value, writes: bool) -> _Loan | None:
         whole = set(ancestors(view))
@@ -140,22 +141,32 @@ class _Function:
     def _finding(self, op: ir.OpView, loan: _Loan) -> Diagnostic:
         here, there = place_of(op, self._sources), place_of(loan.op, self._sources)
         name = name_of(loan.lent, self._sources)
-        how = "mutably" if loan.mutable else "to be read"
-        twice = loan.mutable and op.operation.name in _LOANS
-        message = (
-            f"{name} is borrowed mutably twice at once"
-            if twice
-            else (f"{name} is used while it is borrowed {how}")
-        )
-        last = max(loan.uses, key=lambda use: self._position[use.operation])
+        again = op.operation.name in _LOANS
+        if loan.mutable and again and _is_mutable(op):
+            message = f"{name} is borrowed mutably twice at once"
+        else:
+            how = "mutably" if loan.mutable else "to be read"
+            message = f"{name} is {_verb(op)} while it is borrowed {how}"
         labels = [
-            Label(here, "borrowed again" if twice else "used here"),
-            Label(there, f"borrowed {how}"),
+            Label(here, "borrowed again" if again else f"{_verb(op)} here"),
+            Label(there, "borrowed mutably" if loan.mutable else "borrowed to be read"),
         ]
+        last = max(loan.uses, key=lambda use: self._position[use.operation])
         ends = place_of(last, self._sources)
-        if ends not in (here, there):
+        # A call that takes both says nothing more by being underlined as a whole.
+        if not ends.start <= here.start < ends.end:
             labels.append(Label(ends, "the loan is used here"))
         return Diagnostic("E0403", message, tuple(labels))
+
+
+def _verb(op: ir.OpView) -> str:
+    if op.operation.name == "tile.move":
+        return "moved"
+    return "borrowed" if op.operation.name in _LOANS else "used"
+
+
+def _is_mutable(loan: ir.OpView) -> bool:
+    return loan.operation.name == "tile.sub" or bool(ir.BoolAttr(loan.attributes["mutable"]).value)
 
 
 def _uses(loan: ir.Value) -> Iterator[ir.OpView]:
