@@ -56,14 +56,12 @@ def literal_value(value: Number, element: Element, span: Span) -> Number:
     """What a literal is in an element type. Raises CompileError E0202, E0203 (out of range)."""
     kind = "a float" if isinstance(value, float) else "an integer"
     if isinstance(value, float) != element.is_float or element == BOOL:
-        article = "an" if str(element)[0] in "aeiou" else "a"
         raise refusal(
             "E0202",
             "literal of another type",
             span,
             f"expected `{element}`, got {kind} literal",
             help=f"write `{value}.0`" if element.is_float and element != BOOL else None,
-            notes=(f"{kind} literal never becomes {article} `{element}`",),
         )
     if element.is_integer and wrapped(value, element) != value:
         limits = constants_of(element)

@@ -184,7 +184,7 @@ def _expect_assignable(
         node.span,
         "assigned here",
         Label(local.span, "declared here"),
-        help=f"write `mut {local.name}`",
+        help=f"declare it as `mut {local.name}`",
     )
 
 
