@@ -966,8 +966,11 @@ def _with_warps(a: Arrays) -> Mapping[str, Array]:
 _WARPS = Entry(_with_warps, dims=({"M": 70, "N": 130}, {"M": 32, "N": 64}), data={"x": "tame"})
 
 _SIZES = {
-    "doubled": Entry(lambda a: {"y": a.x + a.x}, dims=({"N": 1000}, {"N": 7}, {"N": 16384})),
-    "turned_sums": Entry(_turned_sums, dims=({"M": 200, "N": 100}, {"M": 3, "N": 2})),
+    "doubled": Entry(lambda a: {"y": a.x + a.x}, dims=({"N": 200}, {"N": 7}, {"N": 384})),
+    "doubled_wide": Entry(
+        lambda a: {"y": a.x + a.x}, dims=({"N": 1000}, {"N": 16384}, {"N": 33333})
+    ),
+    "turned_sums": Entry(_turned_sums, dims=({"M": 40, "N": 30}, {"M": 3, "N": 2})),
     "one_warp": _WARPS,
     "two_warps": _WARPS,
     "eight_warps": _WARPS,
