@@ -74,7 +74,7 @@ class HostDriver:
         source = from_json(extract(cubin)).source.file
         [path] = [
             path
-            for folder in ("kernels", "tests/programs", "build/gpu-tests")
+            for folder in ("kernels", "tests/programs", "tests/gpu", "build/gpu-tests")
             for path in (self._root / folder).glob(source)
         ]
         return path
