@@ -55,6 +55,7 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
         front = front_end(sources, options)
         if front.compiled.is_refused or front.module is None:
             return front.compiled
+        # The ownership checks were the last to see helpers as they are written.
         inline_helpers(front.module)
         found = list(check_gpu_code(front.module, front.sources))
         if found:

@@ -80,17 +80,21 @@ def compile_kernels(instances: Sequence[Instance], target: Target, tools: Tools)
 def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]:
     """The variants of one instance, the most demanding first; one is enough if it demands
     nothing."""
-    aligned = _lower(instance, f"{instance.description.symbol}__v16", 16, body, target)
-    general = _lower(instance, instance.description.symbol, 1, body, target)
+    aligned = lower_variant(instance, f"{instance.description.symbol}__v16", 16, body, target)
+    general = lower_variant(instance, instance.description.symbol, 1, body, target)
     if aligned.alignments:
         return [_Entry(instance, aligned), _Entry(instance, general)]
     _erase(body, aligned.symbol)
     return [_Entry(instance, general)]
 
 
-def _lower(
+def lower_variant(
     instance: Instance, symbol: str, vector_bytes: int, body: ir.Block, target: Target
 ) -> EntryPoint:
+    """Lower one variant of an instance to threads, as the last function of `body`.
+
+    Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
+    """
     function = instance.function.operation.clone().opview
     try:
         warps = warps_for(function, instance.description.hints, target)
