@@ -18,8 +18,8 @@ from tilec.ops.lower_control import (
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import Carried, Datum, Facts, Machine, OpRules
 
-# A counter that has no known end is still below the end of a signed number.
-_SIGN_BIT = 63
+# A counter that has no known end is still below 2^63.
+_NUMBER_BITS = 63
 
 
 # Launchers refuse extents above 2^40.
@@ -49,7 +49,7 @@ class _For(OpRules):
         if argument.arg_number != 0:
             return None
         lower, upper = facts.bits(op.operands[0]), facts.bits(op.operands[1])
-        return None if lower is None else upper if upper is not None else _SIGN_BIT - 1
+        return None if lower is None else upper if upper is not None else _NUMBER_BITS
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         lower, upper, step, *carried = operands

@@ -19,6 +19,7 @@ from tilec.layout import Layout, unique_holders
 Lowered: TypeAlias = "ir.Value | View"
 
 LANES = 32
+_SHARED_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,18 @@ class SharedMemory:
     limit: int
     used: int = 0
 
-    def take(self, size: int, alignment: int = 16) -> int | None:
+    def take(self, size: int) -> int | None:
         """The offset of `size` fresh bytes, or None if they do not fit."""
-        start = -(-self.used // alignment) * alignment
+        start = _aligned(self.used)
         if start + size > self.limit:
             return None
         self.used = start + size
         return start
+
+
+def _aligned(offset: int) -> int:
+    """The next offset that the widest access to shared memory may have."""
+    return -(-offset // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT
 
 
 @dataclass
@@ -178,10 +184,19 @@ class Lowering:
 
     # ---- shared memory -------------------------------------------------------------------------
 
+    def shared_buffers(self, sizes: Sequence[int]) -> list[ir.Value]:
+        """The addresses of several buffers that are used together, as by `shared_bytes`."""
+        starts = [0]
+        for size in sizes:
+            starts.append(_aligned(starts[-1] + size))
+        base = self.shared_bytes(starts[-1])
+        return [byte_offset(base, i32(start)) if start else base for start in starts[:-1]]
+
     def shared_bytes(self, size: int) -> ir.Value:
         """The address (ptr<3>) of `size` bytes that nothing else uses within one pass of a loop.
 
-        In a loop the caller meets its own data of the pass before, so a barrier comes first.
+        In a loop the caller meets its own data of the pass before, so a barrier comes first. So
+        it does where no fresh bytes are left: those from the start on are used again.
         """
         offset = self.shared.take(size)
         if offset is None:

@@ -91,6 +91,7 @@ class Carried:
 class AccessShape:
     """An access to global memory: a tile of `shape` at `indices` of a view, counted in `unit`s."""
 
+    tile: ir.Value  # what is loaded or stored
     view: ir.Value
     indices: tuple[ir.Value, ...]
     shape: tuple[int, ...]
@@ -142,7 +143,7 @@ class OpRules:
     def serve(
         self, op: ir.OpView, wanted: Layout, placing: Placing
     ) -> tuple[Layout | None, ...] | None:
-        """The operand layouts from which the one result comes out as `wanted`; None if it cannot.
+        """The operand layouts from which all results come out as `wanted`; None if they cannot.
 
         Asked only where `place` left the result open, or the operation is `flexible`.
         """
@@ -192,6 +193,10 @@ class OpRules:
     def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
         """What the first element of the view, counted in its tensor, is a multiple of (0: it is 0)."""
         return 1
+
+    def viewed_axis(self, op: ir.OpView, axis: int) -> int:
+        """The axis of the view it takes that this axis of the view it makes is."""
+        return axis
 
     def origin(self, op: ir.OpView) -> Origin | None:
         """The place of a part that its one result is."""
