@@ -19,7 +19,6 @@ from tilec.artifact.manifest import Slot
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import EntryPoint, gpu_module
 from tilec.diagnostics import CompileError
-from tilec.driver import instances_of
 from tilec.frontend.check import check_program
 from tilec.frontend.emit import emit
 from tilec.frontend.modules import load_program
@@ -27,9 +26,12 @@ from tilec.frontend.parse import parse
 from tilec.interpret.contract import strides_of
 from tilec.ir.dialect import context
 from tilec.machine_code import Instance, lower_variant
+from tilec.outputs import describe_kernels
 from tilec.source import SourceFile
 from tilec.target.resolve import resolve
+from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
+from tilec.transforms.simplify import simplify
 
 FIRST_ADDRESS = 1 << 40
 APART = 1 << 44  # between tensors: room for any stride
@@ -100,7 +102,9 @@ def program(text: str) -> Iterator[Program]:
     with context():
         tiles = emit(typed, parsed.sources)  # kept: operations die with their module
         inline_helpers(tiles)
-        instances = instances_of(tiles)
+        instances = describe_kernels(tiles)
+        drop_markers(tiles)
+        simplify(tiles)
         module, body = gpu_module("kernels", '#nvvm.target<chip = "sm_90a">')
         yield Program({one.description.symbol: one for one in instances}, body)
         assert module.operation.verify()

@@ -89,7 +89,9 @@ class Memory:
     def add(self, segment: Segment) -> None:
         self.segments.append(segment)
 
-    def load(self, addresses: Array, size: int, threads: Array, *, read_only: bool = False) -> Array:
+    def load(
+        self, addresses: Array, size: int, threads: Array, *, read_only: bool = False
+    ) -> Array:
         """Shapes: addresses (n,) of active threads -> bytes (n, size)."""
         found = np.zeros((len(addresses), size), np.uint8)
         for segment, chosen, places in self._resolve(addresses, size):

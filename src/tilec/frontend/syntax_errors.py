@@ -148,8 +148,6 @@ def _help(at: Situation) -> str | None:
         return "generic arguments in an expression start with `::<`; comparisons do not chain"
     if text in _COMPARISONS and "PLUS" in at.expected:
         return "comparisons do not chain: write `a < b && b < c`"
-    if text == "=" and "LBRACE" in at.expected:
-        return "`==` compares"
     if text in ("+", "-", "*", "/", "%", "<<", ">>", "(") and "MORETHAN" in at.expected:
         return "an expression in generic arguments stands in braces: `load::<{BM / 2}>`"
     if text == '"':
