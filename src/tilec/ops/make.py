@@ -174,10 +174,18 @@ class _ArithConstant(_Source):
         kind = lowering.type_of(result.type)
         value = op.attributes["value"]
         if not isinstance(result.type, ir.RankedTensorType):
-            return [arith.constant(kind, value)]
+            return [_held_constant(value, kind)]
         if not value.is_splat:
             raise NoGpuCodeError(op, "a tile of different constants")
-        return [splat(arith.constant(kind.element_type, value.get_splat_value()), kind.shape[0])]
+        return [splat(_held_constant(value.get_splat_value(), kind.element_type), kind.shape[0])]
+
+
+def _held_constant(attribute: ir.Attribute, held: ir.Type) -> ir.Value:
+    """A number as threads hold it: f8 by its bits."""
+    if isinstance(attribute, ir.FloatAttr) and isinstance(held, ir.IntegerType):
+        bits = rounded(np.float64(attribute.value), attribute.type).view(np.int8)
+        return arith.constant(held, int(bits))
+    return arith.constant(held, attribute)
 
 
 def _number(attribute: ir.Attribute, kind: ir.Type) -> np.ndarray:
