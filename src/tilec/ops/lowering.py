@@ -65,6 +65,19 @@ class NoGpuCodeError(Exception):
         self.what = what
 
 
+class DoesNotFitError(Exception):
+    """An operation that needs more shared memory than a block can have; becomes E0702.
+
+    Units:    bytes
+    """
+
+    def __init__(self, location: ir.Location, needed: int, limit: int) -> None:
+        super().__init__(f"{needed} bytes of shared memory, of {limit}")
+        self.location = location
+        self.needed = needed
+        self.limit = limit
+
+
 @dataclass
 class SharedMemory:
     """Bytes of a block's shared memory, given out once each; `global_name` is where they live."""
@@ -197,7 +210,11 @@ class Lowering:
 
         In a loop the caller meets its own data of the pass before, so a barrier comes first. So
         it does where no fresh bytes are left: those from the start on are used again.
+
+        Raises:   DoesNotFitError if the block cannot have so many
         """
+        if size > self.shared.limit:
+            raise DoesNotFitError(ir.Location.current, size, self.shared.limit)
         offset = self.shared.take(size)
         if offset is None:
             offset = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from mlir import ir
@@ -19,7 +19,7 @@ from tilec.ops.convert import converted
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import attribute_number, dtype_of, element_of, rounded, shape_of
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, pack, splat
-from tilec.ops.rules import Datum, Facts, Machine, OpRules, Places, Placing
+from tilec.ops.rules import Datum, Facts, HostExpression, Machine, OpRules, Places, Placing
 from tilec.ops.uses import Domain
 from tilec.types import I32, TF32, Element, TileType, Type
 
@@ -159,6 +159,12 @@ class _ArithConstant(_Source):
         if value.is_splat:
             return [np.broadcast_to(_number(value.get_splat_value(), result), shape_of(result))]
         return [np.array(value).astype(dtype_of(result)).reshape(shape_of(result))]
+
+    def host(
+        self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
+    ) -> HostExpression | None:
+        value = attribute_number(op.attributes["value"])
+        return bool(value) if str(op.results[0].type) == "i1" else value
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
         return abs(int(attribute_number(op.attributes["value"])))
