@@ -311,6 +311,7 @@ def test_bools_and_f8_as_memory_holds_them() -> None:
     )  # fmt: skip
 
 
+# Two exchanges of 128 bytes and one of 1024.
 _ARGMAX = """#[kernel]
 pub fn k<N: Dim>(z: Part<&mut Tensor<i32, N>, 8>, x: &Tensor<f32, N, 512>, n: i32) {
     let mut r = Tile::<i32, 8>::zeros();
@@ -325,7 +326,7 @@ pub fn k<N: Dim>(z: Part<&mut Tensor<i32, N>, 8>, x: &Tensor<f32, N, 512>, n: i3
 }"""
 
 
-@pytest.mark.parametrize("smem_bytes", [1 << 17, 16 << 10])
+@pytest.mark.parametrize("smem_bytes", [1 << 17, 1024])
 def test_shared_memory_that_does_not_suffice_is_used_again(
     smem_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,7 +336,7 @@ def test_shared_memory_that_does_not_suffice_is_used_again(
 
 
 def test_a_tile_that_shared_memory_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    target = replace(lowered.resolve("sm_90a"), smem_per_block_bytes=8 << 10)
+    target = replace(lowered.resolve("sm_90a"), smem_per_block_bytes=1023)
     monkeypatch.setattr(lowered, "resolve", lambda _: target)
     with pytest.raises(DoesNotFitError), program(_ARGMAX) as compiled:
         compiled.lowered("k", ANY)
