@@ -10,7 +10,7 @@ Algorithm:
    only they make equal is refused.
 
     refused                                       accepted
-    Part<…N…, 256>, Part<…N…, 512>                Part<…M, N…, 1, 64>, Part<…M…, 1> with N <= 64
+    Part<…N…, 256>, Part<…N…, 512>                Part<…M, N…, 1, 64>, Part<…M…, 1>, 0 < N <= 64
 """
 
 from __future__ import annotations
