@@ -27,10 +27,9 @@ PAGES = (ROOT / "README.md", ROOT / "docs" / "tour.md")
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty current folder, a cache of its own, and the driver without a GPU."""
-    from tests.gpu.host_driver import HostDriver
-
     import tilec.runtime
     import tilec.runtime.driver  # loaded now, since loading it later would undo the next lines
+    from tests.gpu.host_driver import HostDriver
 
     folder = tmp_path / "work"
     folder.mkdir()
@@ -109,4 +108,3 @@ def _rewrite(block: Block, printed: str) -> None:
     assert starts, f"{block} was not found"
     lines[starts[0] : starts[0] + len(old)] = ["```text", *printed.rstrip("\n").split("\n"), "```"]
     block.page.write_text("\n".join(lines), encoding="utf-8")
-
