@@ -1,6 +1,6 @@
 """E0702 for each tile that the registers of the largest block of threads cannot hold.
 
-Algorithm: a tile is spread over all threads of a block, so each holds its share in 32-bit registers;
+Algorithm: a tile is spread over all threads of a block; each holds its share in 32-bit registers;
 if the share in the largest block is more than a thread can have, no schedule makes it fit. Tiles
 that fit one by one may still not fit together: those spill, and the manifest says how much.
 
