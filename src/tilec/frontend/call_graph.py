@@ -56,7 +56,7 @@ def _calls(module: Module, function: ast.Function) -> Iterator[tuple[ast.Call, _
 
 
 def _is_helper(item: ast.Function | ast.Const) -> bool:
-    """Whether an item can be called: kernels and pipelines are launched, which is E0203 elsewhere."""
+    """Whether an item can be called; that kernels cannot is E0203, elsewhere."""
     if not isinstance(item, ast.Function):
         return False
     return not any(a.name.text in ("kernel", "pipeline") for a in item.attributes)

@@ -297,7 +297,7 @@ def _passed(
         Label(parameter.span, "declared here"),
         what=f"argument `{_text(parameter.pattern)}`",
     )
-    if isinstance(argument, typed.Borrow) or not isinstance(argument, typed.Read):
+    if isinstance(argument, typed.Borrow) or is_fresh(argument):
         return argument
     match expected:
         case PartType(borrowed=None):
@@ -307,6 +307,13 @@ def _passed(
         case TensorType(own=own) if isinstance(actual, TensorType) and actual.own is Own.MUT:
             return typed.Borrow(argument.span, argument.type, own is Own.MUT, argument)
     return argument
+
+
+def is_fresh(value: typed.Expression) -> bool:
+    """Whether a view or part is made by an expression, so that nothing else has a name for it."""
+    if isinstance(value, typed.Block):
+        return value.tail is not None and is_fresh(value.tail)
+    return isinstance(value, (typed.Operate, typed.CallHelper, typed.Move))
 
 
 def _text(pattern: ast.Pattern) -> str:
