@@ -6,7 +6,7 @@ when they compile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mlir import ir
@@ -35,9 +35,6 @@ from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
 from tilec.transforms.simplify import simplify
-
-# tilec's own passes, by the name that `tilec opt` knows them by.
-PASSES: dict[str, Callable[[ir.Module, Target], None]] = {}
 
 # The checks, which read and never rewrite.
 CHECKS = (check_writes, check_moves, check_borrows, check_grids, check_preconditions)

@@ -124,7 +124,7 @@ def _arguments(entry, cells):
 
 
 def _scalar(element, value):
-    from element_bits import from_bits
+    from tests.gpu.element_bits import from_bits
 
     return from_bits(np.array([value]), element)[0] if element == "bf16" else value
 
