@@ -10,70 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from manifest_samples import add_kernel, copy_kernel, manifest
+from noting_driver import NotingDriver, arrays, module
 from test_embed import cubin
 
 import tilec.runtime as rt
 from tilec.artifact.embed import embed
 from tilec.artifact.manifest import to_json
-from tilec.runtime.array import Array
 from tilec.runtime.driver import runs_on
 from tilec.runtime.elements import element_of, numpy_dtype
-from tilec.runtime.module import Module
-
-
-class Event:
-    def __init__(self, failure=None):
-        self.failure = failure
-        self.is_done = False
-
-    def sync(self):
-        if self.failure:
-            raise self.failure
-        self.is_done = True
-
-
-class NotingDriver:
-    """Takes `Array`s for tensors; keeps a list of what happened."""
-
-    def __init__(self, failure=None):
-        self.log = []
-        self.event = Event(failure)
-
-    def stream_of(self, given):
-        return given
-
-    def array_of(self, name, given, stream):
-        if not isinstance(given, Array):
-            raise rt.ContractError(f"`{name}`: expected a tensor, got {given!r}")
-        return given
-
-    def loaded(self, cubin, target, name):
-        self.log.append("loaded")
-        return "code"
-
-    def prepared(self, code, entry, cells):
-        def start(stream):
-            self.log.append((code, entry.variant.symbol, entry.grid, stream))
-
-        return start
-
-    def finish(self, entry, stream):
-        self.log.append(("finished", stream))
-
-    def recorded(self, entry, stream):
-        return self.event
-
-    def is_over(self, event):
-        return event.is_done
-
-
-def module(driver, *kernels):
-    joined = embed(cubin(), to_json(manifest(*kernels)).encode())
-    return Module(joined, "add.cubin", lambda: driver)
-
-
-def arrays(n=1000):
-    return [Array(2**40 + i * 2**20, "f32", (n,), (1,), 0) for i in range(3)]
 
 
 def test_a_call_launches_and_waits():

@@ -19,7 +19,7 @@ Cells: TypeAlias = "array[int]"  # of unsigned 64-bit numbers; little-endian, as
 Start: TypeAlias = Callable[[int], None]  # launches on the stream of this address
 Frame: TypeAlias = "tuple[Cells, Start]"
 
-# What dropped launches may keep alive before an event is recorded for them (borrows.py).
+# What launches borrow, in the units of which `UnderWay` allows so many (launch.py).
 _BYTES_OF_WEIGHT = 256 * 1024
 
 _ALL_BITS = 2**64 - 1

@@ -1,4 +1,4 @@
-"""Kernels as callables, and launches that are under way."""
+"""Kernels as callables."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tilec.artifact.manifest import Kernel
 from tilec.runtime.array import Array
-from tilec.runtime.borrows import BORROWS, LIMIT
-from tilec.runtime.cuda_driver import Completion, Driver
+from tilec.runtime.cuda_driver import Driver
 from tilec.runtime.elements import element_of
-from tilec.runtime.errors import ContractError, LaunchError
+from tilec.runtime.errors import ContractError
 from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
+from tilec.runtime.launch import UNDER_WAY, Launch
 from tilec.runtime.plan import Planner
 from tilec.runtime.tensor import Tensor
 
@@ -67,21 +67,22 @@ class Launcher:
 
         Raises:   as a call does; what fails later is raised by the handle
         """
-        if BORROWS.due:
-            BORROWS.settle()
         if named or len(arguments) != self._count:
             arguments = self._planner.positional(arguments, named)
         driver = self._known_driver or self._driver()
         if stream is None:
             entry, on = self._start(arguments, None)
             handle = Launch(driver, entry, on, arguments)
-        else:
-            entry, on = self._start(arguments, driver.stream_of(stream))
-            handle = Launch(driver, entry, on, (arguments, stream))
-        # An event can be recorded later while the stream lives: an object is kept alive, an address
-        # is not, and a thread's own stream is another one in another thread.
-        if entry.weight >= LIMIT or on == _PER_THREAD_STREAM or isinstance(stream, int):
-            handle.record()
+            UNDER_WAY.hold(handle, entry.weight)
+            return handle
+        entry, on = self._start(arguments, driver.stream_of(stream))
+        handle = Launch(driver, entry, on, (arguments, stream))
+        # A stream object is kept alive, an address is not; and a thread's own stream is another one
+        # in another thread.
+        is_passing = on >= _PER_THREAD_STREAM and (
+            on == _PER_THREAD_STREAM or isinstance(stream, int)
+        )
+        UNDER_WAY.hold(handle, entry.weight, record_now=is_passing)
         return handle
 
     def plan(self, *arguments: object, **named: object) -> LaunchPlan:
@@ -229,76 +230,3 @@ def _array_of_torch(name: str, tensor: Any) -> Array:
         tuple(tensor.stride()),
         tensor.get_device(),
     )
-
-
-class Launch:
-    """A launch under way. What it borrows stays alive until it is done, waited for or not.
-
-    An event is recorded when it is first asked for, which may be after later work was given to the
-    stream: the launch then counts as done when that is. A handle that is dropped gives what it
-    borrows to `BORROWS`.
-    """
-
-    __slots__ = ("_borrowed", "_driver", "_entry", "_event", "_stream")
-
-    def __init__(self, driver: Driver, entry: Entry, stream: int, borrowed: object) -> None:
-        self._driver = driver
-        self._entry = entry
-        self._stream = stream
-        self._event: Completion | None = None
-        self._borrowed = None if entry.grid is None else borrowed  # None: nothing is under way
-
-    @property
-    def done(self) -> bool:
-        """Whether the kernel has finished.
-
-        Raises:   LaunchError if it, or work before it, failed
-        """
-        event = self.record()
-        if event is None:
-            return self._borrowed is None
-        try:
-            return event.is_done
-        except Exception as error:
-            raise self._failure(error) from error
-
-    def wait(self) -> None:
-        """Returns when the kernel is done.
-
-        Raises:   LaunchError if it, or work before it, failed, or if it was captured into a graph
-                  that is not complete yet
-        """
-        event = self.record()
-        if event is None:
-            if self._borrowed is not None:
-                raise LaunchError(
-                    f"`{self._entry.kernel.symbol}` is part of a graph under capture, which runs "
-                    "when the graph does"
-                )
-            return
-        try:
-            event.sync()
-        except Exception as error:
-            raise self._failure(error) from error
-        self._event = self._borrowed = None
-
-    def record(self) -> Completion | None:
-        """The event that tells when this is done; None if it is, or its stream is being captured.
-
-        Raises:   LaunchError if the device failed
-        """
-        if self._event is None and self._borrowed is not None:
-            self._event = self._driver.recorded(self._entry, self._stream)
-        return self._event
-
-    def _failure(self, error: Exception) -> LaunchError:
-        return LaunchError(f"`{self._entry.kernel.symbol}` failed on the GPU: {error}")
-
-    def __del__(self) -> None:
-        borrowed = getattr(self, "_borrowed", None)
-        if borrowed is not None and BORROWS is not None:  # None while the interpreter ends
-            BORROWS.leave(self._driver, self._entry, self._stream, self._event, borrowed)
-
-    def __repr__(self) -> str:
-        state = "done" if self._borrowed is None else "under way"
-        return f"Launch({self._entry.kernel.symbol}, {state})"
