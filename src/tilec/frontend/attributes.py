@@ -41,12 +41,14 @@ def read_attributes(function: ast.Function, module: Module) -> tuple[Attributes,
             found.append(_unknown("attribute", attribute.name, _ATTRIBUTES))
     found += _misplaced(by_name)
     kernel = next(iter(by_name["kernel"]), None)
-    grid, grid_name = None, None
+    grid: tuple[ast.Expression, ...] | None = None
+    grid_name: ast.Name | None = None
     for argument in kernel.arguments if kernel else ():
         try:
             grid, grid_name = _grid(argument), argument.name
         except CompileError as error:
             found += error.diagnostics
+            grid = ()  # some grid was meant
     hints: dict[str, HintValue] = {}
     for attribute in by_name["hint"]:
         for argument in attribute.arguments:
@@ -126,6 +128,8 @@ def _counts(argument: ast.AttributeArgument, module: Module) -> HintValue:
     match argument.value:
         case ast.Array(items=items) if 1 <= len(items) <= MAX_GRID_RANK:
             return tuple(_positive(item, argument, module) for item in items)
+        case ast.Array():
+            raise _bad_value(argument, f"a positive integer, or 1 to {MAX_GRID_RANK} of them")
     return _count(argument, module)
 
 

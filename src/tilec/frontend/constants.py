@@ -26,7 +26,7 @@ from tilec.frontend.numbers import (
 )
 from tilec.frontend.refusal import did_you_mean, refusal
 from tilec.source import Span
-from tilec.types import BOOL, ELEMENTS, STORAGE_ONLY, USIZE, Dim, Element
+from tilec.types import BOOL, ELEMENTS, F32, I32, STORAGE_ONLY, USIZE, Dim, Element
 
 
 def evaluate(
@@ -56,14 +56,12 @@ def literal_value(value: Number, element: Element, span: Span) -> Number:
     """What a literal is in an element type. Raises CompileError E0202, E0203 (out of range)."""
     kind = "a float" if isinstance(value, float) else "an integer"
     if isinstance(value, float) != element.is_float or element == BOOL:
-        article = "an" if str(element)[0] in "aeiou" else "a"
         raise refusal(
             "E0202",
             "literal of another type",
             span,
             f"expected `{element}`, got {kind} literal",
             help=f"write `{value}.0`" if element.is_float and element != BOOL else None,
-            notes=(f"{kind} literal never becomes {article} `{element}`",),
         )
     if element.is_integer and wrapped(value, element) != value:
         limits = constants_of(element)
@@ -229,16 +227,19 @@ def _unary(node: ast.Unary, environment: Environment, hint: Element | None) -> C
 
 def _binary(node: ast.Binary, environment: Environment, hint: Element | None) -> Constant:
     if node.operator in ("&&", "||"):
-        left = evaluate(node.left, environment, BOOL).value
-        if left == (node.operator == "||"):
-            return Constant(left, BOOL)
+        decided = evaluate(node.left, environment, BOOL).value
+        if decided == (node.operator == "||"):
+            return Constant(decided, BOOL)
         return evaluate(node.right, environment, BOOL)
     inner = None if node.operator in COMPARISONS else hint
     if node.operator in ("<<", ">>"):
         return _shift(node, environment, inner)
-    left_value, right_value, element = _unified(
-        _value(node.left, environment, inner), _value(node.right, environment, inner), node
-    )
+    left, right = (_value(side, environment, inner) for side in (node.left, node.right))
+    if node.operator in COMPARISONS and left.element is None and right.element is None:
+        # Nothing decides: the defaults, as at run time.
+        default = F32 if isinstance(left.value, float) else I32
+        left, right = (_value(side, environment, default) for side in (node.left, node.right))
+    left_value, right_value, element = _unified(left, right, node)
     if node.operator in COMPARISONS:
         return Constant(COMPARISONS[node.operator](left_value, right_value), BOOL)
     if node.operator in ARITHMETIC and element != BOOL:

@@ -1,28 +1,29 @@
 """Where the runtime meets CUDA: devices, streams, arrays of other libraries, code, launches.
 
-Over `cuda.core`; `cuda.bindings` for the three things that it lacks: asking for a driver without
-side effects, the current device, and the limit of dynamic shared memory. Every public function
-here first makes sure that there is a device (`NoDevice` otherwise).
+Over `cuda.core`; `cuda.bindings` for what it lacks (asking for a driver without side effects, the
+current context, the limit of dynamic shared memory, the state of a capture) and for launches, where
+it costs more. Every public function here first makes sure that there is a device (`NoDevice`
+otherwise), or takes something that only a device can have given.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache, lru_cache
+from contextlib import contextmanager, suppress
+from functools import cache
 from threading import Lock
 
 from cuda.bindings import driver as bindings
 from cuda.core import (
     LEGACY_DEFAULT_STREAM,
+    PER_THREAD_DEFAULT_STREAM,
     Buffer,
     Device,
     Event,
     Kernel,
-    LaunchConfig,
     ObjectCode,
     Stream,
-    launch,
 )
 from cuda.core.utils import StridedMemoryView
 
@@ -30,6 +31,7 @@ from tilec.artifact.manifest import Variant
 from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.cuda_driver import HostArray
 from tilec.runtime.elements import element_of, numpy_dtype
+from tilec.runtime.entry import Cells, Entry, Start
 from tilec.runtime.errors import (
     ArchitectureError,
     ArtifactError,
@@ -38,9 +40,19 @@ from tilec.runtime.errors import (
     NoDevice,
     TilecError,
 )
-from tilec.runtime.fitted import LaunchPlan
 
 _DLPACK_CPU = 1  # kDLCPU of dlpack.h
+
+# Streams that every device has, of cuda.h. An address of 0 is one of the two, by what the process
+# was set up for, so the legacy one is always asked for by name.
+_LEGACY_STREAM = 1
+_PER_THREAD_STREAM = 2
+
+_SUCCESS = bindings.CUresult.CUDA_SUCCESS
+_NO_CAPTURE = bindings.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
+# What the legacy stream answers while a stream that waits for it is captured.
+_CAPTURES = (bindings.CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,)
+_launch_kernel = bindings.cuLaunchKernel
 
 # Above this, a kernel must ask for its dynamic shared memory (CUDA C++ Programming Guide,
 # "Shared Memory", compute capability 7.x and later).
@@ -58,7 +70,7 @@ def require_device() -> None:
         [status] = bindings.cuInit(0)
     except Exception as error:
         raise NoDevice(f"there is no CUDA driver: {error}") from None
-    if status != bindings.CUresult.CUDA_SUCCESS:
+    if status != _SUCCESS:
         raise NoDevice(f"there is no GPU: {status.name}")
 
 
@@ -66,50 +78,59 @@ def current_device() -> int:
     """The device of this thread's current context, else device 0, which becomes current."""
     require_device()
     status, device = bindings.cuCtxGetDevice()
-    if status == bindings.CUresult.CUDA_SUCCESS:
+    if status == _SUCCESS:
         return int(device)
     Device(0).set_current()
     return 0
 
 
+@cache
+def _device_count() -> int:
+    require_device()
+    status, count = bindings.cuDeviceGetCount()
+    return int(count) if status == _SUCCESS else 1
+
+
 @contextmanager
 def made_current(device: int | None) -> Iterator[int]:
-    """With a device current, or whichever is; the one that was is current again afterwards."""
-    before = current_device()
-    if device is None or device == before:
-        yield before
-        return
-    Device(device).set_current()
+    """With a device current, or whichever is; the context that was is current again afterwards.
+
+    cuda.core refuses to work with a device that it has not made current itself in this thread,
+    even if another library did: so it does, each time. For its own contexts and those of the
+    CUDA runtime (the primary ones) this changes nothing.
+    """
+    index = current_device() if device is None else device
+    current_device()  # some context is there to come back to
+    _, context = bindings.cuCtxGetCurrent()
+    Device(index).set_current()
     try:
-        yield device
+        yield index
     finally:
-        Device(before).set_current()
+        bindings.cuCtxSetCurrent(context)
 
 
-def stream_of(given: object) -> Stream:
-    """The stream that a caller means; the default stream if nothing is given.
+def stream_of(given: object) -> int:
+    """The address of the stream that a caller means; 0 is the default stream.
 
-    Takes streams of cuda.core, addresses, and what has `__cuda_stream__` (PyTorch, CuPy) or
-    `cuda_stream` (older PyTorch).
+    Takes streams of cuda.core, addresses, and what has `cuda_stream` (PyTorch) or
+    `__cuda_stream__` (PyTorch, CuPy).
     """
     require_device()
-    if given is None:
-        return LEGACY_DEFAULT_STREAM
-    if isinstance(given, Stream):
-        return given
+    address = getattr(given, "cuda_stream", given)
+    if isinstance(given, Stream) and getattr(given, "is_closed", False):
+        raise TilecError(f"the stream {given!r} is closed")
     if hasattr(given, "__cuda_stream__"):
         address = given.__cuda_stream__()[1]
-    else:
-        address = getattr(given, "cuda_stream", given)
     if not isinstance(address, int):
         raise TilecError(f"expected a CUDA stream, got {given!r}")
-    return Stream.from_handle(address) if address else LEGACY_DEFAULT_STREAM
+    return address
 
 
-def array_of(name: str, given: object, stream: Stream) -> Array:
+def array_of(name: str, given: object, stream: int) -> Array:
     """What the tensor of any library is; `stream` waits for the work that makes its values."""
+    require_device()
     try:
-        view = StridedMemoryView.from_any_interface(given, stream_ptr=int(stream.handle))
+        view = StridedMemoryView.from_any_interface(given, stream_ptr=stream or _LEGACY_STREAM)
     except Exception as error:
         if _is_on_host(given):
             raise _host_memory(name) from None
@@ -212,51 +233,161 @@ def _allow_dynamic_smem(kernel: Kernel, variant: Variant, device: int) -> None:
     [status] = bindings.cuKernelSetAttribute(
         attribute, variant.dynamic_smem_bytes, kernel.handle, bindings.CUdevice(device)
     )
-    if status != bindings.CUresult.CUDA_SUCCESS:
+    if status != _SUCCESS:
         raise LaunchError(
             f"`{variant.symbol}` needs {smem_bytes} bytes of shared memory: {status.name}"
         )
 
 
-def start(code: object, plan: LaunchPlan, stream: Stream) -> None:
-    """Launches what was planned; a plan without programs launches nothing."""
+def prepared(code: object, entry: Entry, cells: Cells) -> Start:
+    """A function that launches an entry with what the cells hold when it is called.
+
+    `cuLaunchKernel` itself, since the cells are made once: cuda.core converts each argument at each
+    launch (benchmarks/launch_cost.py compares them). The kernel is one of a context-free library: a
+    stream other than the default ones says by itself on which device it runs.
+
+    Raises:   ArchitectureError, ArtifactError, LaunchError; the function LaunchError
+    """
     assert isinstance(code, Code), "the code is what `loaded` gave"
-    if plan.grid is None:
-        return
-    device = current_device()
-    if plan.device not in (None, device):
-        with made_current(plan.device):
-            start(code, plan, stream)
-        return
-    kernel = code.kernel(plan.variant, device)
-    config = _config(plan.grid, plan.variant.threads, plan.variant.dynamic_smem_bytes)
-    try:
-        launch(stream, config, kernel, *plan.arguments)
-    except Exception as error:
-        raise LaunchError(f"`{plan.kernel.symbol}` was not launched: {error}") from error
+    assert entry.grid is not None, "an empty grid is not launched"
+    with made_current(entry.device) as device:
+        kernel = code.kernel(entry.variant, device)
+    base, count = cells.buffer_info()
+    pointers = array("Q", [base + cells.itemsize * index for index in range(count)])
+    parameters, _ = pointers.buffer_info()
+    function = bindings.CUfunction(int(kernel.handle))
+    x, y, z = entry.grid
+    threads, smem_bytes = entry.variant.threads, entry.variant.dynamic_smem_bytes
+
+    # The last parameter keeps alive what the driver only knows by address.
+    def start(stream: int, _held: object = (kernel, cells, pointers)) -> None:
+        queue = _QUEUES.get(stream) or _queue(stream)
+        [status] = _launch_kernel(
+            function, x, y, z, threads, 1, 1, smem_bytes, queue, parameters, 0
+        )
+        if status is not _SUCCESS:
+            _give_context(entry, status)
+            [status] = _launch_kernel(
+                function, x, y, z, threads, 1, 1, smem_bytes, queue, parameters, 0
+            )
+            _check_launch(entry, status)
+
+    if _device_count() == 1:
+        return start
+
+    def start_on_its_device(stream: int) -> None:
+        if stream > _PER_THREAD_STREAM:
+            _check_device(entry, stream)
+            start(stream)
+            return
+        with made_current(entry.device) as device:
+            code.kernel(entry.variant, device)
+            start(stream)
+
+    return start_on_its_device
 
 
-@lru_cache(maxsize=1024)
-def _config(grid: tuple[int, int, int], threads: int, smem_bytes: int) -> LaunchConfig:
-    return LaunchConfig(grid=grid, block=(threads, 1, 1), shmem_size=smem_bytes)
+def _give_context(entry: Entry, status: bindings.CUresult) -> None:
+    """Gives this thread a context if that is what a launch lacked.
+
+    Raises:   LaunchError if it has one
+    """
+    if bindings.cuCtxGetDevice()[0] == _SUCCESS:
+        _check_launch(entry, status)
+    Device(entry.device or 0).set_current()
 
 
-def finish(plan: LaunchPlan, stream: Stream) -> None:
+def _check_launch(entry: Entry, status: bindings.CUresult) -> None:
+    if status != _SUCCESS:
+        raise LaunchError(f"`{entry.kernel.symbol}` was not launched: {_text_of(status)}")
+
+
+def _check_device(entry: Entry, stream: int) -> None:
+    """That a stream is one of the device that the tensors are on; for machines with several."""
+    status, device = bindings.cuStreamGetDevice(_queue(stream))
+    if status == _SUCCESS and entry.device not in (None, int(device)):
+        raise ContractError(
+            f"`{entry.kernel.symbol}`: the tensors are on device {entry.device}, "
+            f"the stream on device {int(device)}"
+        )
+
+
+def _text_of(status: bindings.CUresult) -> str:
+    answer, text = bindings.cuGetErrorString(status)
+    return f"{status.name}: {text.decode()}" if answer == _SUCCESS else str(status.name)
+
+
+# Streams as the driver takes them. These objects are numbers only, and may outlive their streams.
+_QUEUES: dict[int, bindings.CUstream] = {}
+_REMEMBERED_QUEUES = 256
+
+
+def _queue(stream: int) -> bindings.CUstream:
+    if len(_QUEUES) >= _REMEMBERED_QUEUES:
+        _QUEUES.clear()
+    return _QUEUES.setdefault(stream, bindings.CUstream(stream or _LEGACY_STREAM))
+
+
+def finish(entry: Entry, stream: int) -> None:
     """Waits until the stream has done all that it was given."""
-    with made_current(plan.device):
-        try:
-            stream.sync()
-        except Exception as error:
-            raise LaunchError(f"`{plan.kernel.symbol}` failed on the GPU: {error}") from error
+    if _device_count() == 1:
+        [status] = bindings.cuStreamSynchronize(_queue(stream))
+    else:
+        with made_current(entry.device):
+            [status] = bindings.cuStreamSynchronize(_queue(stream))
+    if status != _SUCCESS:
+        raise LaunchError(f"`{entry.kernel.symbol}` failed on the GPU: {_text_of(status)}")
 
 
-def recorded(plan: LaunchPlan, stream: Stream) -> Event:
-    """An event that is done when the stream has done all that it was given so far."""
-    with made_current(plan.device):
+def finish_device(entry: Entry) -> None:
+    """Waits until nothing runs on a device; after a failure nothing does either."""
+    with suppress(Exception), made_current(entry.device), _outside_capture():
+        bindings.cuCtxSynchronize()
+
+
+def recorded(entry: Entry, stream: int) -> Event | None:
+    """An event that is done when the stream has done all that it was given so far.
+
+    None while the stream is being captured into a graph: nothing runs, and an event would become
+    part of the graph.
+    """
+    with made_current(entry.device), _outside_capture():
+        status, capture = bindings.cuStreamIsCapturing(_queue(stream))
+        if status in _CAPTURES or capture != _NO_CAPTURE:
+            return None
         try:
-            return stream.record()
+            return _core_stream(stream).record()
         except Exception as error:
-            raise LaunchError(f"`{plan.kernel.symbol}`: {error}") from error
+            raise LaunchError(f"`{entry.kernel.symbol}` failed on the GPU: {error}") from error
+
+
+def is_over(event: Event) -> bool:
+    """Whether what an event waits for is done; after a device error nothing runs any more."""
+    with _outside_capture():
+        try:
+            return bool(event.is_done)
+        except Exception:
+            return True
+
+
+@contextmanager
+def _outside_capture() -> Iterator[None]:
+    """Lets this thread ask for events while it captures another stream into a graph, which would
+    otherwise spoil the graph."""
+    relaxed = bindings.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    _, before = bindings.cuThreadExchangeStreamCaptureMode(relaxed)
+    try:
+        yield
+    finally:
+        bindings.cuThreadExchangeStreamCaptureMode(before)
+
+
+def _core_stream(stream: int) -> Stream:
+    if stream in (0, _LEGACY_STREAM):
+        return LEGACY_DEFAULT_STREAM
+    if stream == _PER_THREAD_STREAM:
+        return PER_THREAD_DEFAULT_STREAM
+    return Stream.from_handle(stream)
 
 
 def allocated(size_bytes: int, device: int) -> Buffer:
@@ -297,5 +428,5 @@ def copy_to_host(host: HostArray, address: int, device: int) -> None:
 
 
 def _check_copy(status: bindings.CUresult) -> None:
-    if status != bindings.CUresult.CUDA_SUCCESS:
+    if status != _SUCCESS:
         raise LaunchError(f"a copy between host and device failed: {status.name}")
