@@ -28,10 +28,9 @@ _STALE = "run `make bless` and read the difference"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty current folder, a cache of its own, and the driver without a GPU."""
-    from tests.gpu.host_driver import HostDriver
-
     import tilec.runtime
     import tilec.runtime.driver  # loaded now, since loading it later would undo the next lines
+    from tests.gpu.host_driver import HostDriver
 
     folder = tmp_path / "work"
     folder.mkdir()

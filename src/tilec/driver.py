@@ -15,8 +15,8 @@ from tilec.checks.check_borrows import check_borrows
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
 from tilec.checks.check_grids import check_grids
 from tilec.checks.check_moves import check_moves
-from tilec.checks.check_resources import check_resources
 from tilec.checks.check_preconditions import check_preconditions
+from tilec.checks.check_resources import check_resources
 from tilec.checks.check_writes import check_writes
 from tilec.compilation import Compiled, Options
 from tilec.diagnostics import Diagnostic, Label, Severity

@@ -1,10 +1,10 @@
 """E0702 for each tile that the registers of the largest block of threads cannot hold.
 
-Algorithm: a tile is spread over all threads of a block, so each holds its share in 32-bit registers; if the share
-of the largest block is more than a thread can have, no schedule makes it fit. Tiles that fit one by one may still
-not fit together: those spill, and the manifest says how much.
+Algorithm: a tile is spread over all threads of a block; each holds its share in 32-bit registers;
+if the share in the largest block is more than a thread can have, no schedule makes it fit. Tiles
+that fit one by one may still not fit together: those spill, and the manifest says how much.
 
-Sound as a refusal: shared memory holds less than the registers do, so there is no other place for the tile.
+Sound as a refusal: shared memory holds less than the registers do, so there is no other place.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _registers(kind: ir.Type, target: Target) -> int:
     if not isinstance(kind, ir.RankedTensorType):
         return 0
     element = kind.element_type
-    width = 64 if isinstance(element, ir.IndexType) else element.width
+    width = 64 if isinstance(element, ir.IndexType) else int(element.width)
     elements = ceil(prod(kind.shape) / target.threads_per_block)
     return ceil(elements * max(width, 8) / _REGISTER_BITS)
 
