@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from mlir import ir
-from simt import Launch, run_block
+from simt import Code, Launch, run_block
 from simt_memory import Memory, Segment
 
 from tilec.artifact.expression import evaluate
@@ -44,10 +44,10 @@ class Program:
 
     instances: Mapping[str, Instance]
     body: ir.Block
-    _lowered: dict[tuple[str, int], tuple[EntryPoint, ir.OpView]] = field(default_factory=dict)
+    _lowered: dict[tuple[str, int], tuple[EntryPoint, Code]] = field(default_factory=dict)
 
-    def lowered(self, symbol: str, vector_bytes: int) -> tuple[EntryPoint, ir.OpView]:
-        """One variant of a kernel: what launching it takes, and its function."""
+    def lowered(self, symbol: str, vector_bytes: int) -> tuple[EntryPoint, Code]:
+        """One variant of a kernel: what launching it takes, and its code."""
         key = (symbol, vector_bytes)
         if key not in self._lowered:
             name = f"{symbol}__v{vector_bytes}"
@@ -55,7 +55,7 @@ class Program:
             point = lower_variant(instance, name, vector_bytes, self.body, target)
             function = list(self.body.operations)[-1]
             assert function.operation.verify()
-            self._lowered[key] = point, function
+            self._lowered[key] = point, Code(function)
         return self._lowered[key]
 
     def run(
@@ -75,7 +75,7 @@ class Program:
                   that are multiples of their elements only.
         Raises:   SimtError for what a thread may not do; GivenUp after `steps` operations
         """
-        point, function = self.lowered(symbol, vector_bytes)
+        point, code = self.lowered(symbol, vector_bytes)
         told = self.instances[symbol].description
         values = _values(told, arguments)
         tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
@@ -90,7 +90,7 @@ class Program:
         for number in range(-(-count // across) * across):
             at = number % across, number // across
             launch = Launch(point.threads, at, across, point.smem_bytes, steps)
-            steps = run_block(function, slots, launch, memory)
+            steps = run_block(code, slots, launch, memory)
         for tensor in tensors.values():
             tensor.read_back()
 

@@ -40,16 +40,49 @@ class GivenUp(Exception):  # noqa: N818  (no fault of the program)
     """The block took more operations than it was given; what it did until then was right."""
 
 
-def run_block(function: ir.OpView, arguments: Sequence[Any], launch: Launch, memory: Memory) -> int:
+@dataclass(frozen=True)
+class _Step:
+    """One operation; values are numbered."""
+
+    op: ir.OpView
+    execute: Callable[[_Block, ir.OpView, list[Array], Array], list[Array]] | None  # None: the last
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+class Code:
+    """A function, each of its blocks read once."""
+
+    def __init__(self, function: ir.OpView) -> None:
+        [self.body] = function.regions[0].blocks
+        self._numbers: dict[ir.Value, int] = {}
+        self._blocks: dict[ir.Block, list[_Step]] = {}
+
+    def number(self, value: ir.Value) -> int:
+        return self._numbers.setdefault(value, len(self._numbers))
+
+    def steps(self, block: ir.Block) -> list[_Step]:
+        if block not in self._blocks:
+            self._blocks[block] = [self._step(op) for op in block.operations]
+        return self._blocks[block]
+
+    def _step(self, op: ir.OpView) -> _Step:
+        name = op.operation.name
+        execute = None if name in _LAST else _RULES.get(name) or _meaning_of(op)
+        return _Step(
+            op, execute, tuple(map(self.number, op.operands)), tuple(map(self.number, op.results))
+        )
+
+
+def run_block(code: Code, arguments: Sequence[Any], launch: Launch, memory: Memory) -> int:
     """Execute the block; gives the steps that are left.
 
     Arguments are numbers; pointers are addresses in `memory`.
     """
-    block = _Block(launch, memory)
-    [body] = function.regions[0].blocks
-    for argument, value in zip(body.arguments, arguments, strict=True):
-        kind = _dtype(argument.type)
-        block.values[argument] = np.full(launch.threads, np.asarray(value).astype(kind))
+    block = _Block(code, launch, memory)
+    kinds = [_dtype(argument.type) for argument in code.body.arguments]
+    numbers = [np.asarray(v).astype(kind) for v, kind in zip(arguments, kinds, strict=True)]
+    block.bind(code.body, [np.full(launch.threads, number) for number in numbers])
     shared = Segment(
         "shared memory",
         SHARED_BASE,
@@ -62,34 +95,38 @@ def run_block(function: ir.OpView, arguments: Sequence[Any], launch: Launch, mem
     memory.add(shared)
     try:
         with np.errstate(all="ignore"):
-            block.run(body, np.ones(launch.threads, bool))
+            block.run(code.body, np.ones(launch.threads, bool))
     finally:
         memory.segments.remove(shared)
     return block.steps
 
 
 class _Block:
-    def __init__(self, launch: Launch, memory: Memory) -> None:
+    def __init__(self, code: Code, launch: Launch, memory: Memory) -> None:
+        self.code = code
         self.launch = launch
         self.memory = memory
         self.threads = np.arange(launch.threads)
-        self.values: dict[ir.Value, Array] = {}
+        self.values: dict[int, Array] = {}
         self.steps = launch.steps
 
     def run(self, block: ir.Block, active: Array) -> list[Array]:
         """Execute a block for the active threads; gives what its terminator hands over."""
-        self.steps -= len(block.operations)
+        steps = self.code.steps(block)
+        self.steps -= len(steps)
         if self.steps < 0:
             raise GivenUp
-        for op in block.operations:
-            name = op.operation.name
-            operands = [self.values[v] for v in op.operands]
-            if name in ("scf.yield", "scf.condition", "llvm.return"):
+        for step in steps:
+            operands = [self.values[number] for number in step.operands]
+            if step.execute is None:
                 return operands
-            rule = _RULES.get(name)
-            results = rule(self, op, operands, active) if rule else _meaning(op, operands, active)
-            self.values.update(zip(op.results, results, strict=True))
+            results = step.execute(self, step.op, operands, active)
+            self.values.update(zip(step.results, results, strict=True))
         raise AssertionError("a block has a terminator")
+
+    def bind(self, block: ir.Block, arguments: Sequence[Array]) -> None:
+        """Give a block its arguments."""
+        self.values.update(zip(map(self.code.number, block.arguments), arguments, strict=True))
 
     def uniform(self, value: Array, active: Array, what: str) -> Any:
         """The number that all active threads have."""
@@ -105,29 +142,35 @@ class _Block:
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 
-_DIVISION = re.compile(r"arith\.(ceil|floor)?(div|rem)(s|u)i")
 
-
-def _meaning(op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+def _meaning_of(op: ir.OpView) -> Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]:
     """By the meaning of the operation, element by element."""
     name = op.operation.name
-    if any(np.ndim(x) == 2 for x in operands):
-        operands = [x if x.ndim == 2 else x[:, None] for x in operands]
-    if _DIVISION.fullmatch(name):
-        _check_division(name, *operands, active)
-    if name in ("arith.shli", "arith.shrui", "arith.shrsi"):
-        bits = operands[0].dtype.itemsize * 8
-        if ((operands[1] < 0) | (operands[1] >= bits))[active].any():
-            raise SimtError(f"`{name}` by {bits} bits or more")
+    rule: Any = rules()[name]
     plain = SimpleNamespace(
         operation=op.operation,
         operands=list(op.operands),
         results=[SimpleNamespace(type=_element(r.type)) for r in op.results],
         attributes=op.attributes,
     )
-    found = rules()[name].interpret(plain, operands, None)  # type: ignore[arg-type]
-    shape = np.broadcast_shapes(*(x.shape for x in operands)) if operands else active.shape
-    return [np.broadcast_to(x, shape) for x in found]
+    if not len(op.operands):
+        [constant] = rule.interpret(plain, [], None)
+        return lambda block, _, operands, active: [np.broadcast_to(constant, active.shape)]
+
+    def execute(_: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+        if len({x.ndim for x in operands}) > 1:
+            operands = [x if x.ndim == 2 else x[:, None] for x in operands]
+        if name in _PARTIAL:
+            _PARTIAL[name](name, *operands, active)
+        return list(rule.interpret(plain, operands, None))
+
+    return execute
+
+
+def _check_shift(name: str, value: Array, count: Array, active: Array) -> None:
+    bits = value.dtype.itemsize * 8
+    if ((count < 0) | (count >= bits))[active].any():
+        raise SimtError(f"`{name}` by {bits} bits or more")
 
 
 def _check_division(name: str, left: Array, right: Array, active: Array) -> None:
@@ -136,6 +179,17 @@ def _check_division(name: str, left: Array, right: Array, active: Array) -> None
         undefined = undefined | ((right == -1) & (left == np.iinfo(left.dtype).min))
     if undefined[active].any():
         raise SimtError(f"`{name}` that LLVM does not define")
+
+
+# What LLVM leaves undefined for some operands.
+_PARTIAL = {
+    **{f"arith.{name}": _check_shift for name in ("shli", "shrui", "shrsi")},
+    **{
+        f"arith.{name}{sign}i": _check_division
+        for name in ("div", "rem", "ceildiv", "floordiv")
+        for sign in "su"
+    },
+}
 
 
 def _element(kind: ir.Type) -> ir.Type:
@@ -347,7 +401,7 @@ def _for(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> l
     [body] = op.regions[0].blocks
     for number in range(*bounds):
         counter = np.full(len(active), number, lower.dtype)
-        self.values.update(zip(body.arguments, [counter, *carried], strict=True))
+        self.bind(body, [counter, *carried])
         carried = self.run(body, active)
     return carried
 
@@ -356,14 +410,15 @@ def _while(self: _Block, op: ir.OpView, operands: list[Array], active: Array) ->
     before, after = (region.blocks[0] for region in op.regions)
     carried = operands
     while True:
-        self.values.update(zip(before.arguments, carried, strict=True))
+        self.bind(before, carried)
         condition, *carried = self.run(before, active)
         if not self.uniform(condition, active, "a loop's condition"):
             return carried
-        self.values.update(zip(after.arguments, carried, strict=True))
+        self.bind(after, carried)
         carried = self.run(after, active)
 
 
+_LAST = frozenset({"scf.yield", "scf.condition", "llvm.return"})
 _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]] = {
     "vector.extract": _extract,
     "vector.from_elements": _from_elements,

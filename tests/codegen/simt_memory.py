@@ -98,7 +98,7 @@ class Memory:
             who = np.repeat(threads[chosen], size)
             flat = places.ravel()
             self._expect(segment, segment.written[flat], who, "reads what nobody wrote")
-            self._expect(segment, ~(read_only & ~segment.is_read_only), who, "takes as constant")
+            self._expect(segment, not read_only or segment.is_read_only, who, "takes as constant")
             self._expect(
                 segment,
                 ~segment.writes.unordered(flat, who, self.clock),
@@ -116,9 +116,9 @@ class Memory:
         for segment, chosen, places in self._resolve(addresses, size):
             who = np.repeat(threads[chosen], size)
             flat = places.ravel()
-            self._expect(segment, ~np.bool_(segment.is_read_only), who, "writes to a shared tensor")
+            self._expect(segment, not segment.is_read_only, who, "writes to a shared tensor")
             once = np.bincount(np.unique(flat, return_inverse=True)[1]).max(initial=0) <= 1
-            self._expect(segment, np.bool_(once), who, "writes together with another thread")
+            self._expect(segment, once, who, "writes together with another thread")
             for kind in (segment.reads, segment.writes):
                 self._expect(
                     segment,
