@@ -30,7 +30,6 @@ from tilec.ir.places import span_of
 from tilec.ops.lowering import DoesNotFitError, NoGpuCodeError
 from tilec.source import SourceFile
 from tilec.sources import Sources
-from tilec.target.description import Target
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers

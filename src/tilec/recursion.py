@@ -1,4 +1,4 @@
-"""Room for recursion over trees: the parser takes trees far deeper than Python's own limit bears."""
+"""Room for recursion over trees, which the parser takes far deeper than Python's own limit."""
 
 from __future__ import annotations
 
