@@ -47,7 +47,7 @@ def _registers(kind: ir.Type, target: Target) -> int:
     element = kind.element_type
     width = 64 if isinstance(element, ir.IndexType) else int(element.width)
     elements = ceil(prod(kind.shape) / target.threads_per_block)
-    return ceil(elements * max(width, 8) / _REGISTER_BITS)
+    return int(ceil(elements * max(width, 8) / _REGISTER_BITS))
 
 
 def _too_big(span: Span, needed: int, target: Target) -> Diagnostic:
