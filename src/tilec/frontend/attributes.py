@@ -16,6 +16,7 @@ from tilec.types import BOOL
 HintValue = bool | int | tuple[int, ...]
 _ATTRIBUTES = ("kernel", "instance", "hint", "pipeline")
 MAX_GRID_RANK = 3
+LARGEST_COUNT = 1 << 16  # of a hint
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def _counts(argument: ast.AttributeArgument, module: Module) -> HintValue:
 
 def _positive(node: ast.Expression, argument: ast.AttributeArgument, module: Module) -> int:
     value: Constant = evaluate(node, Environment(module), None)
-    if isinstance(value.value, (bool, float)) or value.value <= 0:
+    if isinstance(value.value, (bool, float)) or not 0 < value.value <= LARGEST_COUNT:
         raise _bad_value(argument, "a positive integer")
     return value.value
 

@@ -63,7 +63,9 @@ def literal_value(value: Number, element: Element, span: Span) -> Number:
             f"expected `{element}`, got {kind} literal",
             help=f"write `{value}.0`" if element.is_float and element != BOOL else None,
         )
-    if element.is_integer and wrapped(value, element) != value:
+    held = wrapped(value, element)
+    too_large = math.isinf(held) if element.is_float else held != value
+    if too_large:
         limits = constants_of(element)
         raise refusal(
             "E0203",
@@ -71,7 +73,7 @@ def literal_value(value: Number, element: Element, span: Span) -> Number:
             span,
             f"`{element}` holds {limits['MIN']} to {limits['MAX']}",
         )
-    return wrapped(value, element)
+    return held
 
 
 def binding_of(name: ast.Name, environment: Environment) -> Binding | None:
@@ -293,6 +295,8 @@ def _cast(node: ast.Cast, environment: Environment) -> Constant:
     if not isinstance(target, Element) or target in STORAGE_ONLY:
         raise refusal("E0203", "a cast is to a scalar type", node.target.span)
     inner = _value(node.value, environment, None)
+    if target == BOOL and inner.element != BOOL:
+        raise refusal("E0203", "nothing is cast to `bool`", node.target.span, help="compare it")
     return Constant(converted(inner.value, inner.element, target), target)
 
 
