@@ -20,7 +20,7 @@ from tilec.compilation import Compiled, Options
 from tilec.diagnostics import Diagnostic, Severity
 from tilec.frontend.check import check_program, unmatched_options
 from tilec.frontend.emit import emit
-from tilec.frontend.instantiate import Options as FrontOptions
+from tilec.frontend.options import Options as FrontOptions
 from tilec.frontend.modules import load_program
 from tilec.frontend.parse import parse
 from tilec.ir.dialect import context
