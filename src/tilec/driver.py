@@ -6,7 +6,7 @@ when they compile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mlir import ir
@@ -15,9 +15,12 @@ from tilec.checks.check_borrows import check_borrows
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
 from tilec.checks.check_grids import check_grids
 from tilec.checks.check_moves import check_moves
+from tilec.checks.check_preconditions import check_preconditions
+from tilec.checks.check_resources import check_resources
 from tilec.checks.check_writes import check_writes
 from tilec.compilation import Compiled, Options
-from tilec.diagnostics import Diagnostic, Severity
+from tilec.diagnostics import Diagnostic, Label, Severity
+from tilec.diagnostics.once import once
 from tilec.frontend.check import check_program, unmatched_options
 from tilec.frontend.emit import emit
 from tilec.frontend.options import Options as FrontOptions
@@ -25,19 +28,16 @@ from tilec.frontend.modules import load_program
 from tilec.frontend.parse import parse
 from tilec.ir.dialect import context
 from tilec.ir.places import span_of
-from tilec.ops.lowering import NoGpuCodeError
+from tilec.ops.lowering import DoesNotFitError, NoGpuCodeError
 from tilec.source import SourceFile
 from tilec.sources import Sources
-from tilec.target.description import Target
+from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
 from tilec.transforms.simplify import simplify
 
-# tilec's own passes, by the name that `tilec opt` knows them by.
-PASSES: dict[str, Callable[[ir.Module, Target], None]] = {}
-
-# The checks of ownership, which read and never rewrite.
-CHECKS = (check_writes, check_moves, check_borrows, check_grids)
+# The checks, which read and never rewrite.
+CHECKS = (check_writes, check_moves, check_borrows, check_grids, check_preconditions)
 
 
 def check_sources(sources: Sources, options: Options) -> Compiled:
@@ -67,8 +67,8 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
         simplify(front.module)
         try:
             return replace(front.compiled, outputs=outputs_of(kernels, sources, options))
-        except NoGpuCodeError as error:
-            found = [_no_gpu_code(error, front.sources)]
+        except (NoGpuCodeError, DoesNotFitError) as error:
+            found = [_not_lowered(error, front.sources)]
         return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
 
 
@@ -107,7 +107,11 @@ def front_end(sources: Sources, options: Options) -> Front:
         if not _errors(diagnostics):
             module = emit(instances, program.sources)
             # Ownership is checked on helpers as they are written, before they are inlined.
-            diagnostics += [d for check in CHECKS for d in check(module, program.sources)]
+            # Instances of one kernel have their faults in common.
+            diagnostics += once(d for check in CHECKS for d in check(module, program.sources))
+            targets = map(resolve, options.targets)
+            too_big = (d for t in targets for d in check_resources(module, program.sources, t))
+            diagnostics += dict.fromkeys(too_big)
     texts = {name: s.text for name, s in program.sources.items() if name not in sources.files}
     compiled = Compiled(
         diagnostics=tuple(diagnostics),
@@ -122,7 +126,12 @@ def _errors(diagnostics: Sequence[Diagnostic]) -> bool:
     return any(d.severity is Severity.ERROR for d in diagnostics)
 
 
-def _no_gpu_code(error: NoGpuCodeError, sources: dict[str, SourceFile]) -> Diagnostic:
+def _not_lowered(
+    error: NoGpuCodeError | DoesNotFitError, sources: dict[str, SourceFile]
+) -> Diagnostic:
     span = span_of(error.location, sources)
     assert span is not None, "every operation has its place in the source"
-    return no_gpu_code(span)
+    if isinstance(error, NoGpuCodeError):
+        return no_gpu_code(span)
+    what = f"this takes {error.needed} bytes, a block has {error.limit}"
+    return Diagnostic("E0702", "a tile does not fit in shared memory", (Label(span, what),))

@@ -22,6 +22,7 @@ from tilec.codegen.warps import warps_for
 from tilec.ops.rules import Placing
 from tilec.target.description import Target
 from tilec.transforms.find_access_facts import find_access_facts
+from tilec.transforms.insert_barriers import insert_barriers
 from tilec.transforms.place_layouts import place_layouts
 
 
@@ -101,6 +102,8 @@ def lower_variant(
         placing = Placing(warps, vector_bytes)
         find_access_facts(function)
         place_layouts(function, placing)
+        # After layouts, which say what thread touches which element.
+        insert_barriers(function)
         return lower_tiles(
             function,
             symbol,

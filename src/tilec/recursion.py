@@ -1,4 +1,4 @@
-"""Room for recursion over trees: the parser takes trees far deeper than Python's own limit bears."""
+"""Room for recursion over trees, which may be far deeper than Python's own limit bears."""
 
 from __future__ import annotations
 

@@ -69,8 +69,9 @@ class Program:
     ) -> None:
         """Run every block of a launch on arrays, in place.
 
-        Units:    `strides` are those of the outer axes in elements, where they are not the array's:
-                  the tensor then lies in memory so. Tensors lie at odd addresses, but for ALIGNED.
+        Units:    `strides` are those of the outer axes in elements, where they are not to be the
+                  array's (for ANY) or padded ones (for ALIGNED). For ANY, tensors lie at addresses
+                  that are multiples of their elements only.
         """
         point, function = self.lowered(symbol, vector_bytes)
         told = self.instances[symbol].description
@@ -142,11 +143,20 @@ def _placed(
             continue
         off = 0 if vector_bytes == ALIGNED else array.itemsize
         address = FIRST_ADDRESS + number * APART + off
-        own = strides.get(parameter.name, strides_of(array)[:-1])
+        own = strides.get(parameter.name)
+        if own is None:
+            own = strides_of(array)[:-1] if vector_bytes == ANY else _padded(array)
         found[parameter.name] = _tensor(
             parameter.name, array, address, (*own, 1), parameter.own == "shared"
         )
     return found
+
+
+def _padded(array: np.ndarray) -> tuple[int, ...]:
+    """Strides of the outer axes with rows that begin at multiples of 16 bytes."""
+    multiple = max(1, ALIGNED // array.itemsize)
+    row = -(-max(1, *array.shape[-1:]) // multiple) * multiple
+    return tuple(row * prod(array.shape[axis + 1 : -1]) for axis in range(array.ndim - 1))
 
 
 def _tensor(

@@ -17,6 +17,7 @@ import numpy as np
 from tilec.artifact.abi import ELEMENT_BYTES
 from tilec.artifact.embed import extract
 from tilec.artifact.manifest import from_json
+from tilec.runtime.elements import numpy_dtype
 
 ROOT = Path(__file__).parents[2]
 DRY_RUN = bool(os.environ.get("TILEC_DRY_RUN"))
@@ -74,20 +75,22 @@ class HostDriver:
         source = from_json(extract(cubin)).source.file
         [path] = [
             path
-            for folder in ("kernels", "tests/gpu/programs", "build/gpu-tests")
+            for folder in ("kernels", "tests/programs", "tests/gpu", "build/gpu-tests")
             for path in (self._root / folder).glob(source)
         ]
         return path
 
-    def start(self, code, plan, stream):
-        if plan.grid is not None:
-            self._opened(code).run(plan.kernel.symbol, _arguments(plan))
+    def prepared(self, code, entry, cells):
+        return lambda stream: self._opened(code).run(entry.kernel.symbol, _arguments(entry, cells))
 
-    def finish(self, plan, stream):
+    def finish(self, entry, stream):
         pass
 
-    def recorded(self, plan, stream):
+    def recorded(self, entry, stream):
         return _Done()
+
+    def is_over(self, event):
+        return True
 
     def _opened(self, path):
         """The program of a file; the last one is kept."""
@@ -104,19 +107,35 @@ class HostDriver:
         self._open.close()
 
 
-def _arguments(plan):
-    """The arguments of a plan as arrays in the memory that they point to."""
-    slots = list(zip(plan.variant.slots, plan.arguments, strict=True))
+def _arguments(entry, cells):
+    """The arguments in cells as arrays in the memory that they point to."""
+    given = zip(entry.variant.slots, cells, strict=True)
+    slots = [(slot, _number(slot, cell)) for slot, cell in given]
     dims = {slot.name: value for slot, value in slots if slot.kind == "extent"}
     found = {}
-    for parameter in plan.kernel.parameters:
+    for parameter in entry.kernel.parameters:
         values = [value for slot, value in slots if slot.name == parameter.name]
         if not parameter.is_tensor:
-            found[parameter.name] = values[0]
+            found[parameter.name] = _scalar(parameter.element, values[0])
             continue
         shape = tuple(dims.get(extent, extent) for extent in parameter.extents)
         found[parameter.name] = _array(parameter.element, values[0], shape, (*values[1:], 1))
     return found
+
+
+def _scalar(element, value):
+    from tests.gpu.element_bits import from_bits
+
+    return from_bits(np.array([value]), element)[0] if element == "bf16" else value
+
+
+def _number(slot, cell):
+    """What a cell holds: a number of the slot's width, in bf16 its bits."""
+    if slot.kind != "scalar":
+        return cell
+    size = ELEMENT_BYTES[slot.element]
+    dtype = np.dtype(np.uint16 if slot.element == "bf16" else numpy_dtype(slot.element))
+    return np.frombuffer(cell.to_bytes(8, "little"), np.uint8)[:size].view(dtype)[0]
 
 
 def _array(element, address, shape, strides):

@@ -1,4 +1,4 @@
-"""Every launch of the programs of this folder: arguments, and what the CPU execution makes of them."""
+"""Every launch of the programs of this folder: arguments, and what the CPU execution gives."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class Case:
     before: Mapping[str, np.ndarray]
     after: Mapping[str, np.ndarray]
     scalars: Mapping[str, Any]
+    constants: Mapping[str, Any]  # the constant generics of the instance
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -69,18 +70,16 @@ def _case(
     before: dict[str, np.ndarray] = {}
     scalars: dict[str, Any] = {}
     for parameter in told.parameters:
-        kind = entry.data.get(parameter.name, "wide")
         if parameter.is_tensor:
+            kind = entry.data.get(parameter.name, "wide")
             shape = tuple(dims.get(e, e) if isinstance(e, str) else e for e in parameter.extents)
             before[parameter.name] = data(kind, parameter.element, shape, rng)
-        elif parameter.name in entry.scalars:
-            scalars[parameter.name] = entry.scalars[parameter.name]
         else:
-            kind = entry.data.get(parameter.name, "small")
-            scalars[parameter.name] = data(kind, parameter.element, (), rng).item()
+            scalars[parameter.name] = entry.scalars[parameter.name]
     after = {name: array.copy() for name, array in before.items()}
     found.run(told.symbol, {**after, **scalars})
-    return Case(told.symbol, entry, told.parameters, before, after, scalars)
+    constants = {g.name: g.value for g in told.generics if g.kind == "const"}
+    return Case(told.symbol, entry, told.parameters, before, after, scalars, constants)
 
 
 def names() -> list[str]:

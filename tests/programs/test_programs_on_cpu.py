@@ -30,7 +30,7 @@ def _check(case: Case) -> None:
     if case.entry.reference is None:
         return
     with np.errstate(all="ignore"):
-        expected = case.entry.reference(SimpleNamespace(**case.before, **case.scalars))
+        expected = case.entry.reference(_given(case))
     elements = {parameter.name: parameter.element for parameter in case.parameters}
     for name, values in expected.items():
         result = case.after[name]
@@ -43,6 +43,10 @@ def _check(case: Case) -> None:
                 f"{case}: `{name}` is wrong at {len(wrong)} places, first {list(map(int, where))}: "
                 f"expected {values[where]!r}, got {result[where]!r}"
             )
+
+
+def _given(case: Case) -> SimpleNamespace:
+    return SimpleNamespace(**case.before, **case.scalars, **case.constants)
 
 
 def _bits(array: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from tilec.artifact.manifest import Parameter, Requirement
 from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.contract import (
     bound_dims,
-    check_alignment,
+    check_address,
     check_device,
     check_form,
     check_requires,
@@ -217,12 +217,12 @@ def test_a_grid_beyond_the_limit_or_below_zero_is_refused():
 
 def test_addresses_are_multiples_of_the_element():
     x = Parameter("x", "tensor", "f32", ("N",), "shared")
-    check_alignment(x, dense(2**32 + 4, "f32", 4))
-    check_alignment(x, dense(1, "f32", 0))
+    check_address(x, dense(2**32 + 4, "f32", 4))
+    check_address(x, dense(1, "f32", 0))
     with pytest.raises(
         ContractError, match=r"`x`: expected an address .* 4 bytes, got 0x100000002"
     ):
-        check_alignment(x, dense(2**32 + 2, "f32", 4))
+        check_address(x, dense(2**32 + 2, "f32", 4))
 
 
 @pytest.mark.parametrize(

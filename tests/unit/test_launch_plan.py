@@ -181,7 +181,7 @@ def test_a_scalar_in_the_grid_counts_for_each_launch():
 
 def test_arguments_may_be_named():
     planner = Planner([add_kernel()])
-    assert planner.positional((1, 2), {"scale": 4, "y": 3}) == [1, 2, 3, 4]
+    assert planner.positional((1, 2), {"scale": 4, "y": 3}) == (1, 2, 3, 4)
     for given, named, message in [
         ((1, 2, 3), {}, "expected 4 arguments .z, x, y, scale.; `scale` is missing"),
         ((1, 2, 3, 4, 5), {}, "expected 4 arguments .*, got 5"),

@@ -39,7 +39,7 @@ class Reporter:
     def progress(self, finished: int, total: int, name: str) -> None:
         """How far the command is: on terminals only, on one line that later output replaces."""
         if self._has_progress and total > 1:
-            click.echo(f"\r\x1b[2K[{finished}/{total}] {name}", err=True, nl=finished == total)
+            click.echo(f"\r\x1b[2K[{finished}/{total}] {name}", err=True, nl=False)
 
     def diagnostics(
         self, diagnostics: Iterable[Diagnostic], files: Mapping[str, SourceFile]

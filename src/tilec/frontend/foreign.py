@@ -13,6 +13,7 @@ from tilec.source import Span
 if TYPE_CHECKING:
     from tilec.frontend.syntax_errors import Situation
 
+_QUALIFIED_PATH = re.compile(r"<\s*[\w:]+(?:\s*<[^<>]*>)?\s*(?:as\b|>\s*::)")
 _FIELDS_FOLLOW = re.compile(r"\{\s*(?:\w+\s*[:,}]|\.\.|\})")
 
 
@@ -66,7 +67,8 @@ def foreign_construct(at: Situation) -> Foreign | None:
         return Foreign("characters as values")
     if text in _ITEM_WORDS and {"LET", "HASH"} <= at.expected:
         return Foreign(f"{_ITEM_WORDS[text]} inside a function", "write it outside")
-    if text in _ASSIGNMENTS and "PLUS" in at.expected:
+    # In square brackets the bracket is likelier to lack its end.
+    if text in _ASSIGNMENTS and "PLUS" in at.expected and at.open_bracket != "[":
         return Foreign("assignments as values", "`==` compares" if text == "=" else None)
     if at.closed_bracket is not None and "LBRACE" in at.expected:
         return _range_before(at, at.closed_bracket)
@@ -96,7 +98,7 @@ def _in_place_of_expression(at: Situation, text: str) -> Foreign | None:
         return Foreign("paths that start with `::`")
     if text == "_":
         return Foreign("places left out with `_`", "leave the assignment out")
-    if text == "<":
+    if text == "<" and _QUALIFIED_PATH.match(at.source.text, at.span.start):
         return Foreign("paths that start with `<…>`")
     if text == "#":
         return Foreign("attributes on expressions")

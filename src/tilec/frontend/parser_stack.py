@@ -41,14 +41,24 @@ class ParserStack:
         return len(self._state.state_stack)
 
     def next_token(self) -> Token:
-        """The next token, of a kind that may stand here if there is one."""
-        lexer = self._lexer.lexers[self._state.position]
+        """The next token, of a kind that may stand here if there is one.
+
+        The lexer for any place is asked first, the lexer for this place only if that disagrees, as
+        at the `>>` that closes two lists: what both can give is the same, and each of the lexers
+        for single places takes a millisecond to make.
+        """
+        lines = self._lexer_state.line_ctr
+        start = lines.char_pos
+        token = self.next_token_of_any_kind()
+        if token.type == END or token.type in self._table[self._state.position]:
+            return token
+        lines.char_pos = start
         try:
+            lexer = self._lexer.lexers[self._state.position]
             return lexer.next_token(self._lexer_state, self._state)
         except UnexpectedCharacters:
+            lines.char_pos = start
             return self.next_token_of_any_kind()
-        except EOFError:
-            return self._end_token()
 
     def next_token_of_any_kind(self) -> Token:
         """The next token, whatever the parser expects; every character starts one (UNKNOWN)."""

@@ -133,7 +133,7 @@ def _quoted(token: Token) -> str:
 def _labels(at: Situation) -> list[Label]:
     labels = [Label(at.span)]
     bracket = at.open_bracket
-    if bracket is None or str(at.token) not in (")", "]", "}", ";", ""):
+    if bracket is None or str(at.token) not in (")", "]", "}", ";", "{", ""):
         return labels
     # A stray `)` says nothing of the braces around it.
     is_at_fault = str(bracket) != "{" or at.token.type == "$END"

@@ -20,7 +20,8 @@ from tilec.runtime.errors import (
     NoDevice,
     TilecError,
 )
-from tilec.runtime.launcher import Launch, Launcher
+from tilec.runtime.launch import Launch
+from tilec.runtime.launcher import Launcher
 from tilec.runtime.module import Module, load
 from tilec.runtime.tensor import Tensor, empty, to_device
 

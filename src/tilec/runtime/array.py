@@ -33,6 +33,27 @@ class Array(NamedTuple):
         return (last + 1) * ELEMENT_BYTES[self.element]
 
 
+class Facts:
+    """Stands for all of an array but its address; equal facts are one object, to look up fast."""
+
+    __slots__ = ()
+
+
+_FACTS: dict[tuple[object, ...], Facts] = {}
+_REMEMBERED_FACTS = 4096
+
+
+def facts_of(array: Array) -> Facts:
+    """The facts of an array: one object for all arrays that differ in their addresses only.
+
+    When too many are remembered they are forgotten, and the same facts may be another object: a
+    look-up then misses, which costs time only.
+    """
+    if len(_FACTS) >= _REMEMBERED_FACTS:
+        _FACTS.clear()
+    return _FACTS.setdefault(array[1:], Facts())
+
+
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides, in elements, of a tensor that is dense in row-major order."""
     strides: list[int] = []

@@ -1,7 +1,7 @@
 """The contract of a kernel, as checks on plain descriptions of its arguments.
 
 Each check raises ContractError with the argument's name and both values, and says nothing of which
-kernel it was: the planner does. What depends on addresses (`check_alignment`, `check_overlap`) is
+kernel it was: the planner does. What depends on addresses (`check_address`, `check_overlap`) is
 apart from the rest, which the planner does once for each combination of shapes.
 """
 
@@ -124,10 +124,14 @@ def program_count(grid: Iterable[Expression], values: Mapping[str, Value]) -> in
     return count
 
 
-def check_alignment(parameter: Parameter, array: Array) -> None:
-    """That a tensor begins at a multiple of its element's size."""
+def check_address(parameter: Parameter, array: Array) -> None:
+    """That a tensor has memory, and begins at a multiple of its element's size."""
+    if array.is_empty:
+        return
+    if not array.pointer:
+        raise ContractError(f"`{parameter.name}` has no memory: its address is 0 (was it freed?)")
     size = ELEMENT_BYTES[array.element]
-    if array.pointer % size and not array.is_empty:
+    if array.pointer % size:
         raise ContractError(
             f"`{parameter.name}`: expected an address that is a multiple of {size} bytes, "
             f"got {array.pointer:#x}"

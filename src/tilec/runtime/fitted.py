@@ -11,7 +11,7 @@ from tilec.artifact.manifest import Kernel, Parameter, Precondition, Variant
 from tilec.runtime.array import Array
 from tilec.runtime.contract import (
     bound_dims,
-    check_alignment,
+    check_address,
     check_device,
     check_form,
     check_overlap,
@@ -19,14 +19,18 @@ from tilec.runtime.contract import (
     pairs_to_compare,
     program_count,
 )
+from tilec.runtime.entry import Entry
 from tilec.runtime.errors import ContractError
 from tilec.runtime.scalars import scalar_of
+
+_REMEMBERED_ADDRESSES = 256  # combinations of addresses, after which all are forgotten
+_REMEMBERED_SCALARS = 256  # numbers for each slot, after which all are forgotten
 
 Argument = object  # an `Array` for a tensor parameter, a number for a scalar one
 
 
 class LaunchPlan(NamedTuple):
-    """All that the driver needs; `grid` is None where there is no program to run.
+    """What a launch would be; `grid` is None where there is no program to run.
 
     `arguments` are in the order of the variant's slots: addresses, strides and extents as `int`
     (64 bits), scalars as NumPy scalars of the slot's width.
@@ -39,12 +43,62 @@ class LaunchPlan(NamedTuple):
     arguments: tuple[object, ...]
 
 
+class ScalarSlot(NamedTuple):
+    """A slot that a scalar argument fills, and the bits of the numbers that it has had."""
+
+    slot: int
+    position: int
+    name: str
+    element: str
+    known: dict[object, int]
+
+    def bits(self, given: object) -> int:
+        """What the slot's cell holds for an argument.
+
+        Raises:   ContractError if the argument is no number of the slot's type
+        """
+        key = (type(given), given)
+        try:
+            bits = self.known.get(key)
+        except TypeError:  # what cannot be hashed is no number
+            scalar_of(self.name, self.element, given)
+            raise
+        # 0.0 and -0.0 are one key and have different bits: zeros are not remembered.
+        if bits is not None:
+            return bits
+        passed = scalar_of(self.name, self.element, given).passed
+        bits = int.from_bytes(passed.tobytes(), "little")
+        if bits and given:
+            if len(self.known) >= _REMEMBERED_SCALARS:
+                self.known.clear()
+            self.known[key] = bits
+        return bits
+
+
 class Fitted:
     """An instance whose contract holds for these shapes, but for what addresses decide.
+
+    The launcher reads the fields that have comments; `entry_at` is the whole of what it does with
+    addresses, for when its short tests do not suffice. Tensors go by their number among the
+    tensors, scalars by their position among the arguments.
 
     Assumes:  the element types, ranks and static extents are the instance's
     Raises:   ContractError, without the instance's name
     """
+
+    __slots__ = (
+        "_arrays",
+        "_entries",
+        "_parameters",
+        "_tensor_at",
+        "_variants",
+        "first",
+        "kernel",
+        "low_bits",
+        "pairs",
+        "pointers",
+        "scalars",
+    )
 
     def __init__(self, kernel: Kernel, arguments: Sequence[Argument]) -> None:
         tensors = _tensors(kernel, arguments)
@@ -59,62 +113,94 @@ class Fitted:
         values.update(bound_dims(tensors))
         check_requires(kernel.requires, values)
         count = program_count(kernel.grid, values)
-        self.kernel = kernel
-        self.device = tensors[0][1].device if tensors else None
-        self.grid = folded_grid(count) if count else None
-        # Tensors go by their number among the tensors from here on, scalars by their position.
-        self.tensor_at = [i for i, p in enumerate(kernel.parameters) if p.is_tensor]
-        self.element_bytes = [
-            1 if array.is_empty else ELEMENT_BYTES[array.element] for _, array in tensors
-        ]
+        device = tensors[0][1].device if tensors else None
+        grid = folded_grid(count) if count else None
         spans = [array.span_bytes for _, array in tensors]
+        self.kernel = kernel
+        self._parameters = [parameter for parameter, _ in tensors]
+        self._tensor_at = [i for i, p in enumerate(kernel.parameters) if p.is_tensor]
+        self._arrays = [array for _, array in tensors]
+        fixed, self.pointers, self.scalars = _packing(kernel, values, tensors)
+        self._variants = [
+            (Entry(kernel, variant, device, grid, fixed, sum(spans)), alignments)
+            for variant, alignments in _usable_variants(kernel, tensors)
+        ]
+        self._entries: dict[tuple[int, ...], Entry] = {}
+        # Two tensors of which one is written, with the bytes that each spans.
         self.pairs = [(i, j, spans[i], spans[j]) for i, j in pairs_to_compare(tensors)]
-        self.variants = _usable_variants(kernel, tensors)
-        self.fixed, self.pointers, self.scalars = _packing(kernel, values, tensors)
+        # The entry to launch if no address is null or has any of these bits.
+        self.first = self._variants[0][0] if self._variants else None
+        self.low_bits = self._bits_of_alignments()
 
-    def launch(self, arguments: Sequence[Argument]) -> LaunchPlan:
+    def plan(self, arguments: Sequence[Argument]) -> LaunchPlan:
         """The launch that arguments of these shapes give.
 
         Raises:   ContractError, with the instance's name
         """
-        arrays = [cast(Array, arguments[i]) for i in self.tensor_at]
-        addresses = [array[0] for array in arrays]
+        addresses = [cast(Array, arguments[i]).pointer for i in self._tensor_at]
+        entry = self.entry_at(addresses)
+        packed: list[object] = list(entry.fixed)
+        for slot, number in self.pointers:
+            packed[slot] = addresses[number]
+        for scalar in self.scalars:
+            try:
+                given = scalar_of(scalar.name, scalar.element, arguments[scalar.position])
+            except ContractError as error:
+                raise self.refusal(error) from None
+            packed[scalar.slot] = given.passed
+        return LaunchPlan(self.kernel, entry.variant, entry.device, entry.grid, tuple(packed))
+
+    def entry_at(self, addresses: Sequence[int]) -> Entry:
+        """The first variant whose preconditions tensors at these addresses meet.
+
+        Addresses decide it alone, so what was found for some is remembered.
+
+        Raises:   ContractError, with the instance's name
+        """
+        known = self._entries.get(tuple(addresses))
+        if known is not None:
+            return known
+        arrays = [
+            array._replace(pointer=address)
+            for array, address in zip(self._arrays, addresses, strict=True)
+        ]
         try:
-            self._check_addresses(addresses, arrays)
-            variant = self._variant(addresses)
-            packed = self.fixed.copy()
-            for slot, number in self.pointers:
-                packed[slot] = addresses[number]
-            for slot, position, name, element in self.scalars:
-                packed[slot] = scalar_of(name, element, arguments[position]).passed
+            for parameter, array in zip(self._parameters, arrays, strict=True):
+                check_address(parameter, array)
+            for i, j, _, _ in self.pairs:
+                check_overlap((self._parameters[i], arrays[i]), (self._parameters[j], arrays[j]))
+            entry = self._aligned_entry(addresses)
         except ContractError as error:
-            raise ContractError(f"`{self.kernel.symbol}`: {error}") from None
-        return LaunchPlan(self.kernel, variant, self.device, self.grid, tuple(packed))
+            raise self.refusal(error) from None
+        if len(self._entries) >= _REMEMBERED_ADDRESSES:
+            self._entries.clear()
+        self._entries[tuple(addresses)] = entry
+        return entry
 
-    def _check_addresses(self, addresses: Sequence[int], arrays: Sequence[Array]) -> None:
-        for number, size in enumerate(self.element_bytes):
-            if addresses[number] % size:
-                check_alignment(self._parameter(number), arrays[number])
-        for i, j, i_bytes, j_bytes in self.pairs:
-            # Apart as a whole, which is the usual case and cheap to see.
-            if addresses[i] >= addresses[j] + j_bytes or addresses[j] >= addresses[i] + i_bytes:
-                continue
-            check_overlap((self._parameter(i), arrays[i]), (self._parameter(j), arrays[j]))
+    def refusal(self, error: ContractError) -> ContractError:
+        """What went wrong, with the instance's name."""
+        return ContractError(f"`{self.kernel.symbol}`: {error}")
 
-    def _parameter(self, number: int) -> Parameter:
-        return self.kernel.parameters[self.tensor_at[number]]
-
-    def _variant(self, addresses: Sequence[int]) -> Variant:
-        for variant, alignments in self.variants:
-            for number, alignment in alignments:
-                if addresses[number] % alignment:
-                    break
-            else:
-                return variant
+    def _aligned_entry(self, addresses: Sequence[int]) -> Entry:
+        for entry, alignments in self._variants:
+            if not any(addresses[number] % alignment for number, alignment in alignments):
+                return entry
         raise ContractError(
             "the arguments meet the preconditions of no variant: "
             + "; ".join(_preconditions_text(v) for v in self.kernel.variants)
         )
+
+    def _bits_of_alignments(self) -> int:
+        """The address bits that neither elements nor the first variant want set.
+
+        All bits where that cannot be said by bits: `entry_at` decides then.
+        """
+        if not self._variants:
+            return -1
+        wanted = [ELEMENT_BYTES[array.element] for array in self._arrays]
+        wanted += [alignment for _, alignment in self._variants[0][1]]
+        bits = max(wanted, default=1) - 1
+        return bits if all(n & (n - 1) == 0 for n in wanted) else -1
 
 
 def _tensors(kernel: Kernel, arguments: Sequence[Argument]) -> list[tuple[Parameter, Array]]:
@@ -127,21 +213,21 @@ def _tensors(kernel: Kernel, arguments: Sequence[Argument]) -> list[tuple[Parame
 
 def _packing(
     kernel: Kernel, values: Mapping[str, Value], tensors: Sequence[tuple[Parameter, Array]]
-) -> tuple[list[object], list[tuple[int, int]], list[tuple[int, int, str, str]]]:
-    """The slots as shapes alone give them; which slots are pointers, and of which tensor; which
-    are scalars: of which position, name and element.
+) -> tuple[list[int], list[tuple[int, int]], list[ScalarSlot]]:
+    """The slots as shapes alone give them, 0 in the others; which slots are pointers, and of which
+    tensor; which are scalars.
 
     The slots are the same for every variant: manifests in which they differ are refused.
     """
     number = {p.name: i for i, (p, _) in enumerate(tensors)}
     position = {p.name: i for i, p in enumerate(kernel.parameters)}
-    fixed: list[object] = []
+    fixed: list[int] = []
     pointers: list[tuple[int, int]] = []
-    scalars: list[tuple[int, int, str, str]] = []
+    scalars: list[ScalarSlot] = []
     for index, slot in enumerate(kernel.variants[0].slots):
-        fixed.append(None)
+        fixed.append(0)
         if slot.kind == "extent":
-            fixed[index] = values[slot.name]
+            fixed[index] = int(values[slot.name])
         elif slot.kind == "stride":
             assert slot.axis is not None, "a stride slot has an axis"
             fixed[index] = _passed_stride(tensors[number[slot.name]][1], slot.axis)
@@ -149,7 +235,7 @@ def _packing(
             pointers.append((index, number[slot.name]))
         else:
             assert slot.element is not None, "a scalar slot has an element"
-            scalars.append((index, position[slot.name], slot.name, slot.element))
+            scalars.append(ScalarSlot(index, position[slot.name], slot.name, slot.element, {}))
     return fixed, pointers, scalars
 
 

@@ -1,20 +1,25 @@
-"""Kernels as callables, and launches that are under way."""
+"""Kernels as callables."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tilec.artifact.manifest import Kernel
-from tilec.runtime.cuda_driver import Completion, Driver
-from tilec.runtime.errors import LaunchError
+from tilec.runtime.array import Array
+from tilec.runtime.cuda_driver import Driver
+from tilec.runtime.elements import element_of
+from tilec.runtime.errors import ContractError
+from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
+from tilec.runtime.launch import UNDER_WAY, Launch
 from tilec.runtime.plan import Planner
 from tilec.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
-    from tilec.runtime.fitted import LaunchPlan
+    from tilec.runtime.entry import Entry, Frame
+    from tilec.runtime.fitted import Fitted, LaunchPlan
+
+_PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD of cuda.h
 
 
 class Loaded(Protocol):
@@ -37,123 +42,191 @@ class Launcher:
         self.kernels = tuple(kernels)
         self._module = module
         self._planner = Planner(kernels)
+        self._count = len(self._planner.parameters)
+        self._tensor_at = self._planner.tensor_at
+        self._deciding_at = self._planner.deciding_at
+        self._known_driver: Driver | None = None
         self.__doc__ = kernels[0].documentation or None
 
     def __call__(self, *arguments: object, **named: object) -> None:
-        """Launches on the default stream and waits until the kernel is done.
+        """Launches as `launch` does without a stream, and waits until the kernel is done.
 
         Raises:   ContractError, LaunchError, NoDevice, ArchitectureError
         """
-        driver = self._module.driver()
-        stream = driver.stream_of(None)
-        given = self._planner.positional(arguments, named)
-        plan = self._started(driver, stream, given)
-        if plan.grid is not None:
-            driver.finish(plan, stream)
+        if named or len(arguments) != self._count:
+            arguments = self._planner.positional(arguments, named)
+        entry, stream = self._start(arguments, None)
+        if entry.grid is not None:
+            self._driver().finish(entry, stream)
 
     def launch(self, *arguments: object, stream: object = None, **named: object) -> Launch:
-        """Launches on a stream (the default one if none is given) and returns at once.
+        """Launches on a stream and returns at once.
+
+        Without a stream, on PyTorch's current one if a tensor is PyTorch's, else on the default
+        stream.
 
         Raises:   as a call does; what fails later is raised by the handle
         """
-        driver = self._module.driver()
-        _forget_done()
-        on = driver.stream_of(stream)
-        given = self._planner.positional(arguments, named)
-        plan = self._started(driver, on, given)
-        event = None if plan.grid is None else driver.recorded(plan, on)
-        return Launch(plan.kernel.symbol, event, given)
+        if named or len(arguments) != self._count:
+            arguments = self._planner.positional(arguments, named)
+        driver = self._known_driver or self._driver()
+        if stream is None:
+            entry, on = self._start(arguments, None)
+            handle = Launch(driver, entry, on, arguments)
+            UNDER_WAY.hold(handle, entry.weight)
+            return handle
+        entry, on = self._start(arguments, driver.stream_of(stream))
+        handle = Launch(driver, entry, on, (arguments, stream))
+        # A stream object is kept alive, an address is not; and a thread's own stream is another one
+        # in another thread.
+        is_passing = on >= _PER_THREAD_STREAM and (
+            on == _PER_THREAD_STREAM or isinstance(stream, int)
+        )
+        UNDER_WAY.hold(handle, entry.weight, record_now=is_passing)
+        return handle
 
     def plan(self, *arguments: object, **named: object) -> LaunchPlan:
         """What these arguments would launch; launches nothing."""
-        driver = self._module.driver()
         given = self._planner.positional(arguments, named)
-        return self._planner.plan(self._described(driver, driver.stream_of(None), given))
+        return self._planner.plan(self._described(given, DEFAULT_STREAM))
 
-    def _started(self, driver: Driver, stream: object, given: list[object]) -> LaunchPlan:
-        plan = self._planner.plan(self._described(driver, stream, given))
-        driver.start(self._module.code(), plan, stream)
-        return plan
+    def _start(self, given: Sequence[Any], stream: int | None) -> tuple[Entry, int]:
+        """Checks the contract and launches: the path of every launch, so written for speed.
 
-    def _described(self, driver: Driver, stream: object, given: list[object]) -> list[object]:
-        described = list(given)
-        for index, name in self._planner.tensors:
+        What shapes decide was worked out when they were first seen. Each launch looks that up,
+        looks at the addresses, and fills a frame. Returns what was launched, and on which stream.
+        """
+        # 1. What the arguments are: the address of each tensor, and all else as a key.
+        addresses: list[int] = []
+        key: list[object] = []
+        bits = 0
+        torch_device = -1
+        for index in self._tensor_at:
+            tensor = given[index]
+            kind = type(tensor)
+            if kind is Tensor:
+                address = tensor.pointer
+                key.append(tensor.facts)
+            elif kind is Array:
+                address = tensor[0]
+                key.append(tensor[1:])
+            else:
+                try:
+                    on_gpu = tensor.is_cuda
+                    address = tensor.data_ptr()
+                    device = tensor.get_device()
+                    key.append((tensor.dtype, tensor.shape, tensor.stride(), device))
+                except (AttributeError, RuntimeError, TypeError):
+                    on_gpu = False
+                if not on_gpu:  # nor PyTorch's: described by the protocols of all libraries
+                    if stream is None:
+                        stream = self._stream_for(given)
+                    return self._start(self._described(given, stream), stream)
+                torch_device = device
+            addresses.append(address)
+            bits |= address
+        for index in self._deciding_at:
             argument = given[index]
-            described[index] = (
-                argument.array
-                if isinstance(argument, Tensor)
-                else driver.array_of(name, argument, stream)
-            )
+            key.append(type(argument))
+            key.append(argument)
+        found = tuple(key)
+        try:
+            fitted = self._planner.known[found]
+        except (KeyError, TypeError):
+            fitted = self._planner.fitted(found, self._described(given, stream or 0))
+
+        # 2. What addresses decide. Bytes that meet may still interleave: `entry_at` looks closer.
+        entry = fitted.first
+        if bits & fitted.low_bits or not all(addresses) or entry is None:
+            entry = fitted.entry_at(addresses)
+        for i, j, i_bytes, j_bytes in fitted.pairs:
+            one = addresses[i]
+            other = addresses[j]
+            if one < other + j_bytes and other < one + i_bytes:
+                entry = fitted.entry_at(addresses)
+                break
+
+        # 3. The stream, the frame, the launch.
+        if stream is None:
+            stream = DEFAULT_STREAM if torch_device < 0 else current_stream(torch_device)
+        try:
+            frame = entry.frames.pop()
+        except IndexError:
+            frame = self._new_frame(entry)
+        cells, start = frame
+        for slot, number in fitted.pointers:
+            cells[slot] = addresses[number]
+        if fitted.scalars:
+            self._fill_scalars(fitted, frame, given)
+        start(stream)
+        entry.frames.append(frame)
+        return entry, stream
+
+    def _fill_scalars(self, fitted: Fitted, frame: Frame, given: Sequence[object]) -> None:
+        cells = frame[0]
+        try:
+            for scalar in fitted.scalars:
+                cells[scalar.slot] = scalar.bits(given[scalar.position])
+        except ContractError as error:
+            raise fitted.refusal(error) from None
+
+    def _new_frame(self, entry: Entry) -> Frame:
+        cells = entry.cells()
+        if entry.grid is None:
+            return cells, _start_nothing
+        return cells, self._driver().prepared(self._module.code(), entry, cells)
+
+    def _described(self, given: Sequence[Any], stream: int) -> list[object]:
+        """The arguments with an `Array` for each tensor; `stream` waits for the values of those
+        that come by a protocol."""
+        described: list[object] = list(given)
+        for index in self._tensor_at:
+            argument = given[index]
+            if isinstance(argument, Tensor):
+                described[index] = argument.array
+            elif not isinstance(argument, Array):
+                name = self._planner.parameters[index].name
+                described[index] = (
+                    _array_of_torch(name, argument)
+                    if _is_torch(argument)
+                    else self._driver().array_of(name, argument, stream)
+                )
         return described
+
+    def _stream_for(self, given: Sequence[Any]) -> int:
+        """The stream that a caller who names none means."""
+        for index in self._tensor_at:
+            if _is_torch(given[index]):
+                return current_stream(given[index].get_device())
+        return DEFAULT_STREAM
+
+    def _driver(self) -> Driver:
+        if self._known_driver is None:
+            self._known_driver = self._module.driver()
+        return self._known_driver
 
     def __repr__(self) -> str:
         return f"Launcher({', '.join(kernel.symbol for kernel in self.kernels)})"
 
 
-class Launch:
-    """A launch under way. What it borrows stays alive until it is done, waited for or not."""
-
-    __slots__ = ("_borrowed", "_event", "_symbol")
-
-    def __init__(self, symbol: str, event: Completion | None, borrowed: list[object]) -> None:
-        self._symbol = symbol
-        self._event = event
-        self._borrowed = borrowed
-
-    @property
-    def done(self) -> bool:
-        """Whether the kernel has finished.
-
-        Raises:   LaunchError if it, or work before it, failed
-        """
-        if self._event is None:
-            return True
-        try:
-            return self._event.is_done
-        except Exception as error:
-            raise LaunchError(f"`{self._symbol}` failed on the GPU: {error}") from error
-
-    def wait(self) -> None:
-        """Returns when the kernel is done.
-
-        Raises:   LaunchError if it, or work before it, failed
-        """
-        if self._event is None:
-            return
-        try:
-            self._event.sync()
-        except Exception as error:
-            raise LaunchError(f"`{self._symbol}` failed on the GPU: {error}") from error
-        self._event, self._borrowed = None, []
-
-    def __del__(self) -> None:
-        event = getattr(self, "_event", None)
-        if event is not None and _abandoned is not None:
-            _abandoned.append((event, self._borrowed))
-
-    def __repr__(self) -> str:
-        return f"Launch({self._symbol}, {'under way' if self._event is not None else 'done'})"
+def _start_nothing(stream: int) -> None:
+    """What an empty grid launches."""
 
 
-# Launches whose handle was dropped before they were waited for: their arguments live until a
-# later launch finds them done.
-_abandoned: deque[tuple[Completion, list[object]]] = deque()
-_forgetting = Lock()
+def _is_torch(tensor: Any) -> bool:
+    if getattr(tensor, "is_cuda", False) is not True:
+        return False
+    return all(hasattr(tensor, name) for name in ("data_ptr", "stride", "get_device"))
 
 
-def _forget_done() -> None:
-    if not _abandoned or not _forgetting.acquire(blocking=False):
-        return
-    try:
-        while _abandoned and _is_over(_abandoned[0][0]):
-            _abandoned.popleft()
-    finally:
-        _forgetting.release()
-
-
-def _is_over(event: Completion) -> bool:
-    """Whether nothing runs any more; after a device error nothing does."""
-    try:
-        return event.is_done
-    except Exception:
-        return True
+def _array_of_torch(name: str, tensor: Any) -> Array:
+    element = element_of(tensor.dtype)
+    if element is None:
+        raise ContractError(f"`{name}`: no element type of kernels is `{tensor.dtype}`")
+    return Array(
+        tensor.data_ptr(),
+        element,
+        tuple(tensor.shape),
+        tuple(tensor.stride()),
+        tensor.get_device(),
+    )

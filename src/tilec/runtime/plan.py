@@ -1,8 +1,8 @@
 """From arguments to a launch: which instance, which variant, which grid, which bytes.
 
 Pure: no device, no library of arrays. What follows from shapes, strides and the scalars that
-`requires!` and grids mention is worked out once for each combination and remembered; what is left
-for each launch is a look-up, the address checks and the packing.
+`requires!` and grids mention is worked out once for each combination and remembered (`Fitted`);
+what is left for each launch is a look-up, the address checks and the packing.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ class Planner:
         self.kernels = tuple(kernels)
         self.parameters = kernels[0].parameters
         self.name = kernels[0].symbol if len(kernels) == 1 else kernels[0].name
-        self.tensors = tuple((i, p.name) for i, p in enumerate(self.parameters) if p.is_tensor)
-        self._tensor_at = tuple(i for i, _ in self.tensors)
-        self._deciding_at = _deciding_scalars(self.kernels)
-        self._known: dict[object, Fitted] = {}
+        self.tensor_at = tuple(i for i, p in enumerate(self.parameters) if p.is_tensor)
+        self.deciding_at = _deciding_scalars(self.kernels)
+        self.known: dict[object, Fitted] = {}
 
-    def positional(self, given: tuple[object, ...], named: Mapping[str, object]) -> list[object]:
+    def positional(
+        self, given: tuple[object, ...], named: Mapping[str, object]
+    ) -> tuple[object, ...]:
         """The arguments in order of the parameters, some of which may be given by name."""
         names = [p.name for p in self.parameters]
         if len(given) == len(names) and not named:
-            return list(given)
+            return given
         expected = f"`{self.name}`: expected {len(names)} arguments ({', '.join(names)})"
         if len(given) > len(names):
             raise ContractError(f"{expected}, got {len(given)}")
@@ -51,28 +52,40 @@ class Planner:
         missing = [f"`{name}`" for name in names if name not in values]
         if missing:
             raise ContractError(f"{expected}; {', '.join(missing)} is missing")
-        return [values[name] for name in names]
+        return tuple(values[name] for name in names)
 
     def plan(self, arguments: Sequence[Argument]) -> LaunchPlan:
         """The launch that these arguments give.
 
         Raises:   ContractError, which names the instance and the argument
         """
-        # An Array's first field is its address, the only one that shapes do not depend on.
-        key = (
-            *(cast(Array, arguments[i])[1:] for i in self._tensor_at),
-            *((type(arguments[i]), arguments[i]) for i in self._deciding_at),
-        )
+        return self.fitted(self.key_of(arguments), arguments).plan(arguments)
+
+    def key_of(self, arguments: Sequence[Argument]) -> tuple[object, ...]:
+        """What the fit of an instance depends on; the launcher makes it without `Array`s.
+
+        An Array's first field is its address, the only one that shapes do not depend on.
+        """
+        key: list[object] = [cast(Array, arguments[i])[1:] for i in self.tensor_at]
+        for index in self.deciding_at:
+            key += (type(arguments[index]), arguments[index])
+        return tuple(key)
+
+    def fitted(self, key: tuple[object, ...], arguments: Sequence[Argument]) -> Fitted:
+        """The instance that fits these arguments, remembered under a key.
+
+        Raises:   ContractError, which names the instance and the argument
+        """
         try:
-            fitted = self._known.get(key)
+            fitted = self.known.get(key)
         except TypeError:  # a scalar that cannot be hashed is no number: the contract says so
-            return self._fitted(arguments).launch(arguments)
+            return self._fitted(arguments)
         if fitted is None:
             fitted = self._fitted(arguments)
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[key] = fitted
-        return fitted.launch(arguments)
+            if len(self.known) >= _REMEMBERED:
+                self.known.clear()
+            self.known[key] = fitted
+        return fitted
 
     def _fitted(self, arguments: Sequence[Argument]) -> Fitted:
         """The first instance whose contract holds, as far as addresses do not matter."""
@@ -80,7 +93,7 @@ class Planner:
         refused: list[str] = []
         for kernel in self.kernels:
             try:
-                for index in self._tensor_at:
+                for index in self.tensor_at:
                     check_type(kernel.parameters[index], cast(Array, arguments[index]))
             except ContractError as error:
                 mistyped.append(f"`{kernel.symbol}`: {error}")

@@ -7,10 +7,11 @@ from math import prod
 import numpy as np
 
 from tilec.artifact.abi import ELEMENT_BYTES
-from tilec.runtime.array import Array, contiguous_strides
+from tilec.runtime.array import Array, contiguous_strides, facts_of
 from tilec.runtime.cuda_driver import HostArray, Memory, cuda_driver
 from tilec.runtime.elements import element_of, numpy_dtype
 from tilec.runtime.errors import TilecError
+from tilec.runtime.launch import UNDER_WAY
 
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -21,15 +22,14 @@ class Tensor:
     Units:    `strides` are in elements; `dtype` is an element type's name, such as `bf16`
     """
 
-    __slots__ = ("_buffer", "array")
+    # `facts` stands for the array without its address: what launches look up.
+    __slots__ = ("_buffer", "array", "facts", "pointer")
 
     def __init__(self, buffer: Memory, array: Array) -> None:
         self._buffer = buffer
         self.array = array
-
-    @property
-    def pointer(self) -> int:
-        return self.array.pointer
+        self.pointer = array.pointer
+        self.facts = facts_of(array)
 
     @property
     def dtype(self) -> str:
@@ -108,6 +108,7 @@ def empty(shape: tuple[int, ...], dtype: str, device: int | None = None) -> Tens
     if min(shape, default=0) < 0:
         raise ValueError(f"no tensor has shape {shape}")
     index = driver.current_device() if device is None else device
+    UNDER_WAY.settle()  # memory that launches borrowed may be free by now
     buffer = driver.allocated(prod(shape) * ELEMENT_BYTES[element], index)
     array = Array(int(buffer.handle), element, tuple(shape), contiguous_strides(shape), index)
     return Tensor(buffer, array)

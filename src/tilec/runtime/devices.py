@@ -1,0 +1,74 @@
+"""Which devices there are, and which one is current."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from cuda.bindings import driver as bindings
+from cuda.core import Device
+
+from tilec.runtime.errors import NoDevice
+
+SUCCESS = bindings.CUresult.CUDA_SUCCESS
+
+
+@cache
+def require_device() -> None:
+    """Makes sure that there is a driver and a device.
+
+    Raises:   NoDevice. (A success is remembered, a failure is not. cuda.core is asked only after
+              this: without a driver its second call may wait for ever.)
+    """
+    try:
+        [status] = bindings.cuInit(0)
+    except Exception as error:
+        raise NoDevice(f"there is no CUDA driver: {error}") from None
+    if status != SUCCESS:
+        raise NoDevice(f"there is no GPU: {status.name}")
+
+
+def current_device() -> int:
+    """The device of this thread's current context, else device 0, which becomes current."""
+    require_device()
+    # The context first: asking for the device of none is an error, which tools that watch report.
+    _, context = bindings.cuCtxGetCurrent()
+    if int(context):
+        status, device = bindings.cuCtxGetDevice()
+        if status == SUCCESS:
+            return int(device)
+    Device(0).set_current()
+    return 0
+
+
+@cache
+def device_count() -> int:
+    """How many devices this process sees."""
+    require_device()
+    status, count = bindings.cuDeviceGetCount()
+    return int(count) if status == SUCCESS else 1
+
+
+@contextmanager
+def made_current(device: int | None) -> Iterator[int]:
+    """With a device current, or whichever is; the context that was is current again afterwards.
+
+    cuda.core refuses to work with a device that it has not made current itself in this thread,
+    even if another library did: so it does, each time. For its own contexts and those of the
+    CUDA runtime (the primary ones) this changes nothing.
+    """
+    index = current_device() if device is None else device
+    current_device()  # some context is there to come back to
+    _, context = bindings.cuCtxGetCurrent()
+    Device(index).set_current()
+    try:
+        yield index
+    finally:
+        bindings.cuCtxSetCurrent(context)
+
+
+def text_of(status: bindings.CUresult) -> str:
+    """The driver's name of an error and what it says of it."""
+    answer, text = bindings.cuGetErrorString(status)
+    return f"{status.name}: {text.decode()}" if answer == SUCCESS else str(status.name)

@@ -1,0 +1,55 @@
+"""One variant of a kernel at one grid, and the frames that carry its arguments to the device.
+
+A frame is made once and used again: an array of 64-bit cells, one for each slot of the machine
+code, in which what shapes decide is filled in already, and the driver's function that launches with
+what the cells hold. A launch takes a frame out of the entry's list and puts it back, so that two
+threads never fill one frame; the driver has read the cells when its function returns.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from tilec.artifact.manifest import Kernel, Variant
+
+Cells: TypeAlias = "array[int]"  # of unsigned 64-bit numbers; little-endian, as all CUDA hosts are
+Start: TypeAlias = Callable[[int], None]  # launches on the stream of this address
+Frame: TypeAlias = "tuple[Cells, Start]"
+
+# What launches borrow, in the units of which `UnderWay` allows so many (launch.py).
+_BYTES_OF_WEIGHT = 256 * 1024
+
+_ALL_BITS = 2**64 - 1
+
+
+class Entry:
+    """What the driver launches: a variant and its grid, which is None if no program is to run.
+
+    `weight` says how much memory a launch borrows: 1 for a launch of small tensors.
+    """
+
+    __slots__ = ("device", "fixed", "frames", "grid", "kernel", "variant", "weight")
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        variant: Variant,
+        device: int | None,
+        grid: tuple[int, int, int] | None,
+        fixed: Sequence[int],
+        borrowed_bytes: int,
+    ) -> None:
+        self.kernel = kernel
+        self.variant = variant
+        self.device = device
+        self.grid = grid
+        self.fixed = fixed
+        self.weight = 1 + borrowed_bytes // _BYTES_OF_WEIGHT
+        self.frames: list[Frame] = []
+
+    def cells(self) -> Cells:
+        """Cells for one more frame, without addresses and scalars."""
+        return array("Q", [value & _ALL_BITS for value in self.fixed])

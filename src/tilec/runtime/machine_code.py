@@ -1,0 +1,174 @@
+"""The machine code of a cubin on the devices of this machine, and launches of it."""
+
+from __future__ import annotations
+
+from array import array
+from threading import Lock
+
+from cuda.bindings import driver as bindings
+from cuda.core import Device, Kernel, ObjectCode
+
+from tilec.artifact.manifest import Variant
+from tilec.runtime.devices import SUCCESS, device_count, made_current, text_of
+from tilec.runtime.entry import Cells, Entry, Start
+from tilec.runtime.errors import ArchitectureError, ArtifactError, ContractError, LaunchError
+from tilec.runtime.streams import PER_THREAD_STREAM, QUEUES, queue_of
+
+# Above this, a kernel must ask for its dynamic shared memory (CUDA C++ Programming Guide,
+# "Shared Memory", compute capability 7.x and later).
+_SMEM_WITHOUT_ASKING = 48 * 1024
+
+_launch_kernel = bindings.cuLaunchKernel
+
+
+def loaded(cubin: bytes, target: str, name: str) -> Code:
+    """The code of a cubin; the driver sees it when a kernel of it is first launched."""
+    return Code(cubin, target, name)
+
+
+class Code:
+    """The machine code of one cubin, loaded on each device when it is first launched there."""
+
+    def __init__(self, cubin: bytes, target: str, name: str) -> None:
+        self._cubin = cubin
+        self._target = target
+        self._name = name
+        self._object: ObjectCode | None = None
+        self._kernels: dict[tuple[str, int], Kernel] = {}
+        self._lock = Lock()
+
+    def kernel(self, variant: Variant, device: int) -> Kernel:
+        """A variant's entry point, ready to launch on a device, which is current.
+
+        Raises:   ArchitectureError, ArtifactError
+        """
+        known = self._kernels.get((variant.symbol, device))
+        if known is not None:
+            return known
+        with self._lock:
+            return self._kernels.setdefault((variant.symbol, device), self._loaded(variant, device))
+
+    def _loaded(self, variant: Variant, device: int) -> Kernel:
+        capability = Device(device).compute_capability
+        if not runs_on(self._target, capability.major, capability.minor):
+            raise ArchitectureError(
+                f"{self._name} is built for {self._target}, device {device} "
+                f"({Device(device).name}) is sm_{capability.major}{capability.minor}"
+            )
+        try:
+            if self._object is None:
+                self._object = ObjectCode.from_cubin(self._cubin, name=self._name)
+            kernel = self._object.get_kernel(variant.symbol)
+        except Exception as error:
+            raise ArtifactError(
+                f"{self._name}: the driver does not load `{variant.symbol}`: {error}"
+            ) from error
+        _allow_dynamic_smem(kernel, variant, device)
+        return kernel
+
+
+def runs_on(target: str, major: int, minor: int) -> bool:
+    """Whether a cubin for a target such as `sm_80` or `sm_90a` runs on a compute capability.
+
+    Plain targets run on later minor revisions of their major one, `f` targets too; `a` targets on
+    exactly their own (CUDA C++ Programming Guide, "Compute Capability").
+    """
+    number = target.removeprefix("sm_").rstrip("af")
+    if not number.isdigit():
+        return False
+    built_major, built_minor = int(number) // 10, int(number) % 10
+    if target.endswith("a"):
+        return (built_major, built_minor) == (major, minor)
+    return built_major == major and built_minor <= minor
+
+
+def _allow_dynamic_smem(kernel: Kernel, variant: Variant, device: int) -> None:
+    smem_bytes = variant.static_smem_bytes + variant.dynamic_smem_bytes
+    if not variant.dynamic_smem_bytes or smem_bytes <= _SMEM_WITHOUT_ASKING:
+        return
+    attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    [status] = bindings.cuKernelSetAttribute(
+        attribute, variant.dynamic_smem_bytes, kernel.handle, bindings.CUdevice(device)
+    )
+    if status != SUCCESS:
+        raise LaunchError(
+            f"`{variant.symbol}` needs {smem_bytes} bytes of shared memory: {status.name}"
+        )
+
+
+def prepared(code: object, entry: Entry, cells: Cells) -> Start:
+    """A function that launches an entry with what the cells hold when it is called.
+
+    `cuLaunchKernel` itself, since the cells are made once: cuda.core converts each argument at each
+    launch (benchmarks/launch_cost.py compares them). The kernel is one of a context-free library: a
+    stream other than the default ones says by itself on which device it runs.
+
+    Raises:   ArchitectureError, ArtifactError, LaunchError; the function LaunchError
+    """
+    assert isinstance(code, Code), "the code is what `loaded` gave"
+    assert entry.grid is not None, "an empty grid is not launched"
+    with made_current(entry.device) as device:
+        kernel = code.kernel(entry.variant, device)
+    base, count = cells.buffer_info()
+    pointers = array("Q", [base + cells.itemsize * index for index in range(count)])
+    parameters, _ = pointers.buffer_info()
+    function = bindings.CUfunction(int(kernel.handle))
+    x, y, z = entry.grid
+    threads, smem_bytes = entry.variant.threads, entry.variant.dynamic_smem_bytes
+
+    # The last parameter keeps alive what the driver only knows by address.
+    def start(stream: int, _held: object = (kernel, cells, pointers)) -> None:
+        queue = QUEUES.get(stream) or queue_of(stream)
+        [status] = _launch_kernel(
+            function, x, y, z, threads, 1, 1, smem_bytes, queue, parameters, 0
+        )
+        if status is not SUCCESS:
+            _give_context(entry, status)
+            [status] = _launch_kernel(
+                function, x, y, z, threads, 1, 1, smem_bytes, queue, parameters, 0
+            )
+            _check_launch(entry, status)
+
+    if device_count() == 1:
+        return start
+
+    # A default stream is that of the current device, which may be another.
+    def start_on_its_device(stream: int) -> None:
+        if stream > PER_THREAD_STREAM:
+            _check_device(entry, stream)
+            start(stream)
+            return
+        status, current = bindings.cuCtxGetDevice()
+        if status is SUCCESS and int(current) == entry.device:
+            start(stream)
+            return
+        with made_current(entry.device) as device:
+            code.kernel(entry.variant, device)
+            start(stream)
+
+    return start_on_its_device
+
+
+def _give_context(entry: Entry, status: bindings.CUresult) -> None:
+    """Gives this thread a context if that is what a launch lacked.
+
+    Raises:   LaunchError if it has one
+    """
+    if bindings.cuCtxGetDevice()[0] == SUCCESS:
+        _check_launch(entry, status)
+    Device(entry.device or 0).set_current()
+
+
+def _check_launch(entry: Entry, status: bindings.CUresult) -> None:
+    if status != SUCCESS:
+        raise LaunchError(f"`{entry.kernel.symbol}` was not launched: {text_of(status)}")
+
+
+def _check_device(entry: Entry, stream: int) -> None:
+    """That a stream is one of the device that the tensors are on; for machines with several."""
+    status, device = bindings.cuStreamGetDevice(queue_of(stream))
+    if status == SUCCESS and entry.device not in (None, int(device)):
+        raise ContractError(
+            f"`{entry.kernel.symbol}`: the tensors are on device {entry.device}, "
+            f"the stream on device {int(device)}"
+        )

@@ -1,0 +1,121 @@
+"""Streams: what callers give for one, waiting for one, and graphs that one is captured into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from cuda.bindings import driver as bindings
+from cuda.core import LEGACY_DEFAULT_STREAM, Event, Stream
+
+from tilec.runtime.devices import (
+    SUCCESS,
+    current_device,
+    device_count,
+    made_current,
+    require_device,
+    text_of,
+)
+from tilec.runtime.entry import Entry
+from tilec.runtime.errors import LaunchError, TilecError
+
+# Streams that every device has, of cuda.h. An address of 0 is one of the two, by what the process
+# was set up for, so the legacy one is always asked for by name.
+LEGACY_STREAM = 1
+PER_THREAD_STREAM = 2
+
+_NO_CAPTURE = bindings.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
+# What the legacy stream answers while a stream that waits for it is captured.
+_IN_CAPTURE = bindings.CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+
+
+def stream_of(given: object) -> int:
+    """The address of the stream that a caller means; 0 is the default stream.
+
+    Takes streams of cuda.core, addresses, and what has `cuda_stream` (PyTorch) or
+    `__cuda_stream__` (PyTorch, CuPy).
+    """
+    require_device()
+    address = getattr(given, "cuda_stream", given)
+    if isinstance(given, Stream) and getattr(given, "is_closed", False):
+        raise TilecError(f"the stream {given!r} is closed")
+    if hasattr(given, "__cuda_stream__"):
+        address = given.__cuda_stream__()[1]
+    if not isinstance(address, int):
+        raise TilecError(f"expected a CUDA stream, got {given!r}")
+    return address
+
+
+# Streams as `cuda.bindings` takes them, by address. These objects are numbers only, and may outlive
+# their streams.
+QUEUES: dict[int, bindings.CUstream] = {}
+_REMEMBERED = 256
+
+
+def queue_of(stream: int) -> bindings.CUstream:
+    """A stream as `cuda.bindings` takes it."""
+    if len(QUEUES) >= _REMEMBERED:
+        QUEUES.clear()
+    return QUEUES.setdefault(stream, bindings.CUstream(stream or LEGACY_STREAM))
+
+
+def finish(entry: Entry, stream: int) -> None:
+    """Waits until the stream has done all that it was given."""
+    if device_count() == 1:
+        [status] = bindings.cuStreamSynchronize(queue_of(stream))
+    else:
+        with made_current(entry.device):
+            [status] = bindings.cuStreamSynchronize(queue_of(stream))
+    if status != SUCCESS:
+        raise LaunchError(f"`{entry.kernel.symbol}` failed on the GPU: {text_of(status)}")
+
+
+def finish_device(entry: Entry) -> None:
+    """Waits until nothing runs on a device; after a failure nothing does either."""
+    with suppress(Exception), made_current(entry.device), _outside_capture():
+        bindings.cuCtxSynchronize()
+
+
+def recorded(entry: Entry, stream: int) -> Event | None:
+    """An event that is done when the stream has done all that it was given so far.
+
+    None while the stream is being captured into a graph: nothing runs, and an event would become
+    part of the graph.
+    """
+    with made_current(entry.device), _outside_capture():
+        status, capture = bindings.cuStreamIsCapturing(queue_of(stream))
+        if status == _IN_CAPTURE or (status == SUCCESS and capture != _NO_CAPTURE):
+            return None
+        try:
+            return _core_stream(stream).record()
+        except Exception as error:
+            raise LaunchError(f"`{entry.kernel.symbol}` failed on the GPU: {error}") from error
+
+
+def is_over(event: Event) -> bool:
+    """Whether what an event waits for is done; after a device error nothing runs any more."""
+    current_device()  # without a context the answer would be an error too
+    with _outside_capture():
+        try:
+            return bool(event.is_done)
+        except Exception:
+            return True
+
+
+@contextmanager
+def _outside_capture() -> Iterator[None]:
+    """Lets this thread ask for events while it captures another stream into a graph, which would
+    otherwise spoil the graph."""
+    relaxed = bindings.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    _, before = bindings.cuThreadExchangeStreamCaptureMode(relaxed)
+    try:
+        yield
+    finally:
+        bindings.cuThreadExchangeStreamCaptureMode(before)
+
+
+def _core_stream(stream: int) -> Stream:
+    # cuda.core may remember for its default stream which device was current first.
+    if stream in (0, LEGACY_STREAM) and device_count() == 1:
+        return LEGACY_DEFAULT_STREAM
+    return Stream.from_handle(stream or LEGACY_STREAM)

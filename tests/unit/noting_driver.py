@@ -1,0 +1,79 @@
+"""A driver that only notes what it was asked, and modules that run on it."""
+
+from __future__ import annotations
+
+from manifest_samples import manifest
+from test_embed import cubin
+
+import tilec.runtime as rt
+from tilec.artifact.embed import embed
+from tilec.artifact.manifest import to_json
+from tilec.runtime.array import Array
+from tilec.runtime.module import Module
+
+
+class Event:
+    def __init__(self, failure=None):
+        self.failure = failure
+        self.is_done = False
+
+    def sync(self):
+        if self.failure:
+            raise self.failure
+        self.is_done = True
+
+
+class NotingDriver:
+    """Takes `Array`s for tensors; keeps what happened, what cells held, and the events it gave."""
+
+    def __init__(self, failure=None):
+        self.log = []
+        self.cells = []
+        self.events = []
+        self.failure = failure
+        self.captures = False
+
+    def stream_of(self, given):
+        return given if isinstance(given, int) else given.address
+
+    def array_of(self, name, given, stream):
+        given = getattr(given, "exported", given)
+        if not isinstance(given, Array):
+            raise rt.ContractError(f"`{name}`: expected a tensor, got {given!r}")
+        self.log.append(("imported", name, stream))
+        return given
+
+    def loaded(self, cubin, target, name):
+        self.log.append("loaded")
+        return "code"
+
+    def prepared(self, code, entry, cells):
+        def start(stream):
+            self.cells.append(list(cells))
+            self.log.append((code, entry.variant.symbol, entry.grid, stream))
+
+        return start
+
+    def finish(self, entry, stream):
+        self.log.append(("finished", stream))
+
+    def finish_device(self, entry):
+        self.log.append(("device finished", entry.device))
+
+    def recorded(self, entry, stream):
+        if self.captures:
+            return None
+        self.events.append(Event(self.failure))
+        return self.events[-1]
+
+    def is_over(self, event):
+        return event.is_done
+
+
+def module(driver, *kernels):
+    joined = embed(cubin(), to_json(manifest(*kernels)).encode())
+    return Module(joined, "add.cubin", lambda: driver)
+
+
+def arrays(n=1000):
+    return [Array(2**40 + i * 2**20, "f32", (n,), (1,), 0) for i in range(3)]

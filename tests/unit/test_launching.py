@@ -1,0 +1,455 @@
+"""What each launch still checks once shapes are known, which stream it takes, what stays alive."""
+
+from __future__ import annotations
+
+import gc
+import struct
+import threading
+import weakref
+from types import SimpleNamespace
+
+import pytest
+from manifest_samples import add_kernel, copy_kernel
+from noting_driver import NotingDriver, arrays, module
+
+import tilec.runtime as rt
+from tilec.runtime import foreign, launch
+from tilec.runtime.array import Array
+
+BASE = 2**40
+
+
+class TorchTensor:
+    """Answers as a tensor of PyTorch does; its dtypes print as PyTorch's do."""
+
+    def __init__(self, address, shape=(1000,), strides=(1,), dtype="torch.float32", device=0):
+        self.address, self.shape, self.strides = address, shape, strides
+        self.dtype, self.device = dtype, device
+        self.is_cuda = True
+
+    def data_ptr(self):
+        return self.address
+
+    def stride(self):
+        return self.strides
+
+    def get_device(self):
+        return self.device
+
+
+def of_torch(array):
+    return TorchTensor(array.pointer, array.shape, array.strides)
+
+
+def of_runtime(array):
+    memory = SimpleNamespace(handle=array.pointer, size=2**20)
+    return rt.Tensor(memory, array)
+
+
+class OfProtocol:
+    """A tensor of another library, which the driver imports."""
+
+    def __init__(self, array):
+        self.exported = array
+
+
+KINDS = pytest.mark.parametrize("kind", [of_torch, of_runtime, OfProtocol])
+
+
+@pytest.fixture(autouse=True)
+def nothing_under_way(monkeypatch):
+    monkeypatch.setattr(launch, "UNDER_WAY", launch.UnderWay())
+    monkeypatch.setattr("tilec.runtime.launcher.UNDER_WAY", launch.UNDER_WAY)
+    monkeypatch.setattr("tilec.runtime.tensor.UNDER_WAY", launch.UNDER_WAY)
+
+
+@pytest.fixture
+def torch_streams(monkeypatch):
+    """PyTorch's current stream of each device."""
+    streams = {0: 0}
+    torch = SimpleNamespace(_C=SimpleNamespace(_cuda_getCurrentRawStream=streams.__getitem__))
+    monkeypatch.setitem(__import__("sys").modules, "torch", torch)
+    monkeypatch.setattr(foreign, "_ask", None)
+    return streams
+
+
+def f32_bits(number):
+    return struct.unpack("<I", struct.pack("<f", number))[0]
+
+
+# What is checked at each launch
+
+
+@KINDS
+def test_known_shapes_are_launched_with_the_arguments_of_each_launch(kind):
+    driver = NotingDriver()
+    add = module(driver).add
+    for offset, scale in [(0, 2.0), (16, -0.5), (32, 0.0), (48, -0.0), (64, 0.0)]:
+        moved = [kind(a._replace(pointer=a.pointer + offset)) for a in arrays()]
+        add.launch(*moved, scale)
+        z = BASE + offset
+        assert driver.cells[-1] == [z, z + 2**20, z + 2**21, f32_bits(scale), 1000]
+
+
+@KINDS
+def test_known_shapes_are_still_refused_where_addresses_break_the_contract(kind):
+    driver = NotingDriver()
+    add = module(driver).add
+    z, x, y = arrays()
+    add(kind(z), kind(x), kind(y), 2.0)
+    launches = len(driver.cells)
+    for wrong, message in [
+        ([z, z, y], "`z` is written and overlaps `x`"),
+        ([z, x, z._replace(pointer=z.pointer + 3996)], "`z` is written and overlaps `y`"),
+        ([z, x, y._replace(pointer=y.pointer + 2)], "`y`: expected an address that is a multiple"),
+        ([z, x._replace(pointer=0), y], "`x` has no memory"),
+    ]:
+        for _ in range(2):
+            with pytest.raises(rt.ContractError, match=f"`add__f32_1024`: {message}"):
+                add(*map(kind, wrong), 2.0)
+    assert len(driver.cells) == launches
+    add(kind(z), kind(x), kind(x), 2.0)  # reading one tensor twice is fine
+    assert len(driver.cells) == launches + 1
+
+
+@KINDS
+def test_alignment_chooses_the_variant_at_each_launch(kind):
+    driver = NotingDriver()
+    add = module(driver).add
+    z, x, y = arrays()
+    for offset, suffix in [(0, "__v16"), (4, ""), (4, ""), (0, "__v16"), (32, "__v16")]:
+        add(kind(z), kind(x._replace(pointer=x.pointer + offset)), kind(y), 2.0)
+        assert driver.log[-2][1] == f"add__f32_1024{suffix}"
+
+
+@KINDS
+def test_interleaved_slices_are_told_from_overlapping_ones_at_each_launch(kind):
+    driver = NotingDriver()
+    copy = module(driver).copy
+    target = Array(BASE, "i8", (6, 64), (192, 1), 0)
+
+    def source(offset):
+        array = Array(BASE + offset, "i8", (6, 64), (192, 1), 0)
+        tensor = kind(array)
+        if kind is of_torch:
+            tensor.dtype = "torch.int8"
+        return tensor
+
+    into = kind(target)
+    if kind is of_torch:
+        into.dtype = "torch.int8"
+    for offset in (64, 128, 64):
+        copy(into, source(offset), 1)
+    for offset in (63, 32, 1, 129):
+        with pytest.raises(rt.ContractError, match="overlaps"):
+            copy(into, source(offset), 1)
+
+
+@KINDS
+def test_other_shapes_strides_and_types_are_looked_at_anew(kind):
+    driver = NotingDriver()
+    add = module(driver).add
+    z, x, y = arrays()
+    add(kind(z), kind(x), kind(y), 2.0)
+    for wrong, message in [
+        (y._replace(shape=(999,)), "`y`: expected extent 1000"),
+        (y._replace(shape=(1000, 1), strides=(1, 1)), "`y`: expected 1 axes"),
+        (y._replace(strides=(2,)), "`y`: expected stride 1"),
+    ]:
+        with pytest.raises(rt.ContractError, match=message):
+            add(kind(z), kind(x), kind(wrong), 2.0)
+    add(*[kind(a) for a in arrays(5000)], 2.0)
+    assert driver.log[-2][2] == (5, 1, 1) and driver.cells[-1][-1] == 5000
+
+
+def test_a_tensor_of_another_dtype_or_device_is_looked_at_anew():
+    add = module(NotingDriver()).add
+    z, x, y = map(of_torch, arrays())
+    add(z, x, y, 2.0)
+    y.dtype = "torch.float16"
+    with pytest.raises(rt.ContractError, match="`y`: expected elements of type `f32`, got `f16`"):
+        add(z, x, y, 2.0)
+    y.dtype = "torch.complex64"
+    with pytest.raises(rt.ContractError, match="`y`: no element type of kernels"):
+        add(z, x, y, 2.0)
+    y.dtype, y.device = "torch.float32", 1
+    with pytest.raises(rt.ContractError, match="`y` is on device 1"):
+        add(z, x, y, 2.0)
+
+
+def test_scalars_are_checked_at_each_launch():
+    driver = NotingDriver()
+    loaded = module(driver)
+    for _ in range(2):
+        loaded.add(*arrays(), 1)
+        assert driver.cells[-1][3] == f32_bits(1.0)
+        for wrong in (True, "2", [2.0], None, 1e39):
+            with pytest.raises(rt.ContractError, match="`add__f32_1024`: `scale`"):
+                loaded.add(*arrays(), wrong)
+    target, source = (Array(BASE * i, "i8", (4, 64), (64, 1), 0) for i in (1, 2))
+    for count in (3, 5, 3, 100):
+        loaded.copy(target, source, count)
+        assert driver.log[-2][2] == (2 * count, 1, 1)
+        assert driver.cells[-1][-2:] == [count, 4]
+    with pytest.raises(rt.ContractError, match=r"grid extent 1.*is -1"):
+        loaded.copy(target, source, -1)
+
+
+def test_what_is_no_gpu_tensor_goes_to_the_driver():
+    add = module(NotingDriver()).add
+    z, x, y = map(of_torch, arrays())
+    y.is_cuda = False
+    for wrong in (y, 5, None, [1.0]):
+        with pytest.raises(rt.ContractError, match="`y`: expected a tensor"):
+            add(z, x, wrong, 2.0)
+
+
+def test_threads_that_launch_at_once_have_their_own_arguments():
+    both = threading.Barrier(2, timeout=20)
+
+    class SlowDriver(NotingDriver):
+        def prepared(self, code, entry, cells):
+            def start(stream):
+                both.wait()
+                self.cells.append(list(cells))
+
+            return start
+
+    driver = SlowDriver()
+    add = module(driver).add
+
+    def work(offset):
+        moved = [a._replace(pointer=a.pointer + offset) for a in arrays()]
+        for _ in range(20):
+            add.launch(*moved, float(offset))
+
+    threads = [threading.Thread(target=work, args=(offset,)) for offset in (16, 32)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = [[BASE + o, BASE + 2**20 + o, BASE + 2**21 + o, f32_bits(o), 1000] for o in (16, 32)]
+    assert sorted(driver.cells) == [*[expected[0]] * 20, *[expected[1]] * 20]
+
+
+# Streams
+
+
+def test_tensors_of_torch_are_worked_on_its_current_stream(torch_streams):
+    driver = NotingDriver()
+    add = module(driver).add
+    z, x, y = arrays()
+    mixed = [
+        list(map(of_torch, (z, x, y))),
+        [of_runtime(z), of_runtime(x), of_torch(y)],
+        [OfProtocol(z), x, of_torch(y)],
+    ]
+    for current in (0, 77, 0, 99):
+        torch_streams[0] = current
+        for tensors in mixed:
+            add.launch(*tensors, 2.0)
+            assert driver.log[-1][-1] == current
+            add(*tensors, 2.0)
+            assert driver.log[-1] == ("finished", current)
+    assert ("imported", "z", 99) in driver.log
+
+
+def test_a_stream_that_is_given_is_taken(torch_streams):
+    driver = NotingDriver()
+    add = module(driver).add
+    torch_streams[0] = 77
+    for tensors in (map(of_torch, arrays()), map(OfProtocol, arrays()), arrays()):
+        add.launch(*tensors, 2.0, stream=5)
+        assert driver.log[-1][-1] == 5
+
+
+def test_other_tensors_are_worked_on_the_default_stream(torch_streams):
+    driver = NotingDriver()
+    add = module(driver).add
+    torch_streams[0] = 77
+    for kind in (of_runtime, OfProtocol):
+        add.launch(*map(kind, arrays()), 2.0)
+        assert driver.log[-1][-1] == 0
+
+
+def test_without_torch_the_default_stream_is_taken(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    monkeypatch.setattr(foreign, "_ask", None)
+    driver = NotingDriver()
+    module(driver).add.launch(*map(of_torch, arrays()), 2.0)
+    assert driver.log[-1][-1] == 0
+
+
+# Handles, and what lives until the GPU is done
+
+
+def watched(offset=0, n=1000):
+    """Three tensors, and what tells whether the last one lives."""
+    tensors = [of_torch(a._replace(pointer=a.pointer + offset)) for a in arrays(n)]
+    return tensors, weakref.ref(tensors[-1])
+
+
+def test_launches_share_events():
+    driver = NotingDriver()
+    add = module(driver).add
+    for _ in range(640):
+        add.launch(*watched()[0], 2.0)
+    assert 1 <= len(driver.events) <= 11
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_arguments_live_until_the_kernel_is_done(keep):
+    driver = NotingDriver()
+    add = module(driver).add
+    tensors, alive = watched()
+    kept = add.launch(*tensors, 2.0)
+    del tensors
+    if not keep:
+        del kept
+    for _ in range(300):
+        add.launch(*watched()[0], 2.0)
+    gc.collect()
+    assert alive() is not None and driver.events
+    for event in driver.events:
+        event.is_done = True
+    for _ in range(launch.LIMIT + 1):
+        add.launch(*watched()[0], 2.0)
+    gc.collect()
+    assert (alive() is not None) == keep  # a handle that is kept keeps what it borrowed
+    if keep:
+        kept.wait()
+        assert alive() is None
+
+
+def test_what_was_waited_for_is_let_go_at_once():
+    driver = NotingDriver()
+    tensors, alive = watched()
+    handle = module(driver).add.launch(*tensors, 2.0)
+    del tensors
+    assert alive() is not None
+    assert not handle.done and len(driver.events) == 1
+    handle.wait()
+    assert handle.done and alive() is None
+    handle.wait()
+    launch.UNDER_WAY.settle()
+    assert len(driver.events) == 1
+
+
+def test_each_stream_has_its_own_event():
+    driver = NotingDriver()
+    add = module(driver).add
+    streams = [SimpleNamespace(address=a) for a in (64, 128)]
+    first, of_first = watched()
+    add.launch(*first, 2.0, stream=streams[0])
+    second, of_second = watched()
+    add.launch(*second, 2.0, stream=streams[1])
+    del first, second
+    launch.UNDER_WAY.settle()
+    assert len(driver.events) == 2
+    driver.events[1].is_done = True
+    launch.UNDER_WAY.settle()
+    assert of_first() is not None and of_second() is None
+
+
+def test_a_stream_object_lives_as_long_as_its_launches():
+    class Stream:
+        address = 64
+
+    driver = NotingDriver()
+    stream = Stream()
+    alive = weakref.ref(stream)
+    module(driver).add.launch(*arrays(), 2.0, stream=stream)
+    del stream
+    assert alive() is not None
+    launch.UNDER_WAY.settle()
+    driver.events[0].is_done = True
+    launch.UNDER_WAY.settle()
+    assert alive() is None
+
+
+@pytest.mark.parametrize(("stream", "events"), [(None, 0), (0, 0), (1, 0), (2, 1), (4096, 1)])
+def test_an_address_of_a_stream_is_used_at_once(stream, events):
+    """It may be another stream's later; the thread's own stream is another one elsewhere."""
+    driver = NotingDriver()
+    module(driver).add.launch(*arrays(), 2.0, stream=stream)
+    assert len(driver.events) == events
+
+
+def test_what_holds_much_memory_is_let_go_by_the_next_launch():
+    driver = NotingDriver()
+    add = module(driver).add
+    z, x, y = (
+        of_torch(Array(BASE + i * 2**30, "f32", (2**24,), (1,), 0)) for i in range(3)
+    )  # 64 MiB each
+    alive = weakref.ref(y)
+    add.launch(z, x, y, 2.0)
+    del z, x, y
+    assert len(driver.events) == 1
+    add.launch(*arrays(), 2.0)
+    assert alive() is not None
+    for event in driver.events:
+        event.is_done = True
+    add.launch(*arrays(), 2.0)
+    assert alive() is None
+
+
+def test_asking_for_memory_lets_go_of_what_is_done(monkeypatch):
+    class Allocating(NotingDriver):
+        def allocated(self, size_bytes, device):
+            return SimpleNamespace(handle=BASE, size=size_bytes)
+
+    driver = Allocating()
+    monkeypatch.setattr("tilec.runtime.tensor.cuda_driver", lambda: driver)
+    tensors, alive = watched()
+    module(driver).add.launch(*tensors, 2.0)
+    del tensors
+    rt.empty((4,), "f32", 0)
+    assert alive() is not None
+    driver.events[0].is_done = True
+    rt.empty((4,), "f32", 0)
+    assert alive() is None
+
+
+def test_a_launch_that_is_captured_into_a_graph_records_nothing():
+    driver = NotingDriver()
+    add = module(driver).add
+    driver.captures = True
+    tensors, alive = watched()
+    handle = add.launch(*tensors, 2.0)
+    del tensors
+    assert not handle.done
+    with pytest.raises(rt.LaunchError, match="`add__f32_1024` does not run before the graph"):
+        handle.wait()
+    del handle
+    for _ in range(200):
+        add.launch(*arrays(), 2.0)
+    assert alive() is not None and not driver.events
+    driver.captures = False
+    launch.UNDER_WAY.settle()
+    assert len(driver.events) == 1
+    driver.events[0].is_done = True
+    launch.UNDER_WAY.settle()
+    assert alive() is None
+
+
+def test_without_an_event_the_device_is_waited_for():
+    class Broken(NotingDriver):
+        def recorded(self, entry, stream):
+            raise rt.LaunchError("invalid handle")
+
+    driver = Broken()
+    tensors, alive = watched()
+    module(driver).add.launch(*tensors, 2.0)
+    del tensors
+    launch.UNDER_WAY.settle()
+    assert driver.log[-1] == ("device finished", 0) and alive() is None
+
+
+def test_a_failure_on_the_gpu_is_raised_by_every_handle_that_is_asked():
+    driver = NotingDriver(RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS"))
+    add = module(driver, add_kernel(), copy_kernel()).add
+    handles = [add.launch(*arrays(), 2.0) for _ in range(3)]
+    for handle in handles:
+        with pytest.raises(rt.LaunchError, match=r"`add__f32_1024` failed.*ILLEGAL_ADDRESS"):
+            handle.wait()
+    assert repr(handles[0]) == "Launch(add__f32_1024, under way)"
