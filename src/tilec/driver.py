@@ -23,8 +23,8 @@ from tilec.diagnostics import Diagnostic, Label, Severity
 from tilec.diagnostics.once import once
 from tilec.frontend.check import check_program, unmatched_options
 from tilec.frontend.emit import emit
-from tilec.frontend.options import Options as FrontOptions
 from tilec.frontend.modules import load_program
+from tilec.frontend.options import Options as FrontOptions
 from tilec.frontend.parse import parse
 from tilec.ir.dialect import context
 from tilec.ir.places import span_of
