@@ -8,7 +8,7 @@ COMPILER := $(VENV)/.compiler-installed
 DEV := $(VENV)/.dev-installed
 BUILD ?= build
 TARGETS ?= sm_90a
-GPU_BUNDLE := $(BUILD)/gpu-bundle.tar.gz
+GPU_BUNDLE := $(BUILD)/gpu-bundle
 
 .DEFAULT_GOAL := help
 .PHONY: help kernels test lint bless gpu-bundle test-gpu bench clean
@@ -31,8 +31,8 @@ lint: $(DEV) ## style, formatting, types and import layers
 bless: $(DEV) ## rewrite the expected output in the test pages; then read the diff
 	$(BIN)/python -m pytest --bless
 
-gpu-bundle: $(COMPILER) ## pack cubins, tests and runtime for a machine with a GPU
-	$(BIN)/python tests/gpu/pack.py $(GPU_BUNDLE)
+gpu-bundle: $(COMPILER) ## pack cubins, tests and runtime for a machine with a GPU (WHEELS=1 adds Python packages)
+	$(BIN)/python tests/gpu/pack.py $(GPU_BUNDLE) $(if $(WHEELS),--wheels 3.12)
 
 test-gpu: ## run the GPU tests from prebuilt cubins, with PYTHON as it is (no set-up)
 	PYTHONPATH=src $(PYTHON) -m pytest -m gpu tests/gpu

@@ -136,7 +136,7 @@ def _sampler(call: Callable[[int], object], set_count: int) -> _Sampler:
         for index in range(count):
             call(index)
 
-    several(3)  # warm-up: the first call loads modules
+    several(max(3, set_count))  # the first call of each set prepares it
     once_us = _time_us(lambda: several(8)) / 8
     calls = min(MOST_CALLS, max(set_count, ceil(SAMPLE_US / once_us)))
     if once_us >= SHORT_US:

@@ -180,4 +180,10 @@ irdl.dialect @tile {
     irdl.operands(from: %from)
     irdl.results(to: %to)
   }
+
+  // Placed by `insert_barriers`, never written by a user.
+  irdl.operation @barrier attributes {
+    summary = "All accesses of the program to memory before it are done before those after it.", reads = [], writes = []
+  } {
+  }
 }

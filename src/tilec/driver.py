@@ -1,105 +1,88 @@
 """The stages in order, and why in that order; nothing else.
 
-Importing this module loads every stage, so commands import it only when they compile.
+Importing this module loads MLIR and every stage up to code generation, so commands import it only
+when they compile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
-from pathlib import Path
 
 from mlir import ir
 
-from tilec import __version__
-from tilec.artifact.embed import embed
-from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
 from tilec.checks.check_borrows import check_borrows
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
 from tilec.checks.check_grids import check_grids
 from tilec.checks.check_moves import check_moves
+from tilec.checks.check_preconditions import check_preconditions
+from tilec.checks.check_resources import check_resources
 from tilec.checks.check_writes import check_writes
-from tilec.codegen.describe import describe
-from tilec.compilation import INTERMEDIATE, Compiled, Executed, Options
-from tilec.diagnostics import Diagnostic, Severity
+from tilec.compilation import Compiled, Options
+from tilec.diagnostics import Diagnostic, Label, Severity
 from tilec.frontend.check import check_program, unmatched_options
 from tilec.frontend.emit import emit
 from tilec.frontend.instantiate import Options as FrontOptions
 from tilec.frontend.modules import load_program
 from tilec.frontend.parse import parse
-from tilec.interpret.contract import BrokenContract
-from tilec.interpret.launch import changes, launch, read_arguments, tensor_named
-from tilec.interpret.npy import written_npy
 from tilec.ir.dialect import context
 from tilec.ir.places import span_of
-from tilec.machine_code import Instance, Tools, compile_kernels
-from tilec.ops.lowering import NoGpuCodeError
+from tilec.ops.lowering import DoesNotFitError, NoGpuCodeError
 from tilec.source import SourceFile
 from tilec.sources import Sources
-from tilec.target.description import Target
 from tilec.target.resolve import resolve
-from tilec.target.toolchain import libdevice, ptxas, ptxas_version
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
 from tilec.transforms.simplify import simplify
 
-# tilec's own passes, by the name that `tilec opt` knows them by.
-PASSES: dict[str, Callable[[ir.Module, Target], None]] = {}
-
-# The checks of ownership, which read and never rewrite.
-CHECKS = (check_writes, check_moves, check_borrows, check_grids)
+# The checks, which read and never rewrite.
+CHECKS = (check_writes, check_moves, check_borrows, check_grids, check_preconditions)
 
 
 def check_sources(sources: Sources, options: Options) -> Compiled:
     """What is wrong with a program; no outputs."""
     with context():
-        return _front(sources, options).compiled
+        return front_end(sources, options).compiled
 
 
 def compile_sources(sources: Sources, options: Options) -> Compiled:
     """Everything that a program compiles to, or what is wrong with it."""
+    # Here and not above: `check` needs no code generation, and waits for every import.
+    from tilec.outputs import describe_kernels, outputs_of
+
     with context():
-        front = _front(sources, options)
+        front = front_end(sources, options)
         if front.compiled.is_refused or front.module is None:
             return front.compiled
+        # The ownership checks were the last to see helpers as they are written.
         inline_helpers(front.module)
         found = list(check_gpu_code(front.module, front.sources))
-        if not found:
-            try:
-                outputs = _outputs(front.module, sources, options)
-                return replace(front.compiled, outputs=outputs)
-            except NoGpuCodeError as error:
-                found = [_no_gpu_code(error, front.sources)]
+        if found:
+            return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
+        # Before any rewrite, so that launchers see grids and preconditions as they were written.
+        kernels = describe_kernels(front.module)
+        # Before layouts are placed: MLIR cannot fold operations on tiles that have a layout.
+        drop_markers(front.module)
+        simplify(front.module)
+        try:
+            return replace(front.compiled, outputs=outputs_of(kernels, sources, options))
+        except (NoGpuCodeError, DoesNotFitError) as error:
+            found = [_not_lowered(error, front.sources)]
         return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
 
 
-def execute(
-    sources: Sources,
-    options: Options,
-    kernel: str,
-    given: Mapping[str, bytes | int | float | bool],
-    wanted: Sequence[str],
-) -> Executed:
-    """Run a kernel on the CPU; tensors come in and go out as the bytes of `.npy` files.
+def warm_up(sources: Sources) -> None:
+    """Fill the tables that parsing and type-checking make as they go, so that forks inherit them.
 
-    `wanted` are the tensors to write; without any, what changed is shown.
+    Makes no MLIR context, which no fork may inherit.
     """
-    with context():
-        front = _front(sources, options)
-        if front.compiled.is_refused or front.module is None:
-            return Executed(front.compiled)
-        try:
-            arguments = read_arguments(given)
-            after = launch(front.module, kernel, arguments)
-            written = {name: written_npy(tensor_named(after, name)) for name in wanted}
-        except BrokenContract as broken:
-            return Executed(front.compiled, broken=str(broken))
-        return Executed(front.compiled, written, "" if wanted else changes(arguments, after))
+    program, found = load_program(sources.root, parse, sources.module)
+    if not found:
+        check_program(program)
 
 
 @dataclass(frozen=True)
-class _Front:
+class Front:
     """A program after every check: the module, unless something is wrong."""
 
     compiled: Compiled
@@ -107,10 +90,11 @@ class _Front:
     sources: dict[str, SourceFile]
 
 
-def _front(sources: Sources, options: Options) -> _Front:
+def front_end(sources: Sources, options: Options) -> Front:
+    """From text to checked IR; needs a current context."""
     if sources.problems:
         compiled = Compiled(diagnostics=sources.problems, used=(sources.root.name,))
-        return _Front(compiled, None, {})
+        return Front(compiled, None, {})
     program, found = load_program(sources.root, parse, sources.module)
     chosen = FrontOptions(options.defines, options.instances)
     diagnostics = list(found)
@@ -123,6 +107,9 @@ def _front(sources: Sources, options: Options) -> _Front:
             module = emit(instances, program.sources)
             # Ownership is checked on helpers as they are written, before they are inlined.
             diagnostics += [d for check in CHECKS for d in check(module, program.sources)]
+            targets = map(resolve, options.targets)
+            too_big = (d for t in targets for d in check_resources(module, program.sources, t))
+            diagnostics += dict.fromkeys(too_big)
     texts = {name: s.text for name, s in program.sources.items() if name not in sources.files}
     compiled = Compiled(
         diagnostics=tuple(diagnostics),
@@ -130,55 +117,19 @@ def _front(sources: Sources, options: Options) -> _Front:
         texts=texts,
         unmatched=unmatched_options(program, chosen),
     )
-    return _Front(compiled, module, program.sources)
+    return Front(compiled, module, program.sources)
 
 
 def _errors(diagnostics: Sequence[Diagnostic]) -> bool:
     return any(d.severity is Severity.ERROR for d in diagnostics)
 
 
-def _no_gpu_code(error: NoGpuCodeError, sources: dict[str, SourceFile]) -> Diagnostic:
+def _not_lowered(
+    error: NoGpuCodeError | DoesNotFitError, sources: dict[str, SourceFile]
+) -> Diagnostic:
     span = span_of(error.location, sources)
     assert span is not None, "every operation has its place in the source"
-    return no_gpu_code(span)
-
-
-def _outputs(module: ir.Module, sources: Sources, options: Options) -> dict[str, bytes]:
-    """The files of one program, by name."""
-    stem = Path(sources.root.name).stem
-    # Before MLIR's rewrites, so that launchers see grids and preconditions as they were written.
-    described = [describe(function) for function in module.body.operations]
-    if not described:
-        return {}  # only helpers and constants, for other files to use
-    # Before layouts are placed: MLIR cannot fold operations on tiles that have a layout.
-    drop_markers(module)
-    simplify(module)
-    instances = [
-        Instance(function, told)
-        for function, told in zip(module.body.operations, described, strict=True)
-    ]
-    outputs: dict[str, bytes] = {}
-    if "mlir" in options.emit:
-        outputs[f"{stem}.mlir"] = f"{module}\n".encode()
-    for name in options.targets:
-        target = resolve(name)
-        made = compile_kernels(instances, target, Tools(ptxas(), libdevice()))
-        manifest = Manifest(
-            source=Source(Path(sources.root.name).name, sources.digests[sources.root.name]),
-            toolchain=Toolchain(__version__, _mlir_version(), ptxas_version()),
-            target=target.name,
-            kernels=made.kernels,
-        )
-        text = to_json(manifest)
-        outputs[f"{stem}.{target.name}.cubin"] = embed(made.image, text.encode())
-        single = len(options.targets) == 1
-        outputs[f"{stem}.json" if single else f"{stem}.{target.name}.json"] = text.encode()
-        for step, suffix in INTERMEDIATE.items():
-            if step in options.emit and step != "mlir":
-                content = {"llvm": made.llvm, "ptx": made.ptx}[step]
-                outputs[f"{stem}.{target.name}{suffix}"] = content.encode()
-    return outputs
-
-
-def _mlir_version() -> str:
-    return version("xtc-mlir-python-bindings")
+    if isinstance(error, NoGpuCodeError):
+        return no_gpu_code(span)
+    what = f"this takes {error.needed} bytes, a block has {error.limit}"
+    return Diagnostic("E0702", "a tile does not fit in shared memory", (Label(span, what),))

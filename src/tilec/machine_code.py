@@ -22,6 +22,7 @@ from tilec.codegen.warps import warps_for
 from tilec.ops.rules import Placing
 from tilec.target.description import Target
 from tilec.transforms.find_access_facts import find_access_facts
+from tilec.transforms.insert_barriers import insert_barriers
 from tilec.transforms.place_layouts import place_layouts
 
 
@@ -80,23 +81,29 @@ def compile_kernels(instances: Sequence[Instance], target: Target, tools: Tools)
 def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]:
     """The variants of one instance, the most demanding first; one is enough if it demands
     nothing."""
-    aligned = _lower(instance, f"{instance.description.symbol}__v16", 16, body, target)
-    general = _lower(instance, instance.description.symbol, 1, body, target)
+    aligned = lower_variant(instance, f"{instance.description.symbol}__v16", 16, body, target)
+    general = lower_variant(instance, instance.description.symbol, 1, body, target)
     if aligned.alignments:
         return [_Entry(instance, aligned), _Entry(instance, general)]
     _erase(body, aligned.symbol)
     return [_Entry(instance, general)]
 
 
-def _lower(
+def lower_variant(
     instance: Instance, symbol: str, vector_bytes: int, body: ir.Block, target: Target
 ) -> EntryPoint:
+    """Lower one variant of an instance to threads, as the last function of `body`.
+
+    Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
+    """
     function = instance.function.operation.clone().opview
     try:
         warps = warps_for(function, instance.description.hints, target)
         placing = Placing(warps, vector_bytes)
         find_access_facts(function)
         place_layouts(function, placing)
+        # After layouts, which say what thread touches which element.
+        insert_barriers(function)
         return lower_tiles(
             function,
             symbol,

@@ -178,6 +178,14 @@ def test_the_same_file_twice_is_built_once(tilec):
     assert compiled() == ["a.tile"]
 
 
+def test_files_are_reported_in_the_order_given(tilec):
+    names = [f"f{number}" for number in range(6)]
+    write(**dict.fromkeys(names, "refuse"))
+    ended = tilec("build", *(f"{name}.tile" for name in reversed(names)), "-j", "4")
+    places = [line.split()[1] for line in ended.err.splitlines() if line.startswith(" -->")]
+    assert places == [f"{name}.tile:1:1" for name in reversed(names)]
+
+
 def test_quiet_says_nothing(tilec):
     write(a="one")
     ended = tilec("build", "-q", "a.tile")

@@ -6,6 +6,9 @@ the repository (`make test-gpu`). Everything here is marked `gpu`, and skipped, 
 where there is no device or no cubin. With TILEC_DRY_RUN set it needs the compiler in place of a
 GPU: the CPU execution runs the kernels (`host_driver`), which tries the tests themselves.
 
+After a kernel that faults CUDA refuses all else, so the run ends there; with TILEC_ISOLATED set
+each test has a process of its own.
+
 A kernel's test asks for two fixtures. `load("add")` is the module of `add.<target>.cubin`, once for
 each target that is there and runs on the device. `zones` makes tensors between guards:
 
@@ -25,6 +28,8 @@ from pathlib import Path
 
 import pytest
 from host_driver import DRY_RUN, install
+from isolation import ISOLATED
+from isolation import run as run_alone
 from red_zones import RedZones
 
 import tilec.runtime as rt
@@ -40,6 +45,22 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.gpu)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item):
+    if not ISOLATED or HERE not in item.path.parents:
+        return None
+    run_alone(item)
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if call.excinfo is not None and call.excinfo.errisinstance(rt.LaunchError) and not ISOLATED:
+        item.session.shouldstop = "the device fails from here on; TILEC_ISOLATED=1 runs the rest"
+    return report
 
 
 def pytest_generate_tests(metafunc):

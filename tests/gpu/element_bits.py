@@ -15,11 +15,12 @@ _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 def to_bits(values, element):
     """Unsigned integers that hold the nearest number of the element type, ties to even."""
     if element == "bf16":
-        wide = np.asarray(values, np.float32).view(np.uint32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = np.asarray(values, np.float32).view(np.uint32)
         rounded = (wide + np.uint32(0x7FFF) + ((wide >> np.uint32(16)) & np.uint32(1))) >> 16
         quiet_nan = (wide >> np.uint32(16)) | np.uint32(0x40)
         return np.where(np.isnan(values), quiet_nan, rounded).astype(np.uint16)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         exact = np.asarray(values).astype(_NUMPY[element])
     return exact.view(_BITS[exact.itemsize])
 
@@ -27,9 +28,14 @@ def to_bits(values, element):
 def from_bits(bits, element):
     """What the bits mean: floats as float64, the rest as NumPy's type of the element."""
     if element == "bf16":
-        return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+        return _wide((bits.astype(np.uint32) << np.uint32(16)).view(np.float32))
     values = bits.view(_NUMPY[element])
-    return values.astype(np.float64) if values.dtype.kind == "f" else values
+    return _wide(values) if values.dtype.kind == "f" else values
+
+
+def _wide(values):
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        return values.astype(np.float64)
 
 
 def rounded(values, element):

@@ -75,7 +75,7 @@ class HostDriver:
         source = from_json(extract(cubin)).source.file
         [path] = [
             path
-            for folder in ("kernels", "tests/gpu/programs", "build/gpu-tests")
+            for folder in ("kernels", "tests/programs", "tests/gpu", "build/gpu-tests")
             for path in (self._root / folder).glob(source)
         ]
         return path
@@ -116,11 +116,17 @@ def _arguments(entry, cells):
     for parameter in entry.kernel.parameters:
         values = [value for slot, value in slots if slot.name == parameter.name]
         if not parameter.is_tensor:
-            found[parameter.name] = values[0]
+            found[parameter.name] = _scalar(parameter.element, values[0])
             continue
         shape = tuple(dims.get(extent, extent) for extent in parameter.extents)
         found[parameter.name] = _array(parameter.element, values[0], shape, (*values[1:], 1))
     return found
+
+
+def _scalar(element, value):
+    from tests.gpu.element_bits import from_bits
+
+    return from_bits(np.array([value]), element)[0] if element == "bf16" else value
 
 
 def _number(slot, cell):

@@ -1,23 +1,25 @@
 """Packs cubins, runtime, tests and benchmarks for a machine with a GPU and without the compiler.
 
-    python tests/gpu/pack.py build/gpu-bundle.tar.gz [--wheels 3.12]
+    python tests/gpu/pack.py build/gpu-bundle [--wheels 3.12]
 
-There: `tar xf gpu-bundle.tar.gz && cd gpu-bundle && make test-gpu PYTHON=python3`, with numpy,
-pytest, click and cuda-python, which `--wheels` puts in for one version of Python
-(`pip install --no-index --find-links wheels numpy pytest click cuda-python`).
+There: `cd gpu-bundle && make test-gpu PYTHON=python3`, with numpy, pytest, click and cuda-python,
+which `--wheels` puts in for one version of Python
+(`pip install --no-index --find-links wheels numpy pytest click cuda-python`). The folder is also
+packed as `gpu-bundle.tar.gz` beside it.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 from pathlib import Path
 
-NAME = "gpu-bundle"
+# Both run on an H100; `sm_90` takes the path of `sm_80`, whose cubins do not load there.
 TARGETS = "sm_90a,sm_90"
+TESTS = "gpu-tests"  # the folder of the tests' own cubins, and of what they must give
 # What runs without the compiler; the rest of `src/tilec` is not needed there.
 PACKED = (
     "Makefile",
@@ -31,7 +33,7 @@ PACKED = (
     "src/tilec/artifact",
     "src/tilec/runtime",
 )
-NEEDED_THERE = ("numpy", "pytest", "click", "cuda-python")
+NEEDED_THERE = ("numpy", "pytest", "click", "cuda-python", "cuda-core")
 
 
 def main() -> None:
@@ -39,32 +41,49 @@ def main() -> None:
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--wheels", metavar="PYTHON", help="put in wheels for this Python (3.12)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        built = Path(folder, "build")
-        kernels = sorted(map(str, Path("kernels").glob("*.tile")))
-        build = [sys.executable, "-m", "tilec", "build", *kernels]
-        subprocess.run([*build, "-o", str(built), "--target", TARGETS], check=True)
-        wheels = Path(folder, "wheels")
-        if arguments.wheels:
-            _download(wheels, arguments.wheels)
-        arguments.bundle.parent.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(arguments.bundle, "w:gz") as bundle:
-            for name in PACKED:
-                bundle.add(name, f"{NAME}/{name}", filter=_without_caches)
-            bundle.add(built, f"{NAME}/build")
-            if arguments.wheels:
-                bundle.add(wheels, f"{NAME}/wheels")
-    print(arguments.bundle)
+    bundle: Path = arguments.bundle
+    shutil.rmtree(bundle, ignore_errors=True)
+    copy(bundle)
+    build(bundle / "build")
+    if arguments.wheels:
+        _download(bundle / "wheels", arguments.wheels)
+    archive = bundle.with_suffix(".tar.gz")
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(bundle, bundle.name)
+    print(f"{bundle}/, {archive}: {archive.stat().st_size / 2**20:.1f} MiB")
+
+
+def copy(bundle: Path) -> None:
+    """Copies what runs without the compiler."""
+    for name in PACKED:
+        target = bundle / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if Path(name).is_dir():
+            shutil.copytree(name, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(name, target)
+
+
+def build(folder: Path) -> None:
+    """Builds the kernels, the tests' programs, and what those must give."""
+    tests = folder / TESTS
+    _run("tests.gpu.accuracy_programs", str(tests))
+    programs = [*sorted(Path("tests/programs").glob("*.tile")), Path("tests/gpu/large.tile")]
+    programs.append(tests / "accuracy.tile")
+    for sources, target in ((sorted(Path("kernels").glob("*.tile")), folder), (programs, tests)):
+        names = map(str, sources)
+        _run("tilec", "build", *names, "-o", str(target), "--target", TARGETS)
+    _run("tests.programs.expect", str(tests))
+
+
+def _run(module: str, *arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", module, *arguments], check=True)
 
 
 def _download(folder: Path, python: str) -> None:
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:"]
-    where = ["--python-version", python, "--dest", str(folder)]
-    subprocess.run([*pip, *where, *NEEDED_THERE], check=True)
-
-
-def _without_caches(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if "__pycache__" in entry.name else entry
+    pip = ["pip", "download", "--quiet", "--only-binary=:all:"]
+    where = ["--python-version", python, "--platform", "manylinux_2_28_x86_64"]
+    _run(*pip, *where, "--dest", str(folder), *NEEDED_THERE)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,12 @@ class RedZones:
         bits = to_bits(values, element)
         return self._placed(name, bits, element, strides, misaligned_bytes, True)
 
+    def of_bits(
+        self, bits, element, *, is_written, misaligned_bytes=0, strides=None, name="tensor"
+    ):
+        """A tensor that holds these bits, as unsigned integers."""
+        return self._placed(name, bits, element, strides, misaligned_bytes, is_written)
+
     def values(self, tensor):
         """What a tensor holds: floats as float64."""
         return from_bits(tensor.bits(), tensor.dtype)

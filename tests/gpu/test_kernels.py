@@ -3,49 +3,17 @@ at odd, empty and one-element extents, at any address, with gaps between rows.""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 import pytest
 from host_driver import DRY_RUN
+from placement import PLACEMENTS
 from red_zones import RedZones
 
 import tilec.runtime as rt
 from tests.kernels.cases import Argument, Output, problems, symbols
 from tilec.artifact.abi import ELEMENT_BYTES
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where tensors lie. Units: elements; `gap` follows each row."""
-
-    name: str
-    output_offset: int = 0
-    input_offset: int = 0
-    gap: int = 0
-
-
-PLACEMENTS = (
-    Placement("aligned"),
-    Placement("output one element off", output_offset=1),
-    Placement("inputs one element off", input_offset=1),
-    Placement("all off", output_offset=3, input_offset=1),
-    Placement("gaps of one element", gap=1),
-    Placement("gaps of 32 elements", gap=32),
-    Placement("gaps and all off", output_offset=1, input_offset=1, gap=5),
-)
-
-
-def strides_with_gap(shape, gap):
-    """The strides of a row-major tensor whose rows are `gap` elements apart."""
-    strides, stride = [], 1
-    for axis in reversed(range(len(shape))):
-        strides.append(stride)
-        stride *= max(shape[axis], 1)
-        if axis == len(shape) - 1:
-            stride += gap
-    return tuple(reversed(strides))
 
 
 def shape_of(argument):
@@ -59,14 +27,10 @@ def placed(zones, name, argument, placement):
     """One argument as the launcher takes it."""
     if not isinstance(argument, (Argument, Output)):
         return argument
-    size = ELEMENT_BYTES[argument.element]
-    is_output = isinstance(argument, Output)
-    offset = placement.output_offset if is_output else placement.input_offset
-    where = {
-        "misaligned_bytes": offset * size,
-        "strides": strides_with_gap(shape_of(argument), placement.gap),
-        "name": f"`{name}`",
-    }
+    where = placement.of(
+        shape_of(argument), argument.element, is_output=isinstance(argument, Output)
+    )
+    where["name"] = f"`{name}`"
     if isinstance(argument, Argument):
         return zones.input(argument.values, argument.element, **where)
     if argument.given is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -111,10 +112,21 @@ def _compile(
 ) -> Iterator[tuple[int, Compiled | Crashed]]:
     if not inputs:
         return iter(())
-    import tilec.driver  # noqa: F401 (every stage, once, before the forks)
-
+    _prepare(inputs, job)
     jobs = [partial(job, sources, request.options) for sources in inputs]
     return run_in_children(jobs, request.jobs or len(os.sched_getaffinity(0)))
+
+
+def _prepare(inputs: Sequence[Sources], job: Callable[[Sources, Options], Compiled]) -> None:
+    """What every child needs, done once before the forks."""
+    import tilec.driver
+
+    if job is _compile_job:
+        import tilec.outputs
+    if len(inputs) > 1:
+        # Whatever is wrong with the file, its own child says so.
+        with suppress(Exception):
+            tilec.driver.warm_up(inputs[0])
 
 
 def _compile_job(sources: Sources, options: Options) -> Compiled:

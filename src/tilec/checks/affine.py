@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilec.ops.host_expression import HostExpression
+from tilec.ops.rules import HostExpression
 
 
 class NotAffineError(Exception):

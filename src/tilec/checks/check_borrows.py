@@ -25,8 +25,10 @@ from mlir import ir
 from tilec.checks.places import Sources, name_of, place_of
 from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.dialect import declarations
-from tilec.ir.views import ancestors, is_view
+from tilec.ir.views import ancestors, is_view, root
 from tilec.ir.walk import functions, operations
+
+_LOANS = ("tile.borrow", "tile.sub")
 
 
 def check_borrows(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
@@ -41,6 +43,16 @@ class _Loan:
     of: frozenset[ir.Value]  # the view that is lent, and those it comes from
     mutable: bool
     uses: tuple[ir.OpView, ...]
+    position: int
+    last_use: int
+
+    @property
+    def result(self) -> ir.Value:
+        return self.op.results[0]
+
+    @property
+    def lent(self) -> ir.Value:
+        return self.op.operands[0]
 
 
 class _Function:
@@ -50,38 +62,51 @@ class _Function:
         self._sources = sources
         self._ops = list(operations(function))
         self._position = {op.operation: i for i, op in enumerate(self._ops)}
-        self._loans = [loan for op in self._ops for loan in self._loan(op)]
+        # What is around each operation: one step out at a time, with the region it is in.
+        self._outer: dict[ir.Operation, tuple[ir.Operation, int]] = {}
+        for op in self._ops:
+            for number, region in enumerate(op.regions):
+                for block in region.blocks:
+                    for inner in block.operations:
+                        self._outer[inner.operation] = op.operation, number
+        self._looped: set[ir.Operation] = set()
+        for op in self._ops:
+            outer = self._outer.get(op.operation)
+            if outer and (_is_loop(outer[0]) or outer[0] in self._looped):
+                self._looped.add(op.operation)
+        loans = [self._loan(op) for op in self._ops if op.operation.name in _LOANS]
+        self._loans: dict[ir.Value, list[_Loan]] = {}
+        for loan in loans:
+            self._loans.setdefault(root(loan.lent), []).append(loan)
 
     def conflicts(self) -> Iterator[Diagnostic]:
+        if not self._loans:
+            return
         for op in self._ops:
             for view, writes in _accesses(op):
                 loan = self._conflicting(op, view, writes)
                 if loan is not None:
-                    yield self._finding(op, view, loan)
+                    yield self._finding(op, loan)
                     break
 
-    def _loan(self, op: ir.OpView) -> Iterator[_Loan]:
-        name = op.operation.name
-        if name not in ("tile.borrow", "tile.sub"):
-            return
-        mutable = name == "tile.sub" or ir.BoolAttr(op.attributes["mutable"]).value
-        lent = op.operands[0]
-        uses = tuple(
-            other
-            for other in self._ops
-            if any(op.results[0] in ancestors(v) for v in other.operands if is_view(v))
+    def _loan(self, op: ir.OpView) -> _Loan:
+        uses = tuple(_uses(op.results[0]))
+        position = self._position[op.operation]
+        last = max((self._position[use.operation] for use in uses), default=position)
+        return _Loan(
+            op, frozenset(ancestors(op.operands[0])), _is_mutable(op), uses, position, last
         )
-        yield _Loan(op, frozenset(ancestors(lent)), mutable, uses)
 
     def _conflicting(self, op: ir.OpView, view: ir.Value, writes: bool) -> _Loan | None:
         whole = set(ancestors(view))
-        for loan in self._loans:
-            if self._position[loan.op.operation] >= self._position[op.operation]:
+        position = self._position[op.operation]
+        in_loop = op.operation in self._looped
+        for loan in self._loans.get(root(view), ()):
+            if loan.position >= position or (loan.last_use < position and not in_loop):
                 continue
             # Through the loan itself anything goes; another way to the same part does not.
-            through = loan.op.results[0] in whole
-            overlaps = loan.op.operands[0] in whole or view in loan.of
-            if through or not overlaps or not (loan.mutable or writes):
+            overlaps = loan.lent in whole or view in loan.of
+            if loan.result in whole or not overlaps or not (loan.mutable or writes):
                 continue
             if self._through_sibling(whole, loan):
                 continue
@@ -91,40 +116,66 @@ class _Function:
 
     def _through_sibling(self, whole: set[ir.Value], loan: _Loan) -> bool:
         """Whether an access is by another loan of the same: where that was made, it was found."""
-        results = (other.op.results[0] for other in self._loans if other is not loan)
-        return any(result in whole and result not in loan.of for result in results)
+        siblings = (other.result for other in self._loans[root(loan.lent)] if other is not loan)
+        return any(result in whole and result not in loan.of for result in siblings)
 
     def _may_follow(self, use: ir.OpView, op: ir.OpView, loan: _Loan) -> bool:
         if use.operation == op.operation:
             return False
-        around_use, around_op = _around(use), _around(op)
-        around_loan = {a for a, _ in _around(loan.op)}
-        shared = [(a, i, j) for a, i in around_use for b, j in around_op if a == b]
+        around_loan = {a for a, _ in self._around(loan.op)}
+        regions = dict(self._around(op))
+        shared = [(a, i, regions[a]) for a, i in self._around(use) if a in regions]
         if any(_is_loop(a) and a not in around_loan for a, _, _ in shared):
             return True
         if any(a.name == "scf.if" and i != j for a, i, j in shared):
             return False
         return self._position[use.operation] > self._position[op.operation]
 
-    def _finding(self, op: ir.OpView, view: ir.Value, loan: _Loan) -> Diagnostic:
+    def _around(self, op: ir.OpView) -> Iterator[tuple[ir.Operation, int]]:
+        """The operations around one, with the number of the region of each that it is in."""
+        outer = self._outer.get(op.operation)
+        while outer is not None:
+            yield outer
+            outer = self._outer.get(outer[0])
+
+    def _finding(self, op: ir.OpView, loan: _Loan) -> Diagnostic:
         here, there = place_of(op, self._sources), place_of(loan.op, self._sources)
-        name = name_of(loan.op.operands[0], self._sources)
-        how = "mutably" if loan.mutable else "to be read"
-        twice = loan.mutable and op.operation.name in ("tile.borrow", "tile.sub")
-        message = (
-            f"{name} is borrowed mutably twice at once"
-            if twice
-            else (f"{name} is used while it is borrowed {how}")
-        )
-        last = max(loan.uses, key=lambda use: self._position[use.operation])
+        name = name_of(loan.lent, self._sources)
+        again = op.operation.name in _LOANS
+        if loan.mutable and again and _is_mutable(op):
+            message = f"{name} is borrowed mutably twice at once"
+        else:
+            how = "mutably" if loan.mutable else "to be read"
+            message = f"{name} is {_verb(op)} while it is borrowed {how}"
         labels = [
-            Label(here, "borrowed again" if twice else "used here"),
-            Label(there, f"borrowed {how}"),
+            Label(here, "borrowed again" if again else f"{_verb(op)} here"),
+            Label(there, "borrowed mutably" if loan.mutable else "borrowed to be read"),
         ]
+        last = max(loan.uses, key=lambda use: self._position[use.operation])
         ends = place_of(last, self._sources)
-        if ends not in (here, there):
+        # A call that takes both says nothing more by being underlined as a whole.
+        if not ends.start <= here.start < ends.end:
             labels.append(Label(ends, "the loan is used here"))
         return Diagnostic("E0403", message, tuple(labels))
+
+
+def _verb(op: ir.OpView) -> str:
+    if op.operation.name == "tile.move":
+        return "moved"
+    return "borrowed" if op.operation.name in _LOANS else "used"
+
+
+def _is_mutable(loan: ir.OpView) -> bool:
+    return loan.operation.name == "tile.sub" or bool(ir.BoolAttr(loan.attributes["mutable"]).value)
+
+
+def _uses(loan: ir.Value) -> Iterator[ir.OpView]:
+    """The operations that use a loan, or a view that is made of it."""
+    waiting = [loan]
+    while waiting:
+        for use in waiting.pop().uses:
+            yield use.owner
+            waiting += [result for result in use.owner.results if is_view(result)]
 
 
 def _accesses(op: ir.OpView) -> Iterator[tuple[ir.Value, bool]]:
@@ -143,20 +194,6 @@ def _accesses(op: ir.OpView) -> Iterator[tuple[ir.Value, bool]]:
         if declaration.reads or declaration.writes:
             for view in views:
                 yield view, bool(declaration.writes)
-
-
-def _around(op: ir.OpView) -> list[tuple[ir.Operation, int]]:
-    """The operations around one, with the number of the region of each that it is in."""
-    found: list[tuple[ir.Operation, int]] = []
-    block = op.operation.block
-    while block is not None:
-        owner = block.owner.operation
-        if owner.name in ("func.func", "builtin.module"):
-            break
-        regions = [i for i, region in enumerate(owner.regions) if block in list(region.blocks)]
-        found.append((owner, regions[0]))
-        block = owner.block
-    return found
 
 
 def _is_loop(op: ir.Operation) -> bool:

@@ -10,7 +10,7 @@ Algorithm:
    only they make equal is refused.
 
     refused                                       accepted
-    Part<…N…, 256>, Part<…N…, 512>                Part<…M, N…, 1, 64>, Part<…M…, 1> with N <= 64
+    Part<…N…, 256>, Part<…N…, 512>                Part<…M, N…, 1, 64>, Part<…M…, 1>, 0 < N <= 64
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from tilec.checks.affine import Affine, NotAffineError, affine, condition
 from tilec.checks.places import Sources, name_of, place_of
 from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.walk import functions, operations
-from tilec.ops.host_expression import HostExpression, NoHostExpressionError, host_expression
+from tilec.ops.host_expression import NoHostExpressionError, host_expression
+from tilec.ops.registry import rules
+from tilec.ops.rules import HostExpression
 
 if TYPE_CHECKING:
     import islpy
@@ -81,7 +83,8 @@ class _Kernel:
                 self.extents.append(name)
         ops = list(operations(function))
         self.parts = [self._part(op) for op in ops if op.operation.name == "tile.part"]
-        self.assumed = [op.operands[0] for op in ops if op.operation.name == "tile.assume"]
+        stated = (rules()[op.operation.name].precondition(op) for op in ops)
+        self.assumed = [one.condition for one in stated if one is not None]
 
     def _part(self, op: ir.OpView) -> _Part:
         view = op.operands[0].owner
@@ -96,7 +99,7 @@ class _Kernel:
         """Each precondition that is affine, in isl's text."""
         for assumed in self.assumed:
             try:
-                yield condition(host_expression(assumed, self.names), variables)
+                yield condition(host_expression(assumed), variables)
             except (NoHostExpressionError, NotAffineError):
                 continue
 

@@ -1,6 +1,7 @@
 """E0401: a part is not used after it was moved.
 
-`tile.move` gives a part away; after it neither the part nor anything made of it may be used.
+`tile.move` gives a part away; after it the part may not be used. (A smaller part of it that still
+lives is a loan, which moving it breaks: E0403.) One part is reported once, at the first such use.
 
 Algorithm:
 1. A function is walked in program order with the set of what may have been moved.
@@ -24,8 +25,8 @@ from mlir import ir
 
 from tilec.checks.places import Sources, name_of, place_of
 from tilec.diagnostics import Diagnostic, Label
-from tilec.ir.views import ancestors, is_view
 from tilec.ir.walk import functions
+from tilec.recursion import deep_recursion
 
 _Moved = dict[ir.Value, ir.OpView]  # each with the operation that moved it first
 _LOOPS = ("scf.for", "scf.while")
@@ -35,16 +36,17 @@ def check_moves(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
     """Yields E0401 for each use of a part that may have been moved."""
     for function in functions(module):
         walk = _Walk(sources)
-        walk.block(function.regions[0].blocks[0], {})
+        with deep_recursion():
+            walk.block(function.regions[0].blocks[0], {})
         yield from walk.found.values()
 
 
 class _Walk:
-    """One pass over a function; `found` has one finding for each operation that is at fault."""
+    """One pass over a function; `found` has one finding for each part that is at fault."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self.found: dict[ir.Operation, Diagnostic] = {}
+        self.found: dict[ir.Value, Diagnostic] = {}
 
     def block(self, block: ir.Block, moved: _Moved) -> _Moved:
         """What may have been moved after a block, given what was before it."""
@@ -68,11 +70,14 @@ class _Walk:
         return after
 
     def _uses(self, op: ir.OpView, moved: _Moved) -> None:
-        for view in filter(is_view, op.operands):
-            gone = next((v for v in ancestors(view) if v in moved), None)
-            # What a move gives is a part of its own, though it comes from what was given away.
-            if gone is not None and not _is_behind(view, moved[gone]):
-                self.found.setdefault(op.operation, self._finding(op, gone, moved[gone]))
+        for part in op.operands:
+            if part not in moved:
+                continue
+            found = self._finding(op, part, moved[part])
+            known = self.found.setdefault(part, found)
+            # Operations stand in the order of evaluation; users read in that of the text.
+            if found.span < known.span:
+                self.found[part] = found
 
     def _finding(self, op: ir.OpView, part: ir.Value, move: ir.OpView) -> Diagnostic:
         here, there = place_of(op, self._sources), place_of(move, self._sources)
@@ -88,8 +93,3 @@ class _Walk:
             labels,
             help="lend it instead: `&mut …`, to a helper that takes `&mut Part<…>`",
         )
-
-
-def _is_behind(view: ir.Value, move: ir.OpView) -> bool:
-    """Whether a view comes from the result of a move."""
-    return any(v == move.results[0] for v in ancestors(view))

@@ -28,9 +28,9 @@ def check_writes(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
         lent = _lent_shared(function)
         for op in operations(function):
             for view in _written(op):
-                shared = next((v for v in ancestors(view) if _is_shared(v, lent)), None)
-                if shared is not None:
-                    yield _refused(op, shared, sources)
+                shared = [v for v in ancestors(view) if _is_shared(v, lent)]
+                if shared:
+                    yield _refused(op, shared[-1], sources)
 
 
 def _written(op: ir.OpView) -> list[ir.Value]:

@@ -10,7 +10,7 @@ from tilec.buildsystem.build import Request, Result, Status, build
 from tilec.buildsystem.cache import Cache, cache_folder
 from tilec.cli.options import instances, reporting, words
 from tilec.cli.report import Reporter
-from tilec.cli.results import report_problems, status_of
+from tilec.cli.results import in_order, report_problems, status_of
 from tilec.compilation import DEFAULT_TARGETS, EMITTABLE, Options
 from tilec.target.resolve import resolve
 
@@ -78,11 +78,10 @@ def command(
         cache=None if no_cache else Cache(cache_folder()),
     )
     results = []
-    for result in build(request):
+    for result in in_order(build(request), files, reporter):
         results.append(result)
         report_problems(result, reporter)
         _report_outputs(result, reporter)
-        reporter.progress(len(results), len(files), result.sources.root.name)
     return status_of(results, reporter)
 
 

@@ -7,7 +7,7 @@ import click
 from tilec.buildsystem.build import Request, Status, check
 from tilec.cli.options import instances, reporting
 from tilec.cli.report import Reporter
-from tilec.cli.results import report_problems, status_of
+from tilec.cli.results import in_order, report_problems, status_of
 from tilec.compilation import Options
 
 
@@ -35,10 +35,9 @@ def command(
         jobs=jobs,
     )
     results = []
-    for result in check(request):
+    for result in in_order(check(request), files, reporter):
         results.append(result)
         report_problems(result, reporter)
         if result.status is Status.DONE:
             reporter.line(f"{result.sources.root.name}: ok")
-        reporter.progress(len(results), len(files), result.sources.root.name)
     return status_of(results, reporter)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from importlib.resources import files
 
 import click
 
 from tilec.cli.entry import DONE
+from tilec.diagnostics.pages import codes, page
 from tilec.diagnostics.setup_error import SetupError
 
 
@@ -18,21 +18,16 @@ def command(code: str) -> int:
 
     `tilec explain list` names every code.
     """
-    pages = {
-        page.name.removesuffix(".md"): page
-        for page in files("tilec.diagnostics.pages").iterdir()
-        if page.name.endswith(".md")
-    }
     if code.lower() == "list":
-        for _, found in sorted(pages.items()):
-            click.echo(found.read_text(encoding="utf-8").splitlines()[0].lstrip("# "))
+        for found in filter(None, map(page, codes())):
+            click.echo(f"{found.code}: {found.title}")
         return DONE
-    page = pages.get(code.upper())
-    if page is None:
-        close = get_close_matches(code.upper(), pages, cutoff=0.5)
+    explained = page(code.upper())
+    if explained is None:
+        close = get_close_matches(code.upper(), codes(), cutoff=0.5)
         near = f"near it: {', '.join(close)}; " if close else ""
         raise SetupError(
             f"`{code}` is no error code", help=f"{near}`tilec explain list` names every code"
         )
-    click.echo(page.read_text(encoding="utf-8").rstrip())
+    click.echo(explained.text.rstrip())
     return DONE

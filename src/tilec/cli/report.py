@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,9 @@ import click
 
 from tilec.buildsystem.crash import save_report
 from tilec.diagnostics.diagnostic import Diagnostic
+from tilec.diagnostics.render import render, wants_colour
 from tilec.diagnostics.setup_error import SetupError
+from tilec.diagnostics.to_json import to_json
 from tilec.source import SourceFile
 
 
@@ -38,24 +39,18 @@ class Reporter:
     def progress(self, finished: int, total: int, name: str) -> None:
         """How far the command is: on terminals only, on one line that later output replaces."""
         if self._has_progress and total > 1:
-            click.echo(f"\r\x1b[2K[{finished}/{total}] {name}", err=True, nl=finished == total)
+            click.echo(f"\r\x1b[2K[{finished}/{total}] {name}", err=True, nl=False)
 
     def diagnostics(
         self, diagnostics: Iterable[Diagnostic], files: Mapping[str, SourceFile]
     ) -> None:
         """What is wrong with a program."""
-        diagnostics = list(diagnostics)
-        if not diagnostics:
-            return  # the usual case, which need not wait for the imports
-        from tilec.diagnostics.render import render
-        from tilec.diagnostics.to_json import to_json
-
         self._clear()
         for diagnostic in diagnostics:
             if self.json:
                 click.echo(to_json(diagnostic, files), err=True)
             else:
-                click.echo(render(diagnostic, files, colour=has_colour()), err=True)
+                click.echo(render(diagnostic, files, colour=wants_colour(sys.stderr)), err=True)
 
     def setup_error(self, error: SetupError) -> None:
         """What is wrong outside of the program."""
@@ -98,13 +93,8 @@ class Reporter:
             click.echo("\r\x1b[2K", err=True, nl=False)
 
 
-def has_colour() -> bool:
-    """Whether standard error is a terminal that wants colours (https://no-color.org)."""
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-
-
 def _colour() -> bool | None:
-    return None if has_colour() else False
+    return None if wants_colour(sys.stderr) else False
 
 
 def _json_without_place(code: str | None, message: str, remark: str | None, kind: str) -> str:

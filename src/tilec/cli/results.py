@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tilec.buildsystem.build import Result, Status
 from tilec.cli.entry import DONE, INTERNAL, REFUSED, USAGE
@@ -16,6 +16,21 @@ _STATUS = {
     Status.REFUSED: REFUSED,
     Status.CRASHED: INTERNAL,
 }
+
+
+def in_order(
+    results: Iterable[Result], files: Sequence[str], reporter: Reporter
+) -> Iterator[Result]:
+    """The results in the order of the files, each as soon as those before it are there."""
+    order = list(dict.fromkeys(files))
+    finished: dict[str, Result] = {}
+    position = 0
+    for count, result in enumerate(results, 1):
+        finished[result.sources.root.name] = result
+        reporter.progress(count, len(order), result.sources.root.name)
+        while position < len(order) and order[position] in finished:
+            yield finished[order[position]]
+            position += 1
 
 
 def status_of(results: Sequence[Result], reporter: Reporter) -> int:

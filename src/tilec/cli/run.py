@@ -73,7 +73,7 @@ def command(
     NumPy has no bf16 and f8: they are read from files of uint16 and uint8 (or of the untyped
     bytes that np.save makes of ml_dtypes arrays), and written as uint16 and uint8.
     """
-    from tilec.driver import execute
+    from tilec.execution import execute
 
     if not cpu:
         raise SetupError("give `--cpu`; on a GPU, `tilec.runtime` launches what `build` wrote")

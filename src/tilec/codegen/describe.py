@@ -16,8 +16,9 @@ from mlir import ir
 from tilec.artifact.manifest import Generic, Parameter, Requirement, Slot, UnsafeUse
 from tilec.ir.walk import operations
 from tilec.ops.facts import KnownFacts
-from tilec.ops.host_expression import HostExpression, host_expression
+from tilec.ops.host_expression import host_expression
 from tilec.ops.registry import rules
+from tilec.ops.rules import HostExpression
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,6 @@ def describe(kernel: ir.OpView) -> Description:
     """
     slots = tuple(slots_of(kernel))
     [block] = kernel.regions[0].blocks
-    names = {
-        argument: slot.name
-        for argument, slot in zip(block.arguments, slots, strict=True)
-        if slot.kind in ("scalar", "extent")
-    }
     attributes = kernel.attributes
     return Description(
         name=_text(attributes["tile.name"]),
@@ -60,8 +56,8 @@ def describe(kernel: ir.OpView) -> Description:
         parameters=tuple(map(_parameter, ir.ArrayAttr(attributes["tile.parameters"]))),
         dims=tuple(slot.name for slot in slots if slot.kind == "extent"),
         slots=slots,
-        grid=_grid(block, names),
-        requires=tuple(_requirements(kernel, names)),
+        grid=_grid(block),
+        requires=tuple(_requirements(kernel)),
         unsafe=tuple(_unsafe_uses(kernel)),
         hints=dict(_items(attributes["tile.hints"])),
     )
@@ -93,28 +89,29 @@ def _generics(attribute: ir.Attribute) -> Iterator[Generic]:
         yield Generic(fields["name"], "type" if isinstance(value, str) else "const", value)
 
 
-def _grid(block: ir.Block, names: dict[ir.Value, str]) -> tuple[HostExpression, ...]:
+def _grid(block: ir.Block) -> tuple[HostExpression, ...]:
     facts = KnownFacts()
     grids = []
     for op in block.operations:
         extents = rules()[op.operation.name].host_grid(op, facts)
         if extents is not None:
-            grids.append(tuple(_scaled(value, size, names) for value, size in extents))
+            grids.append(tuple(_scaled(value, size) for value, size in extents))
     return max(grids, key=len)
 
 
-def _scaled(value: ir.Value | int, size: int, names: dict[ir.Value, str]) -> HostExpression:
-    extent = value if isinstance(value, int) else host_expression(value, names)
+def _scaled(value: ir.Value | int, size: int) -> HostExpression:
+    extent = value if isinstance(value, int) else host_expression(value)
     if isinstance(extent, int):
         return -(-extent // size)
     return extent if size == 1 else ("ceildiv", extent, size)
 
 
-def _requirements(kernel: ir.OpView, names: dict[ir.Value, str]) -> Iterator[Requirement]:
+def _requirements(kernel: ir.OpView) -> Iterator[Requirement]:
     for op in operations(kernel):
-        if op.operation.name == "tile.assume":
-            expression = host_expression(op.operands[0], names)
-            yield Requirement(_text(op.attributes["text"]), expression, op.location.start_line)
+        stated = rules()[op.operation.name].precondition(op)
+        if stated is not None:
+            expression = host_expression(stated.condition)
+            yield Requirement(stated.text, expression, op.location.start_line)
 
 
 def _unsafe_uses(kernel: ir.OpView) -> Iterator[UnsafeUse]:

@@ -1,4 +1,4 @@
-"""One source line as a terminal shows it, and the lines under it that mark and explain its parts."""
+"""A source line as a terminal shows it, and the lines under it that mark and explain its parts."""
 
 from __future__ import annotations
 

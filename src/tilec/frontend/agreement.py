@@ -60,7 +60,7 @@ def _disagreement(actual: Type, expected: Type, inference: ElementInference) -> 
             return _tensors(actual, expected)
         case PartType(), PartType():
             return _parts(actual, expected)
-    return "E0203", "type of another kind", _way(actual, expected)
+    return "E0203", "mismatched types", _way(actual, expected)
 
 
 def _tiles(actual: TileType, expected: TileType, inference: ElementInference) -> _Found | None:
@@ -83,6 +83,8 @@ def _conversion(actual: ElementLike, expected: ElementLike, is_scalar: bool) -> 
     if isinstance(actual, ElementVariable):
         if actual.is_integer and expected.is_float:
             return "an integer literal never becomes a float: write it with a point"
+        if actual.is_float and expected.is_integer:
+            return "a float literal never becomes an integer: write it without a point"
         return None
     if not isinstance(expected, Element):
         return None

@@ -16,6 +16,7 @@ from tilec.types import BOOL
 HintValue = bool | int | tuple[int, ...]
 _ATTRIBUTES = ("kernel", "instance", "hint", "pipeline")
 MAX_GRID_RANK = 3
+LARGEST_COUNT = 1 << 16  # of a hint
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,14 @@ def read_attributes(function: ast.Function, module: Module) -> tuple[Attributes,
             found.append(_unknown("attribute", attribute.name, _ATTRIBUTES))
     found += _misplaced(by_name)
     kernel = next(iter(by_name["kernel"]), None)
-    grid, grid_name = None, None
+    grid: tuple[ast.Expression, ...] | None = None
+    grid_name: ast.Name | None = None
     for argument in kernel.arguments if kernel else ():
         try:
             grid, grid_name = _grid(argument), argument.name
         except CompileError as error:
             found += error.diagnostics
+            grid = ()  # some grid was meant
     hints: dict[str, HintValue] = {}
     for attribute in by_name["hint"]:
         for argument in attribute.arguments:
@@ -126,12 +129,14 @@ def _counts(argument: ast.AttributeArgument, module: Module) -> HintValue:
     match argument.value:
         case ast.Array(items=items) if 1 <= len(items) <= MAX_GRID_RANK:
             return tuple(_positive(item, argument, module) for item in items)
+        case ast.Array():
+            raise _bad_value(argument, f"a positive integer, or 1 to {MAX_GRID_RANK} of them")
     return _count(argument, module)
 
 
 def _positive(node: ast.Expression, argument: ast.AttributeArgument, module: Module) -> int:
     value: Constant = evaluate(node, Environment(module), None)
-    if isinstance(value.value, (bool, float)) or value.value <= 0:
+    if isinstance(value.value, (bool, float)) or not 0 < value.value <= LARGEST_COUNT:
         raise _bad_value(argument, "a positive integer")
     return value.value
 

@@ -109,7 +109,7 @@ class ExpressionBuilder(TypeBuilder):
 
     def named_field(self, parts: Parts) -> ast.Expression:
         value, _, name = parts
-        help = f"a method is called with parentheses: `.{name}()`; its generic arguments start with `::<`"
+        help = f"a method is called with parentheses, `.{name}()`; its generics start with `::<`"
         self.refuse(self.span(name), "structs and their fields", help)
         return expression_of(value)
 

@@ -27,9 +27,12 @@ DEEPEST_TREE = 1000
 class TooDeepError(Exception):
     """The tree is deeper than any stage after this one has to bear."""
 
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(diagnostic.message)
-        self.diagnostic = diagnostic
+    def __init__(self, place: Span) -> None:
+        message = f"the program nests more than {DEEPEST_TREE} levels deep"
+        note = "each operator, method and `else if` of a chain is a level"
+        label = Label(place, "one level too many")
+        super().__init__(message)
+        self.diagnostic = Diagnostic("E0101", message, (label,), notes=(note,))
 
 
 class NodeBuilder:
@@ -53,17 +56,11 @@ class NodeBuilder:
         if isinstance(value, ast.Node):
             depth += 1
         if depth > DEEPEST_TREE:
-            raise TooDeepError(self._too_deep(parts))
+            whole = self.span(*parts)
+            raise TooDeepError(Span(whole.file, max(whole.start, whole.end - 1), whole.end))
         if isinstance(value, ast.Node) or value:
             self._depths[id(value)] = (depth, value)
         return value
-
-    def _too_deep(self, parts: Parts) -> Diagnostic:
-        last = self.span(*parts)
-        place = Span(last.file, max(last.start, last.end - 1), last.end)
-        message = f"the program nests more than {DEEPEST_TREE} levels deep"
-        note = "each operator, method and `else if` of a chain is a level"
-        return Diagnostic("E0101", message, (Label(place, "one level too many"),), notes=(note,))
 
     def span(self, *parts: Part) -> Span:
         """From the first part that is there to the last."""

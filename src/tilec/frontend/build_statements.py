@@ -100,6 +100,7 @@ class StatementBuilder(ExpressionBuilder):
     def assignment_statement(self, parts: Parts) -> ast.Assign:
         assignment, _ = parts
         assert isinstance(assignment, ast.Assign)
+        self._check_leading_block(assignment.target, is_operand=True)
         return self.with_span(assignment, *parts)
 
     def assignment(self, parts: Parts) -> ast.Assign:
@@ -118,7 +119,7 @@ class StatementBuilder(ExpressionBuilder):
         assert isinstance(operator, Token)
         return operator
 
-    def _check_leading_block(self, value: ast.Expression) -> None:
+    def _check_leading_block(self, value: ast.Expression, *, is_operand: bool = False) -> None:
         """Refuses `if a { b } else { c } + d` at the start of a statement, as Rust does."""
         start = value.span.start
         first = value
@@ -133,7 +134,7 @@ class StatementBuilder(ExpressionBuilder):
                 case _:
                     break
         starts_with_block = isinstance(first, BlockLike) and self.source.text[start] != "("
-        if first is value or not starts_with_block:
+        if not starts_with_block or (first is value and not is_operand):
             return
         after = Span(first.span.file, first.span.end, first.span.end)
         self.report(

@@ -114,6 +114,9 @@ class TypeBuilder(NodeBuilder):
 
     def negative_argument(self, parts: Parts) -> ast.ConstArgument:
         place = self.span(*parts)
+        message = "a negative number in generic arguments stands in braces"
+        help = f"write `{{{self.source.text[place.start : place.end]}}}`"
+        self.report(Diagnostic("E0101", message, (Label(place),), help=help))
         return ast.ConstArgument(place, ast.Unary(place, "-", expression_of(parts[1])))
 
     def braced_argument(self, parts: Parts) -> ast.ConstArgument:

@@ -7,11 +7,13 @@ wrong. Never raises for a wrong program.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tilec.diagnostics import CompileError, Diagnostic, Label
 from tilec.diagnostics.once import once
 from tilec.frontend import ast, typed
 from tilec.frontend.attributes import Attributes, read_attributes
+from tilec.frontend.call_graph import check_recursion
 from tilec.frontend.constants import const_item
 from tilec.frontend.instantiate import (
     Options,
@@ -24,6 +26,7 @@ from tilec.frontend.instantiate import (
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.names import check_names
 from tilec.frontend.typecheck import check_kernel
+from tilec.recursion import deep_recursion
 
 
 def check_program(
@@ -34,12 +37,20 @@ def check_program(
     What several instances have in common is reported once. `program.sources` gains the texts of
     options, so that diagnostics can point into them.
     """
-    parsed, found = parse_options(options or Options())
+    with deep_recursion():
+        return _check_program(program, options or Options())
+
+
+def _check_program(
+    program: Program, options: Options
+) -> tuple[list[typed.KernelInstance], list[Diagnostic]]:
+    parsed, found = parse_options(options)
     program.sources.update(parsed.sources)
     instances: list[typed.KernelInstance] = []
     reached: list[ast.Function] = []
     for module in program.modules.values():
         found += _check_constants(module)
+    found += check_recursion(program)
     for item in program.root.items.values():
         if isinstance(item, ast.Function):
             made, wrong, called = _check_function(program, item, parsed)
@@ -103,10 +114,22 @@ def _check_kernel(
     found += wrong
     made: list[typed.KernelInstance] = []
     reached: list[ast.Function] = []
+    by_instance: dict[str, list[Diagnostic]] = {}
     for request in requested:
         instance, wrong, called = check_kernel(program, program.root, kernel, attributes, request)
-        found += wrong
+        by_instance[request.symbol] = wrong
         reached += [kernel, *called]
         if instance is not None:
             made.append(instance)
-    return made, found, reached
+    return made, [*found, *_with_instances(by_instance)], reached
+
+
+def _with_instances(by_instance: dict[str, list[Diagnostic]]) -> Iterator[Diagnostic]:
+    """What was found in the instances; what is not wrong in all of them says where it is."""
+    everywhere = [{(d.code, d.message, d.span) for d in found} for found in by_instance.values()]
+    for symbol, found in by_instance.items():
+        for d in found:
+            if all((d.code, d.message, d.span) in keys for keys in everywhere):
+                yield d
+            else:
+                yield replace(d, notes=(*d.notes, f"in the instance `{symbol}`"))

@@ -26,7 +26,7 @@ from tilec.frontend.numbers import (
 )
 from tilec.frontend.refusal import did_you_mean, refusal
 from tilec.source import Span
-from tilec.types import BOOL, ELEMENTS, STORAGE_ONLY, USIZE, Dim, Element
+from tilec.types import BOOL, ELEMENTS, F32, I32, STORAGE_ONLY, USIZE, Dim, Element
 
 
 def evaluate(
@@ -56,16 +56,16 @@ def literal_value(value: Number, element: Element, span: Span) -> Number:
     """What a literal is in an element type. Raises CompileError E0202, E0203 (out of range)."""
     kind = "a float" if isinstance(value, float) else "an integer"
     if isinstance(value, float) != element.is_float or element == BOOL:
-        article = "an" if str(element)[0] in "aeiou" else "a"
         raise refusal(
             "E0202",
             "literal of another type",
             span,
             f"expected `{element}`, got {kind} literal",
             help=f"write `{value}.0`" if element.is_float and element != BOOL else None,
-            notes=(f"{kind} literal never becomes {article} `{element}`",),
         )
-    if element.is_integer and wrapped(value, element) != value:
+    held = wrapped(value, element)
+    too_large = math.isinf(held) if element.is_float else held != value
+    if too_large:
         limits = constants_of(element)
         raise refusal(
             "E0203",
@@ -73,7 +73,7 @@ def literal_value(value: Number, element: Element, span: Span) -> Number:
             span,
             f"`{element}` holds {limits['MIN']} to {limits['MAX']}",
         )
-    return wrapped(value, element)
+    return held
 
 
 def binding_of(name: ast.Name, environment: Environment) -> Binding | None:
@@ -229,16 +229,19 @@ def _unary(node: ast.Unary, environment: Environment, hint: Element | None) -> C
 
 def _binary(node: ast.Binary, environment: Environment, hint: Element | None) -> Constant:
     if node.operator in ("&&", "||"):
-        left = evaluate(node.left, environment, BOOL).value
-        if left == (node.operator == "||"):
-            return Constant(left, BOOL)
+        decided = evaluate(node.left, environment, BOOL).value
+        if decided == (node.operator == "||"):
+            return Constant(decided, BOOL)
         return evaluate(node.right, environment, BOOL)
     inner = None if node.operator in COMPARISONS else hint
     if node.operator in ("<<", ">>"):
         return _shift(node, environment, inner)
-    left_value, right_value, element = _unified(
-        _value(node.left, environment, inner), _value(node.right, environment, inner), node
-    )
+    left, right = (_value(side, environment, inner) for side in (node.left, node.right))
+    if node.operator in COMPARISONS and left.element is None and right.element is None:
+        # Nothing decides: the defaults, as at run time.
+        default = F32 if isinstance(left.value, float) else I32
+        left, right = (_value(side, environment, default) for side in (node.left, node.right))
+    left_value, right_value, element = _unified(left, right, node)
     if node.operator in COMPARISONS:
         return Constant(COMPARISONS[node.operator](left_value, right_value), BOOL)
     if node.operator in ARITHMETIC and element != BOOL:
@@ -292,6 +295,8 @@ def _cast(node: ast.Cast, environment: Environment) -> Constant:
     if not isinstance(target, Element) or target in STORAGE_ONLY:
         raise refusal("E0203", "a cast is to a scalar type", node.target.span)
     inner = _value(node.value, environment, None)
+    if target == BOOL and inner.element != BOOL:
+        raise refusal("E0203", "nothing is cast to `bool`", node.target.span, help="compare it")
     return Constant(converted(inner.value, inner.element, target), target)
 
 

@@ -21,6 +21,7 @@ from tilec.ir.places import location_of
 from tilec.ir.types import DYNAMIC, base_type, part_type, tensor_type, tile_type
 from tilec.ops.build import integer_list, make
 from tilec.ops.call import Value
+from tilec.recursion import deep_recursion
 from tilec.source import SourceFile, Span
 from tilec.types import Dim, Element, Own, PartType, TensorType, TileType
 
@@ -28,7 +29,7 @@ from tilec.types import Dim, Element, Own, PartType, TensorType, TileType
 def emit(instances: Sequence[typed.KernelInstance], sources: Mapping[str, SourceFile]) -> ir.Module:
     """The module of these instances, verified by its own reader. Needs a current context."""
     module = ir.Module.create()
-    with ir.InsertionPoint(module.body):
+    with ir.InsertionPoint(module.body), deep_recursion():
         for instance in instances:
             _emit_kernel(instance, sources)
             for helper in instance.helpers:

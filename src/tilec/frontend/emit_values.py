@@ -111,24 +111,25 @@ def short_circuit(emitter: Emitter, node: typed.ShortCircuit) -> Value:
         # Arithmetic is total and reads nothing: evaluating the right side always is the same.
         name = "arith.andi" if node.operator == "&&" else "arith.ori"
         return make(name, left.type, left, emitter.scalar(node.right))
-    branches = _branches(left)
-    decided, open_ = reversed(branches) if node.operator == "&&" else branches
-    with ir.InsertionPoint(decided):
-        _yield(constant(BOOL, node.operator == "||"))
-    with emitter.branch(open_) as inner:
-        _yield(inner.scalar(node.right))
-    return decided.owner.results[0]
-
-
-def _branches(condition: ir.Value) -> tuple[ir.Block, ir.Block]:
+    carried = emitter.carried(node.right)
+    before = emitter.flat(carried)
     op = ir.Operation.create(
-        "scf.if", results=[ir.IntegerType.get_signless(1)], operands=[condition], regions=2
+        "scf.if", results=[left.type, *(v.type for v in before)], operands=[left], regions=2
     )
-    return op.regions[0].blocks.append(), op.regions[1].blocks.append()
+    blocks = [region.blocks.append() for region in op.regions]
+    decided, undecided = reversed(blocks) if node.operator == "&&" else blocks
+    with ir.InsertionPoint(decided):
+        _yield(constant(BOOL, node.operator == "||"), *before)
+    with emitter.branch(undecided) as inner:
+        value = inner.scalar(node.right)
+        _yield(value, *inner.flat(carried))
+    result, *after = op.results
+    emitter.rebind(carried, after)
+    return result
 
 
-def _yield(value: ir.Value) -> None:
-    ir.Operation.create("scf.yield", operands=[value])
+def _yield(*values: ir.Value) -> None:
+    ir.Operation.create("scf.yield", operands=list(values))
 
 
 def _is_plain(node: typed.Expression) -> bool:

@@ -30,6 +30,7 @@ class Emitter:
     sources: Mapping[str, SourceFile]
     dims: dict[Dim, ir.Value]
     values: dict[typed.Local, Value] = field(default_factory=dict)
+    assignments: typed.Assignments = field(default_factory=typed.Assignments)
 
     def expression(self, node: typed.Expression) -> Value:
         """The value of an expression."""
@@ -66,7 +67,7 @@ class Emitter:
 
     def carried(self, *nodes: typed.Node | None) -> list[typed.Local]:
         """The variables from outside that these trees assign: they leave a region as results."""
-        return [local for local in typed.assigned(*nodes) if local in self.values]
+        return [local for local in self.assignments.outside(*nodes) if local in self.values]
 
     def flat(self, locals: list[typed.Local]) -> list[ir.Value]:
         """The values of these variables, one after another."""

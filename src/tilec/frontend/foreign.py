@@ -13,6 +13,7 @@ from tilec.source import Span
 if TYPE_CHECKING:
     from tilec.frontend.syntax_errors import Situation
 
+_QUALIFIED_PATH = re.compile(r"<\s*[\w:]+(?:\s*<[^<>]*>)?\s*(?:as\b|>\s*::)")
 _FIELDS_FOLLOW = re.compile(r"\{\s*(?:\w+\s*[:,}]|\.\.|\})")
 
 
@@ -48,6 +49,7 @@ _WORDS = {
     "where": Foreign("`where` clauses here"),
 }
 _ITEM_WORDS = {"fn": "functions", "pub": "items", "const": "constants", "use": "uses"}
+_ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 _MACRO_RULES = Foreign("macro definitions", "write a function")
 
 
@@ -65,6 +67,9 @@ def foreign_construct(at: Situation) -> Foreign | None:
         return Foreign("characters as values")
     if text in _ITEM_WORDS and {"LET", "HASH"} <= at.expected:
         return Foreign(f"{_ITEM_WORDS[text]} inside a function", "write it outside")
+    # In square brackets the bracket is likelier to lack its end.
+    if text in _ASSIGNMENTS and "PLUS" in at.expected and at.open_bracket != "[":
+        return Foreign("assignments as values", "`==` compares" if text == "=" else None)
     if at.closed_bracket is not None and "LBRACE" in at.expected:
         return _range_before(at, at.closed_bracket)
     if starts_expression:
@@ -84,13 +89,16 @@ def _range_before(at: Situation, brace: Token) -> Foreign | None:
 def _in_place_of_expression(at: Situation, text: str) -> Foreign | None:
     if text in ("..", "..="):
         return Foreign("ranges without a start")
-    if at.previous and str(at.previous[-1]) in ("..", "..="):
+    before = str(at.previous[-1]) if at.previous else ""
+    if before == "..":
         return Foreign("ranges without an end")
-    if text == "let":
+    if text == "let" and before == "&&":
         return Foreign("`let` inside conditions")
+    if text == "::":
+        return Foreign("paths that start with `::`")
     if text == "_":
         return Foreign("places left out with `_`", "leave the assignment out")
-    if text == "<":
+    if text == "<" and _QUALIFIED_PATH.match(at.source.text, at.span.start):
         return Foreign("paths that start with `<…>`")
     if text == "#":
         return Foreign("attributes on expressions")
@@ -111,7 +119,8 @@ def _after_name(at: Situation, text: str) -> Foreign | None:
         return None
     if text == "@":
         return Foreign("bindings with `@`")
-    is_pattern = bool(at.expected & {"IN", "EQUAL", "FAT_ARROW"}) and "PLUS" not in at.expected
+    is_pattern = bool(at.expected & {"IN", "EQUAL", "FAT_ARROW"})
+    is_pattern = is_pattern and not at.expected & {"PLUS", "MORETHAN", "RSQB"}
     if text in ("(", "{", "::") and is_pattern:
         return Foreign("patterns of structs and enums")
     follows = at.source.text[at.span.start :]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import sys
 import tempfile
 from contextlib import suppress
@@ -22,20 +23,11 @@ def load_grammar(callbacks: object) -> lark.Lark:
     """The parser that calls, for each rule it completes, the method of `callbacks` of its name."""
     text = (files("tilec.grammar") / "tile.lark").read_text(encoding="utf-8")
     cached = _cache_directory() / f"grammar-{_content_key(text)}.lark-tables"
-    if cached.is_file():
-        return _parser(text, callbacks, cached)
-    with suppress(OSError):
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cached.parent) as scratch:
-            fresh = Path(scratch) / "tables"
-            parser = _parser(text, callbacks, fresh)
-            fresh.replace(cached)
-            return parser
-    return _parser(text, callbacks, None)
-
-
-def _parser(text: str, callbacks: object, cache: Path | None) -> lark.Lark:
-    return lark.Lark(
+    # Whatever is wrong with a cache file, the grammar is still there.
+    with suppress(Exception):
+        tables = pickle.loads(cached.read_bytes())
+        return lark.Lark._load_from_dict(**tables, transformer=callbacks)
+    parser = lark.Lark(
         text,
         parser="lalr",
         lexer="contextual",
@@ -44,8 +36,20 @@ def _parser(text: str, callbacks: object, cache: Path | None) -> lark.Lark:
         # Spans are read off the first and the last token of a rule.
         keep_all_tokens=True,
         transformer=callbacks,
-        cache=str(cache) if cache else False,
     )
+    with suppress(OSError):
+        _save(parser, cached)
+    return parser
+
+
+def _save(parser: lark.Lark, path: Path) -> None:
+    # Not by lark's option `cache`: it writes in place, and its check value depends on the path.
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+        fresh = Path(scratch) / path.name
+        with fresh.open("wb") as file:
+            parser.save(file, exclude_options=("transformer",))
+        fresh.replace(path)
 
 
 def _content_key(text: str) -> str:

@@ -114,18 +114,22 @@ def const_element(generic: ast.GenericParameter) -> Element:
 
 
 def bound_value(
-    generic: ast.GenericParameter, value: Element | Constant, span: Span, what: str
+    generic: ast.GenericParameter, value: Element | Constant, span: Span
 ) -> Element | Constant:
     """The value as this generic takes it. Raises CompileError E0202, E0203."""
     name = generic.name.text
     if generic.const_type is not None:
         if isinstance(value, Element):
-            raise refusal("E0203", f"{what} `{name}` is a constant", span, f"`{value}` is a type")
+            raise refusal(
+                "E0203", f"the generic `{name}` is a constant", span, f"`{value}` is a type"
+            )
         return fitted(value, const_element(generic), span)
     bound = generic.bound
     assert bound is not None and bound.text in BOUNDS, "generics were checked"
     if isinstance(value, Constant):
-        raise refusal("E0203", f"{what} `{name}` is an element type", span, f"`{value}` is a value")
+        raise refusal(
+            "E0203", f"the generic `{name}` is an element type", span, f"`{value}` is a value"
+        )
     if not meets_bound(value, bound.text):
         raise refusal(
             "E0203",
@@ -188,7 +192,7 @@ def _from_attribute(attribute: ast.Attribute, kernel: ast.Function, module: Modu
             )
         value = _value(argument.value, generic, Environment(module))
         place = argument.value.span
-        yield argument.name.text, (bound_value(names[argument.name.text], value, place, ""), place)
+        yield argument.name.text, (bound_value(names[argument.name.text], value, place), place)
 
 
 def _generic_named(name: ast.Name, kernel: ast.Function) -> ast.GenericParameter:
@@ -237,7 +241,7 @@ def _from_request(request: Request, kernel: ast.Function) -> Values:
     names = {g.name.text: g for g in kernel.generics}
     for name, text, span in request.values:
         _generic_named(name, kernel)
-        yield name.text, (bound_value(names[name.text], parse_value(text, span), span, ""), span)
+        yield name.text, (bound_value(names[name.text], parse_value(text, span), span), span)
 
 
 def _instance(
@@ -248,7 +252,7 @@ def _instance(
 ) -> Instance:
     names = {g.name.text: g for g in kernel.generics if not is_dim(g)}
     for name, (text, place) in defines.items():
-        value = bound_value(names[name], parse_value(text, place), place, "")
+        value = bound_value(names[name], parse_value(text, place), place)
         values[name] = (value, place)
     missing = [name for name in names if name not in values]
     if missing:

@@ -5,12 +5,18 @@ The only place that knows lark's parse tables.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeAlias
+
 from lark import Lark, Token
-from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.exceptions import UnexpectedCharacters
 from lark.grammar import Rule
 from lark.parsers.lalr_analysis import Shift
 
 END = "$END"
+
+# For each state, what each symbol leads to: (Shift, the next state's number) or (Reduce, the rule).
+_Table: TypeAlias = Mapping[int, Mapping[str, tuple[object, Rule]]]
 
 
 class ParserStack:
@@ -35,14 +41,24 @@ class ParserStack:
         return len(self._state.state_stack)
 
     def next_token(self) -> Token:
-        """The next token, of a kind that may stand here if there is one."""
-        lexer = self._lexer.lexers[self._state.position]
+        """The next token, of a kind that may stand here if there is one.
+
+        The lexer for any place is asked first, the lexer for this place only if that disagrees, as
+        at the `>>` that closes two lists: what both can give is the same, and each of the lexers
+        for single places takes a millisecond to make.
+        """
+        lines = self._lexer_state.line_ctr
+        start = lines.char_pos
+        token = self.next_token_of_any_kind()
+        if token.type == END or token.type in self._table[self._state.position]:
+            return token
+        lines.char_pos = start
         try:
+            lexer = self._lexer.lexers[self._state.position]
             return lexer.next_token(self._lexer_state, self._state)
         except UnexpectedCharacters:
+            lines.char_pos = start
             return self.next_token_of_any_kind()
-        except EOFError:
-            return self._end_token()
 
     def next_token_of_any_kind(self) -> Token:
         """The next token, whatever the parser expects; every character starts one (UNKNOWN)."""
@@ -56,14 +72,10 @@ class ParserStack:
 
     def feed(self, token: Token) -> bool:
         """Whether the parser takes the token; where it does not, nothing has changed."""
-        states, values = self._state.state_stack, self._state.value_stack
-        before = states[:], values[:]
-        try:
-            self.result = self._state.feed_token(token, token.type == END)
-        except UnexpectedToken:
-            # Rules may have been completed before the token turned out to fit none of them.
-            states[:], values[:] = before
+        # Asked first: the parser completes rules before it finds that the token fits none of them.
+        if not self.accepts(token.type):
             return False
+        self.result = self._state.feed_token(token, token.type == END)
         return True
 
     def settle(self) -> None:
@@ -85,22 +97,8 @@ class ParserStack:
 
     def accepts(self, *terminals: str, height: int | None = None) -> bool:
         """Whether the stack, cut to a height, would take these tokens one after the other."""
-        stack = self._state.state_stack[:height]
-        return all(self._take(stack, terminal) for terminal in terminals)
-
-    def _take(self, stack: list[int], terminal: str) -> bool:
-        while terminal != END or stack[-1] != self._end_state:
-            action = self._table[stack[-1]].get(terminal)
-            if action is None:
-                return False
-            kind, argument = action
-            if kind is Shift:
-                stack.append(argument)
-                return True
-            size = len(argument.expansion)
-            del stack[len(stack) - size :]
-            stack.append(self._table[stack[-1]][argument.origin.name][1])
-        return True
+        trial = _Trial(self._table, self._end_state, self._state.state_stack, height or self.height)
+        return all(trial.take(terminal) for terminal in terminals)
 
     def expected(self) -> frozenset[str]:
         """The terminals that the parser would take next."""
@@ -113,6 +111,39 @@ class ParserStack:
         dropped: list[object] = self._state.value_stack[height - 1 :]
         del self._state.value_stack[height - 1 :]
         return dropped
+
+
+class _Trial:
+    """Feeds terminals to a stack of states without changing or copying it: stacks get long."""
+
+    def __init__(self, table: _Table, end_state: int, states: list[int], height: int) -> None:
+        self._table = table
+        self._end_state = end_state
+        self._states = states
+        self._height = height  # what is left of the stack; on top of it lies `_pushed`
+        self._pushed: list[int] = []
+
+    @property
+    def _top(self) -> int:
+        return self._pushed[-1] if self._pushed else self._states[self._height - 1]
+
+    def take(self, terminal: str) -> bool:
+        while terminal != END or self._top != self._end_state:
+            action = self._table[self._top].get(terminal)
+            if action is None:
+                return False
+            kind, argument = action
+            if kind is Shift:
+                self._pushed.append(argument)
+                return True
+            self._drop(len(argument.expansion))
+            self._pushed.append(self._table[self._top][argument.origin.name][1])
+        return True
+
+    def _drop(self, count: int) -> None:
+        kept = max(0, len(self._pushed) - count)
+        self._height -= count - (len(self._pushed) - kept)
+        del self._pushed[kept:]
 
 
 def _is_terminal(name: str) -> bool:

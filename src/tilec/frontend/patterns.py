@@ -32,10 +32,10 @@ def _bind_items(
 ) -> typed.Pattern:
     items = _items_of(type_, pattern)
     if items is None or len(items) != len(pattern.items):
-        wanted = "tuple" if isinstance(pattern, ast.TuplePattern) else "array"
+        wanted = "a tuple" if isinstance(pattern, ast.TuplePattern) else "an array"
         raise refusal(
             "E0203",
-            f"expected a {wanted} of {len(pattern.items)} items",
+            f"expected {wanted} of {len(pattern.items)} items",
             pattern.span,
             f"the value is `{checker.inference.resolve_type(type_)}`",
         )

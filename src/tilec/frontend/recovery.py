@@ -14,10 +14,20 @@ from dataclasses import dataclass
 from lark import Lark, Token
 
 from tilec.frontend.build_items import TreeBuilder
+from tilec.frontend.build_node import TooDeepError
 from tilec.frontend.parser_stack import END, ParserStack
-from tilec.frontend.syntax_errors import Situation, missing, syntax_error, too_many_brackets
+from tilec.frontend.syntax_errors import (
+    Situation,
+    missing,
+    span_of,
+    syntax_error,
+    too_many_brackets,
+)
 
 MOST_NESTED_BRACKETS = 256
+# Each level of operators takes two states, a bracket and what it belongs to a few more; only chains
+# of prefixes (`- - - x`, `a = |b| |c| …`) get as tall without brackets.
+_TALLEST_STACK = 4000
 
 _CLOSERS = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
 # A line that starts with one of these words starts a statement, whatever stands before it.
@@ -70,6 +80,8 @@ class RecoveringParser:
                 self._cut(self._item_height())
             if self._stack.feed(token):
                 self._note(token)
+                if self._stack.height > _TALLEST_STACK:
+                    raise TooDeepError(span_of(self._builder.source, token))
             else:
                 self._recover(token)
             if token.type == END:

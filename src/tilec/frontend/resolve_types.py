@@ -7,6 +7,7 @@ from tilec.frontend import ast
 from tilec.frontend.bindings import Constant, Environment
 from tilec.frontend.constants import as_integer, binding_of, evaluate, extent, unknown_name
 from tilec.frontend.refusal import refusal
+from tilec.ops import uses
 from tilec.source import Span
 from tilec.types import (
     ELEMENTS,
@@ -22,11 +23,10 @@ from tilec.types import (
     TileType,
     TupleType,
     Type,
-    is_legal_extent,
     scalar,
 )
 
-MAX_RANK = 5
+MAX_EXTENT = 1 << 40  # what launchers take (docs/language.md, Indices)
 _BUILT_IN = ("Tile", "Tensor", "Part", "Atomic")
 
 
@@ -98,9 +98,7 @@ def tile_of(
 def tile_extents(
     nodes: tuple[ast.GenericArgument, ...], environment: Environment
 ) -> tuple[int, ...]:
-    """The extents of a tile or block. Raises CompileError E0203, E0302, E0303."""
-    if len(nodes) > MAX_RANK:
-        raise _rank_too_high(nodes[MAX_RANK].span)
+    """The extents of a tile or block. Raises CompileError E0203, E0301, E0302, E0702."""
     extents: list[int] = []
     for node in nodes:
         value = resolve_extent(node, environment)
@@ -111,14 +109,12 @@ def tile_extents(
                 node.span,
                 f"`{value}` is known only at launch",
             )
-        if not is_legal_extent(value):
-            raise refusal(
-                "E0302",
-                "a tile extent is a power of two, or a multiple of 16",
-                node.span,
-                f"this is {value}",
-            )
+        uses.expect_legal(value, node.span)
         extents.append(value)
+    if nodes:
+        span = nodes[0].span.to(nodes[-1].span)
+        uses.expect_rank(len(nodes), span)
+        uses.expect_size(extents, span)
     return tuple(extents)
 
 
@@ -168,13 +164,19 @@ def _tensor(node: ast.PathType, environment: Environment, own: Own) -> TensorTyp
     element = resolve_element(node.arguments[0], environment)
     if element == TF32:
         raise refusal("E0203", "`tf32` is never in memory", node.arguments[0].span)
-    if len(node.arguments) > MAX_RANK + 1:
-        raise _rank_too_high(node.arguments[MAX_RANK + 1].span)
+    if len(node.arguments) > uses.MAX_RANK + 1:
+        span = node.arguments[uses.MAX_RANK + 1].span
+        raise refusal("E0301", f"a tensor has at most {uses.MAX_RANK} axes", span, "one too many")
     extents = []
     for argument in node.arguments[1:]:
         value = resolve_extent(argument, environment)
-        if isinstance(value, int) and value < 0:
-            raise refusal("E0203", "an extent is not negative", argument.span, f"this is {value}")
+        if isinstance(value, int) and not 0 <= value <= MAX_EXTENT:
+            raise refusal(
+                "E0203",
+                f"an extent of a tensor is between 0 and {MAX_EXTENT}",
+                argument.span,
+                f"this is {value}",
+            )
         extents.append(value)
     return TensorType(element, tuple(extents), own)
 
@@ -208,10 +210,6 @@ def _tuple_item(node: ast.TypeNode, environment: Environment) -> Type:
     if isinstance(item, (TensorType, PartType)):
         raise refusal("E0102", "a tuple holds scalars and tiles", node.span, f"this is `{item}`")
     return item
-
-
-def _rank_too_high(span: Span) -> CompileError:
-    return refusal("E0303", f"expected at most {MAX_RANK} axes", span, "one axis too many")
 
 
 def _unknown_type(name: ast.Name, environment: Environment) -> CompileError:

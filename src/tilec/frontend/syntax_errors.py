@@ -133,7 +133,7 @@ def _quoted(token: Token) -> str:
 def _labels(at: Situation) -> list[Label]:
     labels = [Label(at.span)]
     bracket = at.open_bracket
-    if bracket is None or str(at.token) not in (")", "]", "}", ";", ""):
+    if bracket is None or str(at.token) not in (")", "]", "}", ";", "{", ""):
         return labels
     # A stray `)` says nothing of the braces around it.
     is_at_fault = str(bracket) != "{" or at.token.type == "$END"
@@ -148,8 +148,6 @@ def _help(at: Situation) -> str | None:
         return "generic arguments in an expression start with `::<`; comparisons do not chain"
     if text in _COMPARISONS and "PLUS" in at.expected:
         return "comparisons do not chain: write `a < b && b < c`"
-    if text == "=" and "LBRACE" in at.expected:
-        return "`==` compares"
     if text in ("+", "-", "*", "/", "%", "<<", ">>", "(") and "MORETHAN" in at.expected:
         return "an expression in generic arguments stands in braces: `load::<{BM / 2}>`"
     if text == '"':

@@ -9,7 +9,7 @@ from tilec.frontend.checker import Checker, expression_rule
 from tilec.frontend.constants import unknown_name
 from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import tile_of
-from tilec.frontend.typecheck_helpers import call_helper
+from tilec.frontend.typecheck_helpers import call_helper, expect_mutable
 from tilec.frontend.typecheck_operations import (
     Use,
     generic_values,
@@ -132,6 +132,8 @@ def _lent(checker: Checker, node: ast.Borrow) -> typed.Expression:
     value = checker.expression(node.value)
     match value.type:
         case PartType():
+            if node.mutable:
+                expect_mutable(value, node)
             own = Own.MUT if node.mutable else Own.SHARED
             return replace(value, type=replace(value.type, borrowed=own))
         case TensorType():

@@ -36,7 +36,7 @@ from tilec.types import (
 def call_helper(
     checker: Checker, node: ast.Call, module: Module, function: ast.Function
 ) -> typed.Expression:
-    """A checked call of a helper. Raises CompileError: E0102 (recursion), E02xx, E03xx, E0701."""
+    """A checked call of a helper. Raises CompileError: E02xx, E03xx, E0701."""
     _expect_helper(checker, node, module, function)
     if len(node.arguments) != len(function.parameters):
         raise refusal(
@@ -82,13 +82,7 @@ def _expect_helper(
                 Label(function.name.span, "defined here"),
             )
     if any(function is active for active in checker.kernel.active):
-        raise refusal(
-            "E0102",
-            "recursion",
-            node.span,
-            f"`{function.name.text}` is being called already",
-            Label(function.name.span, "defined here"),
-        )
+        raise AlreadyReportedError  # by `check_recursion`
 
 
 # ---- generics ----------------------------------------------------------------------------------
@@ -153,7 +147,7 @@ def _from_turbofish(checker: Checker, node: ast.Call, function: ast.Function) ->
             found[generic.name.text] = fitted(Constant(value), element, span)
         else:
             constant = value if isinstance(value, Element) else Constant(value)
-            found[generic.name.text] = bound_value(generic, constant, span, "the generic")
+            found[generic.name.text] = bound_value(generic, constant, span)
     return found
 
 
@@ -218,7 +212,7 @@ class _Matcher:
             if not final:
                 return
         if generic is not None and generic.const_type is None and not is_dim(generic):
-            value = bound_value(generic, known, span, "the generic")
+            value = bound_value(generic, known, span)
             self._solution.bindings[generic.name.text] = value
 
     def _literal(self, node: ast.GenericArgument, variable: ElementLike, final: bool) -> None:
@@ -243,11 +237,24 @@ class _Matcher:
                 binding = Constant(extent, USIZE) if isinstance(extent, int) else Dim(name)
                 self._solution.bindings[name] = binding
             elif generic.const_type is not None and isinstance(extent, int):
-                value = bound_value(generic, Constant(extent), span, "the generic")
+                value = bound_value(generic, Constant(extent), span)
                 self._solution.bindings[name] = value
 
 
 # ---- arguments ---------------------------------------------------------------------------------
+
+
+def expect_mutable(value: typed.Expression, node: ast.Borrow) -> None:
+    """E0203 if a variable is lent mutably that is not declared `mut`."""
+    if isinstance(value, typed.Read) and not value.local.mutable:
+        raise refusal(
+            "E0203",
+            f"`{value.local.name}` is lent mutably but not declared `mut`",
+            node.span,
+            "lent here",
+            Label(value.local.span, "declared here"),
+            help=f"write `let mut {value.local.name} = {value.local.name};` before",
+        )
 
 
 def _argument(checker: Checker, node: ast.Expression) -> typed.Expression:
@@ -260,7 +267,7 @@ def _argument(checker: Checker, node: ast.Expression) -> typed.Expression:
     if not isinstance(value.type, (PartType, TensorType)):
         raise refusal("E0102", "tiles and scalars are passed by value", node.span, help="drop `&`")
     if node.mutable:
-        _expect_mutable(value, node)
+        expect_mutable(value, node)
     own = Own.MUT if node.mutable else Own.SHARED
     if isinstance(value.type, TensorType):
         if value.type.own is Own.SHARED and node.mutable:
@@ -271,18 +278,6 @@ def _argument(checker: Checker, node: ast.Expression) -> typed.Expression:
     if value.type.borrowed is Own.SHARED and node.mutable:
         raise refusal("E0203", "a shared part cannot be lent mutably", node.span, f"`{value.type}`")
     return typed.Borrow(node.span, replace(value.type, borrowed=own), node.mutable, value)
-
-
-def _expect_mutable(value: typed.Expression, node: ast.Borrow) -> None:
-    if isinstance(value, typed.Read) and not value.local.mutable:
-        raise refusal(
-            "E0203",
-            f"`{value.local.name}` is lent mutably but not declared `mut`",
-            node.span,
-            "lent here",
-            Label(value.local.span, "declared here"),
-            help=f"write `let mut {value.local.name} = {value.local.name};` before",
-        )
 
 
 def _passed(
@@ -302,7 +297,7 @@ def _passed(
         Label(parameter.span, "declared here"),
         what=f"argument `{_text(parameter.pattern)}`",
     )
-    if isinstance(argument, typed.Borrow) or not isinstance(argument, typed.Read):
+    if isinstance(argument, typed.Borrow) or is_fresh(argument):
         return argument
     match expected:
         case PartType(borrowed=None):
@@ -312,6 +307,13 @@ def _passed(
         case TensorType(own=own) if isinstance(actual, TensorType) and actual.own is Own.MUT:
             return typed.Borrow(argument.span, argument.type, own is Own.MUT, argument)
     return argument
+
+
+def is_fresh(value: typed.Expression) -> bool:
+    """Whether a view or part is made by an expression, so that nothing else has a name for it."""
+    if isinstance(value, typed.Block):
+        return value.tail is not None and is_fresh(value.tail)
+    return isinstance(value, (typed.Operate, typed.CallHelper, typed.Move))
 
 
 def _text(pattern: ast.Pattern) -> str:

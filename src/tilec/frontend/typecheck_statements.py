@@ -10,6 +10,7 @@ from tilec.frontend.host import is_host
 from tilec.frontend.patterns import bind_pattern, poison
 from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import resolve_type
+from tilec.frontend.typecheck_helpers import is_fresh
 from tilec.frontend.typecheck_operations import Use, operate
 from tilec.frontend.typecheck_values import condition, known_position
 from tilec.ops.call import Form
@@ -80,9 +81,10 @@ def _expect_declared(
 
 def _taken(value: typed.Expression) -> typed.Expression:
     """A part bound to a new name: it leaves the old one."""
-    if isinstance(value, typed.Read) and value.type.borrowed is not Own.SHARED:  # type: ignore[union-attr]
-        return typed.Move(value.span, value.type, value)
-    return value
+    assert isinstance(value.type, PartType), "asked only of a part"
+    if is_fresh(value) or value.type.borrowed is Own.SHARED:
+        return value
+    return typed.Move(value.span, value.type, value)
 
 
 def _declaration(checker: Checker, node: ast.Let, declared: Type | None) -> typed.Statement:
@@ -184,7 +186,7 @@ def _expect_assignable(
         node.span,
         "assigned here",
         Label(local.span, "declared here"),
-        help=f"write `mut {local.name}`",
+        help=f"declare it as `mut {local.name}`",
     )
 
 

@@ -6,7 +6,7 @@ What the type checker hands to the emitter. A type may still hold element variab
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
@@ -317,13 +317,31 @@ def below(node: Node, kind: type[N]) -> Iterator[N]:
         waiting += reversed(list(children(found)))
 
 
-def assigned(*nodes: Node | None) -> list[Local]:
-    """The variables that are assigned anywhere in these trees but declared outside of them."""
-    found: dict[Local, None] = {}
-    declared: set[Local] = set()
-    for node in nodes:
-        if node is None:
-            continue
-        found |= dict.fromkeys(statement.local for statement in below(node, Assign))
-        declared |= {bind.local for bind in below(node, Bind)}
-    return [local for local in found if local not in declared]
+class Assignments:
+    """The variables that trees assign, remembered tree by tree: loops and branches ask for each."""
+
+    def __init__(self) -> None:
+        self._known: dict[Node, tuple[dict[Local, None], frozenset[Local]]] = {}
+
+    def outside(self, *nodes: Node | None) -> list[Local]:
+        """The variables that are assigned anywhere in these trees but declared outside of them."""
+        found = [self._of(node) for node in nodes if node is not None]
+        declared = frozenset[Local]().union(*(inside for _, inside in found))
+        return [local for local in _merged(a for a, _ in found) if local not in declared]
+
+    def _of(self, node: Node) -> tuple[dict[Local, None], frozenset[Local]]:
+        """What a tree assigns and what it declares."""
+        if node not in self._known:
+            parts = [self._of(child) for child in children(node)]
+            assigned = _merged(a for a, _ in parts)
+            declared = frozenset[Local]().union(*(inside for _, inside in parts))
+            if isinstance(node, Assign):
+                assigned = {**assigned, node.local: None}
+            if isinstance(node, Bind):
+                declared |= {node.local}
+            self._known[node] = assigned, declared
+        return self._known[node]
+
+
+def _merged(parts: Iterable[dict[Local, None]]) -> dict[Local, None]:
+    return {local: None for part in parts for local in part}

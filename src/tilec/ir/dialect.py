@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from types import ModuleType
 
 from mlir import ir
 from mlir.dialects import irdl
 
 FILES = ("tile.irdl.mlir",)
+
+# The bindings import `mlir.dialects.<name>` for each operation that they meet and remember only
+# success, so without a module to find they search the disk hundreds of times.
+for _file in FILES:
+    _module = f"mlir.dialects.{_file.partition('.')[0]}"
+    sys.modules.setdefault(_module, ModuleType(_module))
 
 
 @contextmanager

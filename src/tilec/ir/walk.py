@@ -16,11 +16,18 @@ def functions(module: ir.Module) -> Iterator[ir.OpView]:
 
 def operations(op: ir.OpView) -> Iterator[ir.OpView]:
     """Every operation inside of another, an operation before what is inside of it."""
+    # A stack, not a recursion: branches may nest deeper than Python's own stack.
+    waiting = list(reversed(list(_directly_inside(op))))
+    while waiting:
+        inner = waiting.pop()
+        yield inner
+        waiting += reversed(list(_directly_inside(inner)))
+
+
+def _directly_inside(op: ir.OpView) -> Iterator[ir.OpView]:
     for region in op.regions:
         for block in region.blocks:
-            for inner in block.operations:
-                yield inner
-                yield from operations(inner)
+            yield from block.operations
 
 
 def operand_group(op: ir.OpView, names: tuple[str, ...], name: str) -> list[ir.Value]:

@@ -108,10 +108,10 @@ def _low(numbers: Array, bits: int) -> Array:
 
 
 RULES: tuple[OpRules, ...] = (
-    Elementwise("arith.addi", np.add, lambda d: gcd(*d), lambda b: max(b) + 1),
-    Elementwise("arith.subi", np.subtract, lambda d: gcd(*d)),
-    Elementwise("arith.muli", np.multiply, prod, sum),
-    Elementwise("arith.negf", np.negative),
+    Elementwise("arith.addi", np.add, lambda d: gcd(*d), lambda b: max(b) + 1, "add"),
+    Elementwise("arith.subi", np.subtract, lambda d: gcd(*d), launcher="sub"),
+    Elementwise("arith.muli", np.multiply, prod, sum, "mul"),
+    Elementwise("arith.negf", np.negative, launcher="neg"),
     Rounded("arith.addf", lambda a, b: a + b),
     Rounded("arith.subf", lambda a, b: a - b),
     Rounded("arith.mulf", lambda a, b: a * b),

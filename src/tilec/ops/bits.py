@@ -71,10 +71,10 @@ OPERATIONS: tuple[Operation, ...] = (
 
 
 RULES: tuple[OpRules, ...] = (
-    Elementwise("arith.andi", np.bitwise_and),
-    Elementwise("arith.ori", np.bitwise_or),
-    Elementwise("arith.xori", np.bitwise_xor),
-    Unsigned("arith.shli", np.left_shift),
-    Unsigned("arith.shrui", np.right_shift),
-    Elementwise("arith.shrsi", np.right_shift),
+    Elementwise("arith.andi", np.bitwise_and, launcher="bitand"),
+    Elementwise("arith.ori", np.bitwise_or, launcher="bitor"),
+    Elementwise("arith.xori", np.bitwise_xor, launcher="bitxor"),
+    Unsigned("arith.shli", np.left_shift, "shl"),
+    Unsigned("arith.shrui", np.right_shift, "shr"),
+    Elementwise("arith.shrsi", np.right_shift, launcher="shr"),
 )

@@ -14,7 +14,8 @@ from tilec.ops.broadcasting import Broadcasting, Builder
 from tilec.ops.build import compared
 from tilec.ops.call import Call, Form, Operation, Receiver
 from tilec.ops.formats import Array, signed, unsigned
-from tilec.ops.rules import Datum, ElementwiseRules, Machine, OpRules
+from tilec.ops.host_expression import as_unsigned
+from tilec.ops.rules import Datum, ElementwiseRules, HostExpression, Machine, OpRules
 from tilec.ops.uses import Domain
 from tilec.types import Element, Type
 
@@ -111,6 +112,15 @@ class _CompareIntegers(ElementwiseRules):
         look = signed if wanted[0] == "s" else unsigned
         return [_RELATIONS[wanted[1:]](*map(look, operands))]
 
+    def host(
+        self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
+    ) -> HostExpression | None:
+        wanted = _INTEGER_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
+        operands = [(v.type, host_of(v)) for v in op.operands]
+        if wanted[0] == "u":
+            return (wanted[1:], *(as_unsigned(*operand) for operand in operands))
+        return (wanted.removeprefix("s"), *(expression for _, expression in operands))
+
 
 class _CompareFloats(ElementwiseRules):
     name = "arith.cmpf"
@@ -125,6 +135,15 @@ class _CompareFloats(ElementwiseRules):
             return [unordered if wanted == "uno" else ~unordered]
         holds = _RELATIONS[wanted[1:]](a, b)
         return [holds | unordered if wanted[0] == "u" else holds & ~unordered]
+
+    def host(
+        self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
+    ) -> HostExpression | None:
+        wanted = _FLOAT_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
+        # Of a NaN, a launcher's comparisons say what these say.
+        if wanted not in ("oeq", "ogt", "oge", "olt", "ole", "une"):
+            return None
+        return (wanted[1:], *map(host_of, op.operands))
 
 
 RULES: tuple[OpRules, ...] = (_CompareIntegers(), _CompareFloats())

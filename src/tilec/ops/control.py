@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import gcd
 
 from mlir import ir
@@ -14,12 +14,14 @@ from tilec.ops.lower_control import (
     lower_for,
     lower_if,
     lower_while,
+    terminator_of,
 )
 from tilec.ops.lowering import Lowered, Lowering
-from tilec.ops.rules import Carried, Datum, Facts, Machine, OpRules
+from tilec.ops.rules import Carried, Datum, Facts, HostExpression, Machine, OpRules
+from tilec.types import ELEMENTS, Kind
 
-# A counter that has no known end is still below the end of a signed number.
-_SIGN_BIT = 63
+# A counter that has no known end is still below 2^63.
+_NUMBER_BITS = 63
 
 
 # Launchers refuse extents above 2^40.
@@ -49,7 +51,7 @@ class _For(OpRules):
         if argument.arg_number != 0:
             return None
         lower, upper = facts.bits(op.operands[0]), facts.bits(op.operands[1])
-        return None if lower is None else upper if upper is not None else _SIGN_BIT - 1
+        return None if lower is None else upper if upper is not None else _NUMBER_BITS
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         lower, upper, step, *carried = operands
@@ -95,6 +97,19 @@ class _If(OpRules):
     ) -> Sequence[Lowered]:
         return lower_if(op, operands, lowering)
 
+    def host(
+        self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
+    ) -> HostExpression | None:
+        condition = host_of(op.operands[0])
+        then, otherwise = (
+            host_of(terminator_of(region.blocks[0]).operands[number]) for region in op.regions
+        )
+        if otherwise is False:
+            return ("and", condition, then)
+        if then is True:
+            return ("or", condition, otherwise)
+        return ("select", condition, then, otherwise)
+
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         region = op.regions[0 if operands[0] else 1]
         return machine.run(region.blocks[0], []) if len(region.blocks) else []
@@ -122,16 +137,33 @@ class _Terminator(OpRules):
 TERMINATORS = frozenset({"scf.yield", "scf.condition", "func.return", "linalg.yield"})
 
 
+_UNSIGNED = frozenset(e.name for e in ELEMENTS.values() if e.kind is Kind.UNSIGNED)
+
+
 class _Function(OpRules):
     """The kernel itself; its arguments are what callers pass."""
 
     name = "func.func"
 
     def argument_bits(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int | None:
-        attributes = ir.DictAttr(ir.ArrayAttr(op.attributes["arg_attrs"])[argument.arg_number])
-        slot = ir.DictAttr(attributes["tile.slot"])
-        kind = ir.StringAttr(slot["kind"]).value
-        return _EXTENT_BITS if kind == "extent" else None
+        slot = _slot(op, argument)
+        return _EXTENT_BITS if slot is not None and slot["kind"].value == "extent" else None
+
+    def argument_host(self, op: ir.OpView, argument: ir.Value) -> HostExpression | None:
+        slot = _slot(op, argument)
+        if slot is None or slot["kind"].value not in ("extent", "scalar"):
+            return None
+        name = str(slot["name"].value)
+        is_unsigned = "element" in slot and slot["element"].value in _UNSIGNED
+        return (str(argument.type), name) if is_unsigned else name
+
+
+def _slot(function: ir.OpView, argument: ir.Value) -> ir.DictAttr | None:
+    """What an argument of a kernel is; None of a helper's."""
+    if "arg_attrs" not in function.attributes:
+        return None
+    attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[argument.arg_number])
+    return ir.DictAttr(attributes["tile.slot"]) if "tile.slot" in attributes else None
 
 
 RULES: tuple[OpRules, ...] = (

@@ -6,7 +6,7 @@ bits; to float, and between floats, rounds once to nearest even; to f8 saturates
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,7 @@ from tilec.ops.formats import (
     unsigned,
     wide,
 )
+from tilec.ops.host_expression import as_unsigned
 from tilec.ops.lowering import (
     Lowered,
     Lowering,
@@ -37,7 +38,7 @@ from tilec.ops.lowering import (
     lower_elementwise,
     with_element,
 )
-from tilec.ops.rules import Datum, ElementwiseRules, Facts, Machine, OpRules
+from tilec.ops.rules import Datum, ElementwiseRules, Facts, HostExpression, Machine, OpRules
 from tilec.types import (
     BF16,
     BOOL,
@@ -261,6 +262,17 @@ class _IntegerToInteger(ElementwiseRules):
             ones = values.astype(target)
             return [-ones if self.is_signed else ones]
         return [(values if self.is_signed else unsigned(values)).astype(target)]
+
+    def host(
+        self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
+    ) -> HostExpression | None:
+        [value] = op.operands
+        found = host_of(value) if self.is_signed else as_unsigned(value.type, host_of(value))
+        old, new = (64 if str(t) == "index" else t.width for t in (value.type, op.results[0].type))
+        if old <= new:
+            return found
+        kind = op.results[0].type
+        return found if isinstance(found, bool) else (str(kind), found)
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
         found = facts.divisor(op.operands[0])

@@ -121,14 +121,14 @@ _LEAST = _ordered(np.minimum, np.logical_or)
 _MOST = _ordered(np.maximum, np.logical_and)
 
 RULES: tuple[OpRules, ...] = (
-    Elementwise("arith.minsi", np.minimum, extends=min),
-    Elementwise("arith.maxsi", np.maximum, extends=max),
-    Unsigned("arith.minui", np.minimum),
-    Unsigned("arith.maxui", np.maximum),
-    Elementwise("arith.minimumf", _LEAST),
-    Elementwise("arith.maximumf", _MOST),
-    Elementwise("arith.minnumf", _number_or(_LEAST)),
-    Elementwise("arith.maxnumf", _number_or(_MOST)),
-    Elementwise("math.absf", np.abs),
+    Elementwise("arith.minsi", np.minimum, extends=min, launcher="min"),
+    Elementwise("arith.maxsi", np.maximum, extends=max, launcher="max"),
+    Unsigned("arith.minui", np.minimum, "min"),
+    Unsigned("arith.maxui", np.maximum, "max"),
+    Elementwise("arith.minimumf", _LEAST, launcher="min"),
+    Elementwise("arith.maximumf", _MOST, launcher="max"),
+    Elementwise("arith.minnumf", _number_or(_LEAST), launcher="min"),
+    Elementwise("arith.maxnumf", _number_or(_MOST), launcher="max"),
+    Elementwise("math.absf", np.abs, launcher="abs"),
     Elementwise("math.absi", np.abs),
 )

@@ -9,8 +9,8 @@ from mlir import ir
 from tilec.ir.walk import operations
 from tilec.ops.registry import rules
 
-# An index whose product or sum could reach this bit may have wrapped.
-_SIGN_BIT = 63
+# An index whose product or sum could have more bits than this may have wrapped.
+_NUMBER_BITS = 63
 
 
 class KnownFacts:
@@ -69,5 +69,5 @@ class KnownFacts:
                 found = rule.argument_bits(around, value, self)
             else:
                 found = rules()[value.owner.name].bits(value.owner.opview, self)
-            self._bits[value] = found if found is not None and found < _SIGN_BIT else None
+            self._bits[value] = found if found is not None and found <= _NUMBER_BITS else None
         return self._bits[value]

@@ -183,7 +183,9 @@ class _TileLoad(OpRules):
         _, count, _ = op.attributes["operandSegmentSizes"]
         indices = tuple(op.operands)[1 : 1 + count]
         unit = ir.StringAttr(op.attributes["unit"]).value
-        return AccessShape(op.operands[0], indices, shape_of(op.results[0].type), unit)
+        return AccessShape(
+            op.results[0], op.operands[0], indices, shape_of(op.results[0].type), unit
+        )
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         access = self.access(op)

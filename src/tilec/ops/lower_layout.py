@@ -139,12 +139,12 @@ def lower_extract(
     element = registers[0].type
     size = bit_width(element) // 8
     buffer = lowering.shared_bytes(size)
+    unique = lowering.holds_unique(layout)
     wanted = [arith.index_cast(ir.IntegerType.get_signless(32), i) for i in indices]
     for row, register in zip(lowering.coordinates(layout), registers, strict=True):
         here = _equal(row, wanted)
-        branch = scf.IfOp(here)
+        branch = scf.IfOp(here if unique is None else arith.andi(here, unique))
         with ir.InsertionPoint(branch.then_block):
-            # Threads that hold the same element write the same bits.
             llvm.store(to_memory(register), buffer, alignment=size)
             scf.yield_([])
     lowering.barrier()

@@ -54,8 +54,7 @@ def _exchange(
     exchange: Exchange, folded: Sequence[Row], combine: Combine, lowering: Lowering
 ) -> list[Row]:
     elements = [v.type for v in folded[0]]
-    sizes = [exchange.elements * bit_width(e) // 8 for e in elements]
-    buffers = [lowering.shared_bytes(size) for size in sizes]
+    buffers = lowering.shared_buffers([exchange.elements * bit_width(e) // 8 for e in elements])
     for number, buffer in enumerate(buffers):
         column = [to_memory(row[number]) for row in folded]
         write_shared(buffer, exchange.write, column, lowering)

@@ -19,6 +19,7 @@ from tilec.layout import Layout, unique_holders
 Lowered: TypeAlias = "ir.Value | View"
 
 LANES = 32
+_SHARED_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,19 @@ class NoGpuCodeError(Exception):
         self.what = what
 
 
+class DoesNotFitError(Exception):
+    """An operation that needs more shared memory than a block can have; becomes E0702.
+
+    Units:    bytes
+    """
+
+    def __init__(self, location: ir.Location, needed: int, limit: int) -> None:
+        super().__init__(f"{needed} bytes of shared memory, of {limit}")
+        self.location = location
+        self.needed = needed
+        self.limit = limit
+
+
 @dataclass
 class SharedMemory:
     """Bytes of a block's shared memory, given out once each; `global_name` is where they live."""
@@ -72,13 +86,18 @@ class SharedMemory:
     limit: int
     used: int = 0
 
-    def take(self, size: int, alignment: int = 16) -> int | None:
+    def take(self, size: int) -> int | None:
         """The offset of `size` fresh bytes, or None if they do not fit."""
-        start = -(-self.used // alignment) * alignment
+        start = _aligned(self.used)
         if start + size > self.limit:
             return None
         self.used = start + size
         return start
+
+
+def _aligned(offset: int) -> int:
+    """The next offset that the widest access to shared memory may have."""
+    return -(-offset // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT
 
 
 @dataclass
@@ -178,11 +197,24 @@ class Lowering:
 
     # ---- shared memory -------------------------------------------------------------------------
 
+    def shared_buffers(self, sizes: Sequence[int]) -> list[ir.Value]:
+        """The addresses of several buffers that are used together, as by `shared_bytes`."""
+        starts = [0]
+        for size in sizes:
+            starts.append(_aligned(starts[-1] + size))
+        base = self.shared_bytes(starts[-1])
+        return [byte_offset(base, i32(start)) if start else base for start in starts[:-1]]
+
     def shared_bytes(self, size: int) -> ir.Value:
         """The address (ptr<3>) of `size` bytes that nothing else uses within one pass of a loop.
 
-        In a loop the caller meets its own data of the pass before, so a barrier comes first.
+        In a loop the caller meets its own data of the pass before, so a barrier comes first. So
+        it does where no fresh bytes are left: those from the start on are used again.
+
+        Raises:   DoesNotFitError if the block cannot have so many
         """
+        if size > self.shared.limit:
+            raise DoesNotFitError(ir.Location.current, size, self.shared.limit)
         offset = self.shared.take(size)
         if offset is None:
             offset = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from mlir import ir
@@ -19,7 +19,7 @@ from tilec.ops.convert import converted
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import attribute_number, dtype_of, element_of, rounded, shape_of
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, pack, splat
-from tilec.ops.rules import Datum, Facts, Machine, OpRules, Places, Placing
+from tilec.ops.rules import Datum, Facts, HostExpression, Machine, OpRules, Places, Placing
 from tilec.ops.uses import Domain
 from tilec.types import I32, TF32, Element, TileType, Type
 
@@ -160,6 +160,12 @@ class _ArithConstant(_Source):
             return [np.broadcast_to(_number(value.get_splat_value(), result), shape_of(result))]
         return [np.array(value).astype(dtype_of(result)).reshape(shape_of(result))]
 
+    def host(
+        self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
+    ) -> HostExpression | None:
+        value = attribute_number(op.attributes["value"])
+        return bool(value) if str(op.results[0].type) == "i1" else value
+
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
         return abs(int(attribute_number(op.attributes["value"])))
 
@@ -174,10 +180,18 @@ class _ArithConstant(_Source):
         kind = lowering.type_of(result.type)
         value = op.attributes["value"]
         if not isinstance(result.type, ir.RankedTensorType):
-            return [arith.constant(kind, value)]
+            return [_held_constant(value, kind)]
         if not value.is_splat:
             raise NoGpuCodeError(op, "a tile of different constants")
-        return [splat(arith.constant(kind.element_type, value.get_splat_value()), kind.shape[0])]
+        return [splat(_held_constant(value.get_splat_value(), kind.element_type), kind.shape[0])]
+
+
+def _held_constant(attribute: ir.Attribute, held: ir.Type) -> ir.Value:
+    """A number as threads hold it: f8 by its bits."""
+    if isinstance(attribute, ir.FloatAttr) and isinstance(held, ir.IntegerType):
+        bits = rounded(np.float64(attribute.value), attribute.type).view(np.int8)
+        return arith.constant(held, int(bits))
+    return arith.constant(held, attribute)
 
 
 def _number(attribute: ir.Attribute, kind: ir.Type) -> np.ndarray:

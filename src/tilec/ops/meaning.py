@@ -9,7 +9,11 @@ import numpy as np
 from mlir import ir
 
 from tilec.ops.formats import Array, rounded, unsigned, wide
-from tilec.ops.rules import Datum, ElementwiseRules, Facts, Machine
+from tilec.ops.host_expression import as_signed, as_unsigned
+from tilec.ops.rules import Datum, ElementwiseRules, Facts, HostExpression, Machine
+
+# What operations of the launchers' expressions are called on truth values.
+_LOGICAL = {"bitand": "and", "bitor": "or", "bitxor": "ne"}
 
 
 @dataclass(frozen=True)
@@ -21,9 +25,23 @@ class Elementwise(ElementwiseRules):
     # How divisors (0 for zero) and bits of integer operands make those of the result.
     divides: Callable[[Sequence[int]], int] | None = None
     extends: Callable[[Sequence[int]], int] | None = None
+    # What launchers call it.
+    launcher: str | None = None
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [self.function(*operands)]
+
+    def host(
+        self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
+    ) -> HostExpression | None:
+        if self.launcher is None:
+            return None
+        kind, operands = op.results[0].type, [*map(host_of, op.operands)]
+        if str(kind) != "i1":
+            return as_signed(kind, (self.launcher, *operands))
+        if self.launcher == "bitxor" and operands[1] is True:
+            return ("not", operands[0])
+        return (_LOGICAL[self.launcher], *operands)
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
         if self.divides is None:
@@ -46,10 +64,19 @@ class Unsigned(ElementwiseRules):
 
     name: str
     function: Callable[..., Array]
+    launcher: str | None = None
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         result = np.asarray(self.function(*map(unsigned, operands)))
         return [result.view(operands[0].dtype)]
+
+    def host(
+        self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
+    ) -> HostExpression | None:
+        if self.launcher is None:
+            return None
+        operands = [as_unsigned(v.type, host_of(v)) for v in op.operands]
+        return as_signed(op.results[0].type, (self.launcher, *operands), unsigned=True)
 
 
 @dataclass(frozen=True)

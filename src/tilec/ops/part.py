@@ -182,7 +182,14 @@ class _TileSub(OpRules):
     ) -> Sequence[Lowered]:
         part, *indices = operands
         assert isinstance(part, View)
-        return [_tile_of(part, [within_reach(i) for i in indices], _block(op))]
+        found = _tile_of(part, [within_reach(i) for i in indices], _block(op))
+        # At a negative index there is nothing of the part.
+        below = arith.CmpIPredicate.slt
+        extents = [
+            arith.select(arith.cmpi(below, i, index(0)), index(0), extent)
+            for i, extent in zip(indices, found.extents, strict=True)
+        ]
+        return [replace(found, extents=tuple(extents))]
 
 
 # Launchers refuse program counts and extents above 2^40.

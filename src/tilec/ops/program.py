@@ -15,7 +15,7 @@ from tilec.ops import uses
 from tilec.ops.build import integer, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Value
 from tilec.ops.lowering import Lowered, Lowering, View, index
-from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules
+from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules, Precondition
 from tilec.types import USIZE, ArrayType, Type, scalar
 
 GRID_RANK = 3
@@ -104,6 +104,11 @@ class _Claim(OpRules):
             text = ir.StringAttr(op.attributes["text"]).value
             machine.fail(op, f"`{self.word}!({text})` does not hold")
         return []
+
+    def precondition(self, op: ir.OpView) -> Precondition | None:
+        if self.word != "requires":
+            return None
+        return Precondition(op.operands[0], ir.StringAttr(op.attributes["text"]).value)
 
     def assumed_divisors(self, op: ir.OpView) -> Sequence[tuple[ir.Value, int]]:
         return _divisors(op.operands[0]) if self.word == "requires" else ()

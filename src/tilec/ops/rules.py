@@ -6,9 +6,9 @@ has a default that says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 from mlir import ir
 
@@ -91,6 +91,7 @@ class Carried:
 class AccessShape:
     """An access to global memory: a tile of `shape` at `indices` of a view, counted in `unit`s."""
 
+    tile: ir.Value  # what is loaded or stored
     view: ir.Value
     indices: tuple[ir.Value, ...]
     shape: tuple[int, ...]
@@ -108,6 +109,18 @@ class Origin:
 
 # A value (index) or number, and what it is to be divided by.
 Divided = tuple["ir.Value | int", int]
+
+# What launchers evaluate, as `tilec.artifact.expression` has it: numbers, names, and tuples of an
+# operation and its operands.
+HostExpression: TypeAlias = "bool | int | float | str | tuple[HostExpression, ...]"
+
+
+@dataclass(frozen=True)
+class Precondition:
+    """What every launcher checks: a truth value, and its text in the source."""
+
+    condition: ir.Value
+    text: str
 
 
 class OpRules:
@@ -142,7 +155,7 @@ class OpRules:
     def serve(
         self, op: ir.OpView, wanted: Layout, placing: Placing
     ) -> tuple[Layout | None, ...] | None:
-        """The operand layouts from which the one result comes out as `wanted`; None if it cannot.
+        """The operand layouts from which all results come out as `wanted`; None if they cannot.
 
         Asked only where `place` left the result open, or the operation is `flexible`.
         """
@@ -158,6 +171,21 @@ class OpRules:
 
     def host_grid(self, op: ir.OpView, facts: Facts) -> Sequence[Divided] | None:
         """The same for launchers: each extent is a value divided by a number and rounded up."""
+        return None
+
+    def precondition(self, op: ir.OpView) -> Precondition | None:
+        """What must hold before a launch, if this operation says so."""
+        return None
+
+    def host(
+        self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
+    ) -> HostExpression | None:
+        """Result `number` as launchers compute it, by the conventions of
+        `tilec.ops.host_expression`; None if they cannot. `host_of` gives operands."""
+        return None
+
+    def argument_host(self, op: ir.OpView, argument: ir.Value) -> HostExpression | None:
+        """The same of an argument of one of its blocks."""
         return None
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
@@ -190,8 +218,12 @@ class OpRules:
         return 1
 
     def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
-        """What the first element of the view, counted in its tensor, is a multiple of (0: it is 0)."""
+        """What the first element of the view it makes, counted in the tensor, is a multiple of."""
         return 1
+
+    def viewed_axis(self, op: ir.OpView, axis: int) -> int:
+        """The axis of the view it takes that this axis of the view it makes is."""
+        return axis
 
     def origin(self, op: ir.OpView) -> Origin | None:
         """The place of a part that its one result is."""

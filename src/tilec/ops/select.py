@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from mlir import ir
 
@@ -10,8 +13,9 @@ from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import chosen, shape_of, spread
 from tilec.ops.call import Call, Emission, Form, Operation
+from tilec.ops.division import without_guard
 from tilec.ops.meaning import Elementwise
-from tilec.ops.rules import OpRules
+from tilec.ops.rules import HostExpression, OpRules
 from tilec.types import BOOL, TileType, Type
 
 
@@ -41,4 +45,17 @@ class _Select(Operation):
 
 OPERATIONS: tuple[Operation, ...] = (_Select(),)
 
-RULES: tuple[OpRules, ...] = (Elementwise("arith.select", np.where),)
+
+@dataclass(frozen=True)
+class _ArithSelect(Elementwise):
+    """For launchers, often the guard of a division."""
+
+    def host(
+        self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
+    ) -> HostExpression | None:
+        condition, then, otherwise = map(host_of, op.operands)
+        division = without_guard(op.results[0].type, condition, then, otherwise)
+        return division or ("select", condition, then, otherwise)
+
+
+RULES: tuple[OpRules, ...] = (_ArithSelect("arith.select", np.where),)

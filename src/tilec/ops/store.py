@@ -159,7 +159,7 @@ class _TileStore(OpRules):
     def access(self, op: ir.OpView) -> AccessShape | None:
         view, tile, *indices = op.operands
         unit = ir.StringAttr(op.attributes["unit"]).value
-        return AccessShape(view, tuple(indices), shape_of(tile.type), unit)
+        return AccessShape(tile, view, tuple(indices), shape_of(tile.type), unit)
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         access = self.access(op)

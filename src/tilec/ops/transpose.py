@@ -147,13 +147,16 @@ class _ViewTranspose(OpRules):
     name = "memref.transpose"
 
     def extent(self, op: ir.OpView, axis: int, facts: Facts) -> ir.Value | int | None:
-        return facts.extent(op.operands[0], _view_order(op)[axis])
+        return facts.extent(op.operands[0], self.viewed_axis(op, axis))
 
     def extent_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
-        return facts.extent_divisor(op.operands[0], _view_order(op)[axis])
+        return facts.extent_divisor(op.operands[0], self.viewed_axis(op, axis))
 
     def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
-        return facts.start_divisor(op.operands[0], _view_order(op)[axis])
+        return facts.start_divisor(op.operands[0], self.viewed_axis(op, axis))
+
+    def viewed_axis(self, op: ir.OpView, axis: int) -> int:
+        return _view_order(op)[axis]
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [operands[0].permuted(_view_order(op))]

@@ -88,7 +88,7 @@ def _origin(start: ir.Value) -> Origin | None:
 
 
 def _is_whole(view: ir.Value, axis: int, size: int, facts: Facts) -> bool:
-    """Whether it is a part of a kernel's parameter, of this size along the axis and never clipped."""
+    """Whether it is a part of a parameter, of this size along the axis and never clipped."""
     if isinstance(view.owner, ir.Block) or not rules()[view.owner.name].cuts_grid:
         return False
     block = view_facts(view.type).block

@@ -175,9 +175,10 @@ class _Placement:
             return self._convert(self._value_in(value, best), layout)
         copy = op.operation.clone(ip=ir.InsertionPoint(op)).opview
         self._ask(copy, operands)
-        [result] = copy.results
-        result.set_type(with_layout(result.type, layout))
-        return result
+        for result, made in zip(op.results, copy.results, strict=True):
+            made.set_type(with_layout(made.type, layout))
+            self.made[result, layout] = made
+        return self.made[value, layout]
 
     def _convert(self, value: ir.Value, layout: Layout) -> ir.Value:
         with _after(value), value.location:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilec.diagnostics import Diagnostic
+from tilec.diagnostics.render import render
 from tilec.frontend import typed
 from tilec.frontend.check import check_program
 from tilec.frontend.emit import emit
@@ -40,6 +41,16 @@ def refusals(text: str, options: Options | None = None, **others: str) -> list[t
     """Code and line (from 1) of everything that is wrong with a program."""
     _, found, program = checked(text, options, **others)
     return [(d.code, program.sources[d.span.file].position(d.span.start)[0] + 1) for d in found]
+
+
+def printed(text: str) -> str:
+    """The diagnostics of a program as users see them, or that it was accepted and emitted."""
+    instances, found, program = checked(text)
+    if found:
+        return "\n".join(render(diagnostic, program.sources) for diagnostic in found)
+    with context():
+        assert emit(instances, program.sources).operation.verify()
+    return "accepted\n"
 
 
 def symbols(text: str, options: Options | None = None, **others: str) -> list[str]:

@@ -1,0 +1,63 @@
+"""The files of one program: cubins, manifests, and what `--emit` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from mlir import ir
+
+from tilec import __version__
+from tilec.artifact.embed import embed
+from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
+from tilec.codegen.describe import describe
+from tilec.compilation import INTERMEDIATE, Options
+from tilec.machine_code import Instance, MachineCode, Tools, compile_kernels
+from tilec.sources import Sources
+from tilec.target.resolve import resolve
+from tilec.target.toolchain import libdevice, ptxas, ptxas_version
+
+
+def describe_kernels(module: ir.Module) -> list[Instance]:
+    """Every kernel of a module, its helpers inlined, with what launchers are to know of it."""
+    return [Instance(function, describe(function)) for function in module.body.operations]
+
+
+def outputs_of(kernels: Sequence[Instance], sources: Sources, options: Options) -> dict[str, bytes]:
+    """The content of each file by its name, for each target the manifest last."""
+    if not kernels:
+        return {}  # only helpers and constants, for other files to use
+    stem = Path(sources.root.name).stem
+    outputs: dict[str, bytes] = {}
+    if "mlir" in options.emit:
+        module = kernels[0].function.operation.parent
+        outputs[f"{stem}{INTERMEDIATE['mlir']}"] = f"{module}\n".encode()
+    for name in options.targets:
+        target = resolve(name)
+        made = compile_kernels(kernels, target, Tools(ptxas(), libdevice()))
+        for step, text in (("llvm", made.llvm), ("ptx", made.ptx)):
+            if step in options.emit:
+                outputs[f"{stem}.{target.name}{INTERMEDIATE[step]}"] = text.encode()
+        manifest = to_json(_manifest(made, target.name, sources)).encode()
+        outputs[f"{stem}.{target.name}.cubin"] = embed(made.image, manifest)
+        is_single = len(options.targets) == 1
+        outputs[f"{stem}.json" if is_single else f"{stem}.{target.name}.json"] = manifest
+    return outputs
+
+
+def _manifest(made: MachineCode, target: str, sources: Sources) -> Manifest:
+    file = sources.root.name
+    return Manifest(
+        source=Source(Path(file).name, sources.digests[file]),
+        toolchain=Toolchain(__version__, _mlir_version(), ptxas_version()),
+        target=target,
+        kernels=made.kernels,
+    )
+
+
+def _mlir_version() -> str:
+    try:
+        return version("xtc-mlir-python-bindings")
+    except PackageNotFoundError:  # another build of the same bindings
+        return "unknown"

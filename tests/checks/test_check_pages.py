@@ -1,0 +1,43 @@
+"""The pages of this folder: what each ownership check refuses, each beside what it accepts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pages import PageCase, cases, expect
+
+from tilec.checks.check_borrows import check_borrows
+from tilec.checks.check_grids import check_grids
+from tilec.checks.check_moves import check_moves
+from tilec.checks.check_writes import check_writes
+from tilec.diagnostics.once import once
+from tilec.diagnostics.render import render
+from tilec.frontend.check import check_program
+from tilec.frontend.emit import emit
+from tilec.frontend.modules import load_program
+from tilec.frontend.parse import parse
+from tilec.ir.dialect import context
+from tilec.source import SourceFile
+
+HERE = Path(__file__).parent
+CHECKS = (check_writes, check_moves, check_borrows, check_grids)
+
+
+@pytest.mark.parametrize("case", list(cases(HERE)), ids=str)
+def test_page(case: PageCase, bless: bool) -> None:
+    expect(case, printed(case.program), bless=bless)
+
+
+def printed(text: str) -> str:
+    """What the checks say of a program that is right in every other way."""
+    program, found = load_program(SourceFile("case.tile", text), parse)
+    assert found == []
+    instances, found = check_program(program)
+    assert found == []
+    with context():
+        module = emit(instances, program.sources)
+        assert module.operation.verify()
+        diagnostics = once(d for check in CHECKS for d in check(module, program.sources))
+        shown = [render(diagnostic, program.sources) for diagnostic in diagnostics]
+    return "\n".join(shown) or "accepted\n"

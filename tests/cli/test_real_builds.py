@@ -1,0 +1,104 @@
+"""`tilec build` with the whole compiler behind it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import files_in
+
+from tilec.artifact.embed import extract
+from tilec.artifact.manifest import from_json
+
+DOUBLE = """
+use helper::twice;
+
+#[kernel]
+#[instance(T = f32, B = 256)]
+pub fn double<T: Num, N: Dim, const B: usize>(z: Part<&mut Tensor<T, N>, B>, x: &Tensor<T, N>) {
+    z.store(twice(x.load_like(&z)));
+}
+"""
+HELPER = "fn twice<T: Num, const B: usize>(t: Tile<T, B>) -> Tile<T, B> { t + t }\n"
+
+
+@pytest.fixture(autouse=True)
+def program(workplace):
+    Path("double.tile").write_text(DOUBLE)
+    Path("helper.tile").write_text(HELPER)
+
+
+def contents(folder: str) -> dict[str, bytes]:
+    return {name: Path(folder, name).read_bytes() for name in files_in(Path(folder))}
+
+
+def test_the_same_inputs_give_the_same_bytes(monkeypatch, tilec_process):
+    emit = ("--emit", "mlir,llvm,ptx")
+    for seed in ("0", "1"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        arguments = ("double.tile", "-o", f"out{seed}", "--no-cache", *emit)
+        assert tilec_process("build", *arguments).status == 0
+    assert contents("out0") == contents("out1")
+    assert sorted(contents("out0")) == [
+        "double.json", "double.mlir", "double.sm_90a.cubin", "double.sm_90a.ll",
+        "double.sm_90a.ptx",
+    ]  # fmt: skip
+
+
+def test_the_cubin_holds_the_manifest_beside_it(tilec):
+    assert tilec("build", "double.tile").status == 0
+    embedded = extract(Path("build/double.sm_90a.cubin").read_bytes())
+    assert embedded == Path("build/double.json").read_bytes()
+    manifest = from_json(embedded)
+    assert [kernel.symbol for kernel in manifest.kernels] == ["double__f32_256"]
+
+
+def test_another_helper_gives_another_cubin(tilec):
+    tilec("build", "double.tile", "--emit", "dep")
+    before = contents("build")
+    assert before["double.d"].endswith(b": double.tile helper.tile\n")
+    Path("helper.tile").write_text(HELPER.replace("t + t", "t * t"))
+    tilec("build", "double.tile")
+    assert contents("build")["double.sm_90a.cubin"] != before["double.sm_90a.cubin"]
+
+
+def test_many_processes_share_a_cache_and_a_folder(workplace, tmp_path):
+    command = [sys.executable, "-m", "tilec", "build", "double.tile"]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    errors = [process.communicate()[1] for process in running]
+    assert [process.returncode for process in running] == [0] * 4, errors
+    built = contents("build")
+    assert sorted(built) == ["double.json", "double.sm_90a.cubin"]
+    assert extract(built["double.sm_90a.cubin"]) == built["double.json"]
+    assert len(list((tmp_path / "cache" / "results").glob("*/*"))) == 1
+    assert not list((tmp_path / "cache").rglob("*.tmp"))
+
+
+def test_an_option_that_fits_no_kernel_is_usage(tilec):
+    assert tilec("build", "double.tile", "-D", "B=512", "-o", "one").status == 0
+    manifest = from_json(Path("one/double.json").read_bytes())
+    assert [kernel.symbol for kernel in manifest.kernels] == ["double__f32_512"]
+    ended = tilec("build", "double.tile", "-D", "BLOCK=512")
+    assert ended.status == 2
+    assert "-D BLOCK=512" in ended.err
+
+
+def test_a_folder_that_cannot_be_written_is_usage(tilec):
+    Path("out").write_text("a file")
+    ended = tilec("build", "double.tile", "-o", "out")
+    assert ended.status == 2
+    assert "cannot write" in ended.err
+
+
+def test_a_missing_assembler_is_usage_and_says_what_to_do(tilec, monkeypatch):
+    monkeypatch.setenv("TILEC_PTXAS", os.devnull)
+    ended = tilec("build", "double.tile")
+    assert ended.status == 2
+    assert "TILEC_PTXAS" in ended.err
+    assert not Path("build").exists()

@@ -1,0 +1,220 @@
+"""Programs lowered to threads and executed with `simt`, block after block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import prod
+from operator import itemgetter, mul
+from typing import Any
+
+import numpy as np
+from mlir import ir
+from simt import Launch, run_block
+from simt_memory import Memory, Segment
+
+from tilec.artifact.expression import evaluate
+from tilec.artifact.manifest import Slot
+from tilec.codegen.describe import Description
+from tilec.codegen.lower_tiles import EntryPoint, gpu_module
+from tilec.diagnostics import CompileError
+from tilec.frontend.check import check_program
+from tilec.frontend.emit import emit
+from tilec.frontend.modules import load_program
+from tilec.frontend.parse import parse
+from tilec.interpret.contract import strides_of
+from tilec.ir.dialect import context
+from tilec.machine_code import Instance, lower_variant
+from tilec.outputs import describe_kernels
+from tilec.source import SourceFile
+from tilec.target.resolve import resolve
+from tilec.transforms.drop_markers import drop_markers
+from tilec.transforms.inline_helpers import inline_helpers
+from tilec.transforms.simplify import simplify
+
+FIRST_ADDRESS = 1 << 40
+APART = 1 << 44  # between tensors: room for any stride
+ALIGNED, ANY = 16, 1  # what pointers and outer strides are multiples of, in bytes
+
+
+@dataclass(frozen=True)
+class Program:
+    """The kernels of a program, as the tile dialect has them and as threads run them."""
+
+    instances: Mapping[str, Instance]
+    body: ir.Block
+    _lowered: dict[tuple[str, int], tuple[EntryPoint, ir.OpView]] = field(default_factory=dict)
+
+    def lowered(self, symbol: str, vector_bytes: int) -> tuple[EntryPoint, ir.OpView]:
+        """One variant of a kernel: what launching it takes, and its function."""
+        key = (symbol, vector_bytes)
+        if key not in self._lowered:
+            name = f"{symbol}__v{vector_bytes}"
+            instance, target = self.instances[symbol], resolve("sm_90a")
+            point = lower_variant(instance, name, vector_bytes, self.body, target)
+            function = list(self.body.operations)[-1]
+            assert function.operation.verify()
+            self._lowered[key] = point, function
+        return self._lowered[key]
+
+    def run(
+        self,
+        symbol: str,
+        arguments: Mapping[str, Any],
+        vector_bytes: int = ANY,
+        *,
+        grid_x: int = 2**31 - 1,
+        strides: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> None:
+        """Run every block of a launch on arrays, in place.
+
+        Units:    `strides` are those of the outer axes in elements, where they are not to be the
+                  array's (for ANY) or padded ones (for ALIGNED). For ANY, tensors lie at addresses
+                  that are multiples of their elements only.
+        """
+        point, function = self.lowered(symbol, vector_bytes)
+        told = self.instances[symbol].description
+        values = _values(told, arguments)
+        tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
+        _expect_alignments(point, tensors)
+        memory = Memory()
+        for tensor in tensors.values():
+            for segment in tensor.segments:
+                memory.add(segment)
+        slots = [_slot_value(slot, tensors, values) for slot in told.slots]
+        count = int(prod(evaluate(extent, values) for extent in told.grid))
+        across = max(1, min(count, grid_x))
+        for number in range(-(-count // across) * across):
+            at = number % across, number // across
+            run_block(function, slots, Launch(point.threads, at, across, point.smem_bytes), memory)
+        for tensor in tensors.values():
+            tensor.read_back()
+
+
+@contextmanager
+def program(text: str) -> Iterator[Program]:
+    """A program, valid inside the `with`."""
+    parsed, found = load_program(SourceFile("case.tile", text), parse)
+    typed, more = ((), ()) if found else check_program(parsed)
+    if found or more:
+        raise CompileError(*found, *more)
+    with context():
+        tiles = emit(typed, parsed.sources)  # kept: operations die with their module
+        inline_helpers(tiles)
+        instances = describe_kernels(tiles)
+        drop_markers(tiles)
+        simplify(tiles)
+        module, body = gpu_module("kernels", '#nvvm.target<chip = "sm_90a">')
+        yield Program({one.description.symbol: one for one in instances}, body)
+        assert module.operation.verify()
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """An array in the memory of the GPU: one segment for each stretch that its elements fill."""
+
+    array: np.ndarray
+    address: int
+    strides: tuple[int, ...]  # of every axis, in elements
+    segments: tuple[Segment, ...]
+
+    def read_back(self) -> None:
+        size = self.array.itemsize
+        for place in np.ndindex(self.array.shape[:-1]):
+            start = self.address + size * sum(map(mul, place, self.strides))
+            row = self.array[place]
+            [segment] = [s for s in self.segments if s.start <= start < s.end] or [None]
+            if segment is not None:
+                begin = start - segment.start
+                row[...] = segment.bytes[begin : begin + row.size * size].view(row.dtype)
+
+
+def _placed(
+    told: Description,
+    arguments: Mapping[str, Any],
+    strides: dict[str, tuple[int, ...]],
+    vector_bytes: int,
+) -> dict[str, _Tensor]:
+    found = {}
+    for number, parameter in enumerate(told.parameters):
+        array = arguments[parameter.name]
+        if parameter.own is None:
+            continue
+        off = 0 if vector_bytes == ALIGNED else array.itemsize
+        address = FIRST_ADDRESS + number * APART + off
+        own = strides.get(parameter.name)
+        if own is None:
+            own = strides_of(array)[:-1] if vector_bytes == ANY else _padded(array)
+        found[parameter.name] = _tensor(
+            parameter.name, array, address, (*own, 1), parameter.own == "shared"
+        )
+    return found
+
+
+def _padded(array: np.ndarray) -> tuple[int, ...]:
+    """Strides of the outer axes with rows that begin at multiples of 16 bytes."""
+    multiple = max(1, ALIGNED // array.itemsize)
+    row = -(-max(1, *array.shape[-1:]) // multiple) * multiple
+    return tuple(row * prod(array.shape[axis + 1 : -1]) for axis in range(array.ndim - 1))
+
+
+def _tensor(
+    name: str, array: np.ndarray, address: int, strides: tuple[int, ...], is_read_only: bool
+) -> _Tensor:
+    size = array.itemsize
+    rows = [
+        (address + size * sum(map(mul, place, strides)), array[place])
+        for place in np.ndindex(array.shape[:-1])
+        if array.size
+    ]
+    stretches: list[list[int]] = []
+    for start, row in sorted(rows, key=itemgetter(0)):
+        end = start + row.size * size
+        if stretches and start <= stretches[-1][1]:
+            stretches[-1][1] = max(end, stretches[-1][1])
+        else:
+            stretches.append([start, end])
+    segments = []
+    for start, end in stretches:
+        content = np.zeros(end - start, np.uint8)
+        for row_start, row in rows:
+            if start <= row_start < end:
+                begin = row_start - start
+                content[begin : begin + row.size * size] = np.ascontiguousarray(row).view(np.uint8)
+        segments.append(Segment(name, start, content, is_read_only=is_read_only))
+    return _Tensor(array, address, strides, tuple(segments))
+
+
+def _expect_alignments(point: EntryPoint, tensors: Mapping[str, _Tensor]) -> None:
+    """The preconditions of the variant hold: a launcher would not start it otherwise."""
+    for name, multiple in point.alignments.items():
+        tensor = tensors[name]
+        axes = zip(tensor.array.shape, tensor.strides, strict=True)
+        outer = [s * tensor.array.itemsize for n, s in list(axes)[:-1] if n > 1]
+        assert not any(number % multiple for number in (tensor.address, *outer)), name
+
+
+def _values(told: Description, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Scalars and extents by name."""
+    values: dict[str, Any] = {}
+    for parameter in told.parameters:
+        given = arguments[parameter.name]
+        if parameter.own is None:
+            values[parameter.name] = given
+            continue
+        for extent, size in zip(parameter.extents, given.shape, strict=True):
+            if isinstance(extent, str):
+                assert values.setdefault(extent, size) == size
+    return values
+
+
+def _slot_value(slot: Slot, tensors: Mapping[str, _Tensor], values: Mapping[str, Any]) -> Any:
+    match slot.kind:
+        case "pointer":
+            return tensors[slot.name].address
+        case "stride":
+            assert slot.axis is not None
+            return tensors[slot.name].strides[slot.axis]
+        case _:
+            return values[slot.name]

@@ -1,0 +1,379 @@
+"""What `lower_tiles` makes, executed with NumPy: all threads of a block in lock-step.
+
+A value is an array with one row a thread: (threads,) for scalars and pointers, (threads, n) for
+vectors. Arithmetic has the meaning that the CPU execution gives it, so what is tried here is what a
+thread adds to that: coordinates, addresses, masks, shuffles, shared memory, barriers and control
+flow. Divisions that LLVM does not define, barriers and shuffles that not all threads meet, and
+loops whose bounds differ between threads are errors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from mlir import ir
+from simt_memory import LANES, SHARED_BASE, Memory, Segment, SimtError
+
+from tilec.ops.formats import dtype_of
+from tilec.ops.registry import rules
+
+Array = Any  # rows of numbers; a tuple of them for a struct
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One block of a launch; `block` is blockIdx.x and .y, `grid_x` is gridDim.x."""
+
+    threads: int
+    block: tuple[int, int]
+    grid_x: int
+    smem_bytes: int
+
+
+def run_block(
+    function: ir.OpView, arguments: Sequence[Any], launch: Launch, memory: Memory
+) -> None:
+    """Execute the block. Arguments are numbers; pointers are addresses in `memory`."""
+    block = _Block(launch, memory)
+    [body] = function.regions[0].blocks
+    for argument, value in zip(body.arguments, arguments, strict=True):
+        kind = _dtype(argument.type)
+        block.values[argument] = np.full(launch.threads, np.asarray(value).astype(kind))
+    shared = Segment(
+        "shared memory",
+        SHARED_BASE,
+        np.zeros(launch.smem_bytes, np.uint8),
+        is_read_only=False,
+        is_written=False,
+    )
+    memory.clock.block += 1
+    memory.clock.program += 1
+    memory.add(shared)
+    try:
+        with np.errstate(all="ignore"):
+            block.run(body, np.ones(launch.threads, bool))
+    finally:
+        memory.segments.remove(shared)
+
+
+class _Block:
+    def __init__(self, launch: Launch, memory: Memory) -> None:
+        self.launch = launch
+        self.memory = memory
+        self.threads = np.arange(launch.threads)
+        self.values: dict[ir.Value, Array] = {}
+
+    def run(self, block: ir.Block, active: Array) -> list[Array]:
+        """Execute a block for the active threads; gives what its terminator hands over."""
+        for op in block.operations:
+            name = op.operation.name
+            operands = [self.values[v] for v in op.operands]
+            if name in ("scf.yield", "scf.condition", "llvm.return"):
+                return operands
+            rule = _RULES.get(name)
+            results = rule(self, op, operands, active) if rule else _meaning(op, operands, active)
+            self.values.update(zip(op.results, results, strict=True))
+        raise AssertionError("a block has a terminator")
+
+    def uniform(self, value: Array, active: Array, what: str) -> Any:
+        """The number that all active threads have."""
+        numbers = np.unique(value[active])
+        if len(numbers) != 1:
+            raise SimtError(f"{what} differs between threads")
+        return numbers[0]
+
+    def all_here(self, active: Array, what: str) -> None:
+        if not active.all():
+            raise SimtError(f"not all threads meet {what}")
+
+
+# ---- arithmetic ----------------------------------------------------------------------------------
+
+_DIVISION = re.compile(r"arith\.(ceil|floor)?(div|rem)(s|u)i")
+
+
+def _meaning(op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    """By the meaning of the operation, element by element."""
+    name = op.operation.name
+    if any(np.ndim(x) == 2 for x in operands):
+        operands = [x if x.ndim == 2 else x[:, None] for x in operands]
+    if _DIVISION.fullmatch(name):
+        _check_division(name, *operands, active)
+    if name in ("arith.shli", "arith.shrui", "arith.shrsi"):
+        bits = operands[0].dtype.itemsize * 8
+        if ((operands[1] < 0) | (operands[1] >= bits))[active].any():
+            raise SimtError(f"`{name}` by {bits} bits or more")
+    plain = SimpleNamespace(
+        operation=op.operation,
+        operands=list(op.operands),
+        results=[SimpleNamespace(type=_element(r.type)) for r in op.results],
+        attributes=op.attributes,
+    )
+    found = rules()[name].interpret(plain, operands, None)  # type: ignore[arg-type]
+    shape = np.broadcast_shapes(*(x.shape for x in operands)) if operands else active.shape
+    return [np.broadcast_to(x, shape) for x in found]
+
+
+def _check_division(name: str, left: Array, right: Array, active: Array) -> None:
+    undefined = right == 0
+    if name.endswith("si"):
+        undefined = undefined | ((right == -1) & (left == np.iinfo(left.dtype).min))
+    if undefined[active].any():
+        raise SimtError(f"`{name}` that LLVM does not define")
+
+
+def _element(kind: ir.Type) -> ir.Type:
+    return kind.element_type if isinstance(kind, ir.VectorType) else kind
+
+
+def _dtype(kind: ir.Type) -> np.dtype[Any]:
+    return np.dtype(np.int64) if _is_pointer(kind) else dtype_of(_element(kind))
+
+
+def _is_pointer(kind: ir.Type) -> bool:
+    return str(kind).startswith("!llvm.ptr")
+
+
+def _saturating(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    name = ir.StringAttr(op.attributes["intrin"]).value
+    signed = {"llvm.fptosi.sat": 1, "llvm.fptoui.sat": 0}[name]
+    plain = SimpleNamespace(
+        results=[SimpleNamespace(type=_element(op.results[0].type))],
+        attributes={"signed": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), signed)},
+    )
+    cast: Any = rules()["tile.saturating_cast"]
+    return list(cast.interpret(plain, operands, None))
+
+
+# ---- vectors and structs -------------------------------------------------------------------------
+
+
+def _extract(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    [place] = op.attributes["static_position"]
+    return [operands[0][:, place]]
+
+
+def _from_elements(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    return [np.stack(operands, axis=1)]
+
+
+def _broadcast(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    [count] = op.results[0].type.shape
+    return [np.repeat(operands[0][:, None], count, axis=1)]
+
+
+def _bitcast(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    return [np.ascontiguousarray(operands[0]).view(_dtype(op.results[0].type))]
+
+
+def _extract_value(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    [place] = op.attributes["position"]
+    return [operands[0][place]]
+
+
+def _poison(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    """A pattern that shows where something depends on it."""
+    kind = op.results[0].type
+    count = tuple(kind.shape) if isinstance(kind, ir.VectorType) else ()
+    dtype = _dtype(kind)
+    if dtype == np.bool_:
+        return [np.ones((len(active), *count), bool)]
+    return [np.full((len(active), *count, dtype.itemsize), 0xA5, np.uint8).view(dtype)[..., 0]]
+
+
+# ---- memory --------------------------------------------------------------------------------------
+
+
+def _address_of(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    return [np.full(len(active), SHARED_BASE)]
+
+
+def _element_pointer(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    base, offset = operands
+    kind = ir.TypeAttr(op.attributes["elem_type"]).value
+    return [base + offset.astype(np.int64) * _dtype(kind).itemsize]
+
+
+def _load(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    kind = op.results[0].type
+    count = kind.shape[0] if isinstance(kind, ir.VectorType) else 1
+    dtype = _dtype(kind)
+    _check_alignment(operands[0], ir.IntegerAttr(op.attributes["alignment"]).value, active)
+    shared = "3" in str(op.operands[0].type)
+    read_only = "invariant" in op.attributes
+    loaded = _loaded(self, operands[0], active, count * dtype.itemsize, shared, read_only)
+    values = loaded.view(dtype)
+    return [values if isinstance(kind, ir.VectorType) else values[:, 0]]
+
+
+def _loaded(
+    self: _Block, pointers: Array, active: Array, size: int, shared: bool, read_only: bool
+) -> Array:
+    _check_space(pointers, active, shared)
+    content = np.full((len(active), size), 0xA5, np.uint8)
+    threads = self.threads[active]
+    content[active] = self.memory.load(pointers[active], size, threads, read_only=read_only)
+    return content
+
+
+def _store(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    value, pointers = operands
+    _check_alignment(pointers, ir.IntegerAttr(op.attributes["alignment"]).value, active)
+    _stored(self, pointers, active, value, shared="3" in str(op.operands[1].type))
+    return []
+
+
+def _stored(self: _Block, pointers: Array, active: Array, value: Array, *, shared: bool) -> None:
+    _check_space(pointers, active, shared)
+    rows = np.ascontiguousarray(value).reshape(len(active), -1).view(np.uint8)
+    self.memory.store(pointers[active], rows[active], self.threads[active])
+
+
+def _check_alignment(pointers: Array, alignment: int, active: Array) -> None:
+    if (pointers % alignment)[active].any():
+        raise SimtError(f"an address is no multiple of {alignment}")
+
+
+def _check_space(pointers: Array, active: Array, shared: bool) -> None:
+    if ((pointers < 1 << 32) != shared)[active].any():
+        raise SimtError("an address of the other memory")
+
+
+_ACCESS = re.compile(
+    r"@\$(\d+) (ld|st)\.global(\.nc)?(?:\.v(\d))?\.b(\d+) (?:\{.*\}, )?(?:\$\d+, )?"
+    r"\[\$(\d+)\](?:, .*)?;"
+)
+
+
+def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    """A predicated load or store of `ops/global_memory.py`."""
+    text = ir.StringAttr(op.attributes["asm_string"]).value
+    matched = _ACCESS.fullmatch(text)
+    assert matched, text
+    _, kind, read_only, words, bits, _ = matched.groups()
+    pointers, mask, *values = operands
+    here = active & mask
+    count, size = int(words or 1), int(bits) // 8
+    _check_alignment(pointers, count * size, here)
+    if kind == "st":
+        narrow = [np.ascontiguousarray(v)[:, None].view(np.uint8)[:, :size] for v in values]
+        _check_space(pointers, here, False)
+        rows = np.concatenate(narrow, axis=1)
+        self.memory.store(pointers[here], rows[here], self.threads[here])
+        return []
+    loaded = _loaded(self, pointers, here, count * size, False, bool(read_only))
+    found = []
+    for place, old in enumerate(values):
+        word = np.zeros((len(active), old.dtype.itemsize), np.uint8)
+        word[:, :size] = loaded[:, place * size : (place + 1) * size]
+        found.append(np.where(here, word.view(old.dtype)[:, 0], old))
+    return [tuple(found)] if count > 1 else found
+
+
+# ---- threads -------------------------------------------------------------------------------------
+
+
+def _register(number: Callable[[_Block], Any]) -> Any:
+    def read(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+        return [np.broadcast_to(np.asarray(number(self), np.int32), active.shape)]
+
+    return read
+
+
+def _barrier(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.all_here(active, "a barrier")
+    self.memory.clock.block += 1
+    self.memory.clock.warp += 1
+    return []
+
+
+def _warp_barrier(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.all_here(active, "a barrier of the warp")
+    self.memory.clock.warp += 1
+    return []
+
+
+def _shuffle(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.all_here(active, "a shuffle")
+    _, value, number, clamp = operands
+    assert (clamp == LANES - 1).all()
+    lane = self.threads % LANES
+    source = lane ^ number if "bfly" in str(op.attributes["kind"]) else number
+    if ((source < 0) | (source >= LANES)).any():
+        raise SimtError("a shuffle from a lane that there is not")
+    return [value[self.threads - lane + source]]
+
+
+# ---- control flow --------------------------------------------------------------------------------
+
+
+def _if(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    [condition] = operands
+    found: list[Array] | None = None
+    for region, takes in zip(op.regions, (active & condition, active & ~condition), strict=True):
+        if not takes.any() or not len(region.blocks):
+            continue
+        results = self.run(region.blocks[0], takes)
+        if found is None:
+            found = results
+        else:
+            found = [_where(takes, new, old) for new, old in zip(results, found, strict=True)]
+    return found or []
+
+
+def _where(takes: Array, new: Array, old: Array) -> Array:
+    return np.where(takes if new.ndim == 1 else takes[:, None], new, old)
+
+
+def _for(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    lower, upper, step, *carried = operands
+    bounds = [int(self.uniform(v, active, "a loop's bound")) for v in (lower, upper, step)]
+    [body] = op.regions[0].blocks
+    for number in range(*bounds):
+        counter = np.full(len(active), number, lower.dtype)
+        self.values.update(zip(body.arguments, [counter, *carried], strict=True))
+        carried = self.run(body, active)
+    return carried
+
+
+def _while(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    before, after = (region.blocks[0] for region in op.regions)
+    carried = operands
+    while True:
+        self.values.update(zip(before.arguments, carried, strict=True))
+        condition, *carried = self.run(before, active)
+        if not self.uniform(condition, active, "a loop's condition"):
+            return carried
+        self.values.update(zip(after.arguments, carried, strict=True))
+        carried = self.run(after, active)
+
+
+_RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]] = {
+    "vector.extract": _extract,
+    "vector.from_elements": _from_elements,
+    "vector.broadcast": _broadcast,
+    "vector.bitcast": _bitcast,
+    "llvm.extractvalue": _extract_value,
+    "llvm.mlir.poison": _poison,
+    "llvm.call_intrinsic": _saturating,
+    "llvm.mlir.addressof": _address_of,
+    "llvm.getelementptr": _element_pointer,
+    "llvm.load": _load,
+    "llvm.store": _store,
+    "llvm.inline_asm": _assembly,
+    "nvvm.read.ptx.sreg.tid.x": _register(lambda b: b.threads),
+    "nvvm.read.ptx.sreg.ctaid.x": _register(lambda b: b.launch.block[0]),
+    "nvvm.read.ptx.sreg.ctaid.y": _register(lambda b: b.launch.block[1]),
+    "nvvm.read.ptx.sreg.nctaid.x": _register(lambda b: b.launch.grid_x),
+    "nvvm.barrier0": _barrier,
+    "nvvm.bar.warp.sync": _warp_barrier,
+    "nvvm.shfl.sync": _shuffle,
+    "scf.if": _if,
+    "scf.for": _for,
+    "scf.while": _while,
+}

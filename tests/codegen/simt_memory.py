@@ -1,0 +1,166 @@
+"""The memory of a GPU as seen from one block: tensors between guards, shared memory, and races.
+
+Every access is checked: it lies inside a tensor (or inside the shared memory that was asked for),
+is aligned, reads what was written, and is ordered by a barrier against accesses of other threads to
+the same bytes, one of which writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+LANES = 32
+SHARED_BASE = 1 << 20
+_NOBODY, _SEVERAL = -1, -2
+
+
+class SimtError(AssertionError):
+    """What a thread did that it may not do."""
+
+
+@dataclass
+class Clock:
+    """How many barriers have been passed: of the block, of the warps, and which program runs."""
+
+    block: int = 0
+    warp: int = 0
+    program: int = 0
+
+
+class _Accesses:
+    """Who accessed each byte last, and when."""
+
+    def __init__(self, size: int) -> None:
+        self.thread = np.full(size, _NOBODY, np.int32)
+        self.warp = np.full(size, _NOBODY, np.int32)
+        self.block_time = np.full(size, -1, np.int64)
+        self.warp_time = np.full(size, -1, np.int64)
+
+    def unordered(self, places: Array, threads: Array, clock: Clock) -> Array:
+        """Where another thread's access is not ordered before one of these threads now."""
+        recent = self.block_time[places] == clock.block
+        other = self.thread[places] != threads
+        same_warp = self.warp[places] == threads // LANES
+        return recent & other & ~(same_warp & (self.warp_time[places] < clock.warp))
+
+    def note(self, places: Array, threads: Array, clock: Clock) -> None:
+        stale = self.block_time[places] < clock.block
+        for kept, new in ((self.thread, threads), (self.warp, threads // LANES)):
+            kept[places[stale]] = _NOBODY
+            # Threads of one instruction may share a byte: whoever differs from the first is noted.
+            first = np.where(kept[places] == _NOBODY, new, kept[places])
+            kept[places] = first
+            differs = kept[places] != new
+            kept[places[differs]] = _SEVERAL
+        self.block_time[places] = clock.block
+        self.warp_time[places] = clock.warp
+
+
+class Segment:
+    """A stretch of addresses that may be accessed; `written` says which bytes hold something."""
+
+    def __init__(
+        self, name: str, start: int, content: Array, *, is_read_only: bool, is_written: bool = True
+    ) -> None:
+        self.name, self.start, self.bytes = name, start, content
+        self.is_read_only = is_read_only
+        self.written = np.full(content.size, is_written)
+        self.reads, self.writes = _Accesses(content.size), _Accesses(content.size)
+        self.writer = np.full(content.size, _NOBODY, np.int64)  # the program, of global memory
+
+    @property
+    def end(self) -> int:
+        return self.start + int(self.bytes.size)
+
+
+class Memory:
+    """Segments by address; `clock` is moved on by whoever executes barriers."""
+
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+        self.clock = Clock()
+
+    def add(self, segment: Segment) -> None:
+        self.segments.append(segment)
+
+    def load(
+        self, addresses: Array, size: int, threads: Array, *, read_only: bool = False
+    ) -> Array:
+        """Shapes: addresses (n,) of active threads -> bytes (n, size)."""
+        found = np.zeros((len(addresses), size), np.uint8)
+        for segment, chosen, places in self._resolve(addresses, size):
+            who = np.repeat(threads[chosen], size)
+            flat = places.ravel()
+            self._expect(segment, segment.written[flat], who, "reads what nobody wrote")
+            self._expect(segment, ~(read_only & ~segment.is_read_only), who, "takes as constant")
+            self._expect(
+                segment,
+                ~segment.writes.unordered(flat, who, self.clock),
+                who,
+                "reads what another thread wrote without a barrier",
+            )
+            self._expect_own(segment, flat, who)
+            segment.reads.note(flat, who, self.clock)
+            found[chosen] = segment.bytes[places]
+        return found
+
+    def store(self, addresses: Array, content: Array, threads: Array) -> None:
+        """Shapes: addresses (n,), content (n, size) bytes."""
+        size = content.shape[1]
+        for segment, chosen, places in self._resolve(addresses, size):
+            who = np.repeat(threads[chosen], size)
+            flat = places.ravel()
+            self._expect(segment, ~np.bool_(segment.is_read_only), who, "writes to a shared tensor")
+            once = np.bincount(np.unique(flat, return_inverse=True)[1]).max(initial=0) <= 1
+            self._expect(segment, np.bool_(once), who, "writes together with another thread")
+            for kind in (segment.reads, segment.writes):
+                self._expect(
+                    segment,
+                    ~kind.unordered(flat, who, self.clock),
+                    who,
+                    "writes what another thread accessed without a barrier",
+                )
+            self._expect_own(segment, flat, who)
+            segment.writes.note(flat, who, self.clock)
+            segment.writer[flat] = self.clock.program
+            segment.written[flat] = True
+            segment.bytes[places] = content[chosen]
+
+    def _resolve(self, addresses: Array, size: int) -> list[tuple[Segment, Array, Array]]:
+        """For each segment met: which addresses are in it, and the places of their bytes."""
+        segments = sorted(self.segments, key=lambda s: s.start)
+        starts = np.array([s.start for s in segments])
+        ends = np.array([s.end for s in segments])
+        met = np.searchsorted(starts, addresses, side="right") - 1
+        outside = (met < 0) | (addresses + size > ends[met])
+        if outside.any():
+            address = int(addresses[outside][0])
+            near = min(segments, key=lambda s: min(abs(s.start - address), abs(s.end - address)))
+            raise SimtError(
+                f"an access of {size} bytes at byte {address - near.start} of `{near.name}`, "
+                f"which has {near.bytes.size}"
+            )
+        found = []
+        for number in np.unique(met):
+            chosen = met == number
+            offsets = addresses[chosen] - segments[number].start
+            found.append((segments[number], chosen, offsets[:, None] + np.arange(size)))
+        return found
+
+    def _expect_own(self, segment: Segment, places: Array, who: Array) -> None:
+        writer = segment.writer[places]
+        is_own = (writer == _NOBODY) | (writer == self.clock.program)
+        if segment.start >= 1 << 32:
+            self._expect(segment, is_own, who, "accesses what another program wrote")
+
+    def _expect(self, segment: Segment, holds: Any, who: Array, what: str) -> None:
+        if np.all(holds):
+            return
+        wrong = who[~np.broadcast_to(holds, who.shape)]
+        raise SimtError(f"thread {int(wrong[0])} {what}, in `{segment.name}`")

@@ -1,0 +1,87 @@
+"""Every launch of the programs of this folder: arguments, and what the CPU execution gives."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.on_cpu import Compiled, compiled
+from tests.programs.table import TABLE, Entry, data
+from tilec.artifact.manifest import Parameter
+from tilec.codegen.describe import Description, describe
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch. `before` and `after` hold every tensor argument, `scalars` the rest."""
+
+    symbol: str
+    entry: Entry
+    parameters: tuple[Parameter, ...]
+    before: Mapping[str, np.ndarray]
+    after: Mapping[str, np.ndarray]
+    scalars: Mapping[str, Any]
+    constants: Mapping[str, Any]  # the constant generics of the instance
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self.parameters if p.is_written)
+
+    def __str__(self) -> str:
+        shapes = ", ".join(f"{name}{list(array.shape)}" for name, array in self.before.items())
+        return f"{self.symbol} at {shapes}"
+
+
+@contextmanager
+def program(name: str) -> Iterator[Compiled]:
+    """The program of a file of this folder."""
+    with compiled(FOLDER / f"{name}.tile") as found:
+        yield found
+
+
+def cases(name: str, found: Compiled) -> Iterator[Case]:
+    """Every launch of a file, executed."""
+    for symbol, function in found.kernels.items():
+        told = describe(function)
+        entry = TABLE[name][told.name]
+        for number, dims in enumerate(entry.dims):
+            yield _case(found, told, entry, dims, _rng(f"{name} {symbol} {number}"))
+
+
+def _rng(text: str) -> np.random.Generator:
+    return np.random.default_rng(zlib.crc32(text.encode()))
+
+
+def _case(
+    found: Compiled,
+    told: Description,
+    entry: Entry,
+    dims: Mapping[str, int],
+    rng: np.random.Generator,
+) -> Case:
+    before: dict[str, np.ndarray] = {}
+    scalars: dict[str, Any] = {}
+    for parameter in told.parameters:
+        if parameter.is_tensor:
+            kind = entry.data.get(parameter.name, "wide")
+            shape = tuple(dims.get(e, e) if isinstance(e, str) else e for e in parameter.extents)
+            before[parameter.name] = data(kind, parameter.element, shape, rng)
+        else:
+            scalars[parameter.name] = entry.scalars[parameter.name]
+    after = {name: array.copy() for name, array in before.items()}
+    found.run(told.symbol, {**after, **scalars})
+    constants = {g.name: g.value for g in told.generics if g.kind == "const"}
+    return Case(told.symbol, entry, told.parameters, before, after, scalars, constants)
+
+
+def names() -> list[str]:
+    """The files of this folder."""
+    return sorted(path.stem for path in FOLDER.glob("*.tile"))

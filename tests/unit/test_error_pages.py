@@ -1,0 +1,48 @@
+"""Each page of an error code is its own test: the wrong program gives the code, the right none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilec.compilation import Options
+from tilec.diagnostics.pages import Page, codes, page
+from tilec.driver import check_sources
+from tilec.source import SourceFile
+from tilec.sources import Sources
+
+# Codes that only `build` gives; E0901 is of its options (tests/cli/test_exit_status.py).
+GIVEN_BY_BUILD = frozenset({"E0901"})
+# The codes of the language's reference that this version can give.
+FAMILIES = {"E01": 3, "E02": 4, "E03": 3, "E04": 4}
+
+
+def page_of(code: str) -> Page:
+    found = page(code)
+    assert found is not None
+    return found
+
+
+def codes_given(text: str) -> set[str]:
+    sources = Sources(SourceFile("page.tile", text), {}, {}, {})
+    return {diagnostic.code for diagnostic in check_sources(sources, Options()).diagnostics}
+
+
+@pytest.mark.parametrize("code", sorted(set(codes()) - GIVEN_BY_BUILD))
+def test_the_wrong_program_gives_exactly_the_code(code: str) -> None:
+    assert codes_given(page_of(code).wrong) == {code}
+
+
+@pytest.mark.parametrize("code", codes())
+def test_the_right_program_is_accepted(code: str) -> None:
+    assert codes_given(page_of(code).right) == set()
+
+
+def test_every_code_of_the_families_has_its_page() -> None:
+    expected = [f"{family}{i:02}" for family, last in FAMILIES.items() for i in range(1, last + 1)]
+    assert set(expected) <= set(codes())
+    assert "E0701" in codes()
+
+
+def test_there_is_no_page_of_a_code_that_is_none() -> None:
+    assert page("E9999") is None
+    assert page("../E0101") is None
