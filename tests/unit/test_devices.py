@@ -181,6 +181,19 @@ def test_a_default_stream_is_that_of_the_tensors_device(cuda):
             assert cuda.current == current
 
 
+def test_streams_are_known_by_what_libraries_answer(cuda):
+    for given in (
+        7,
+        SimpleNamespace(cuda_stream=7),
+        SimpleNamespace(__cuda_stream__=lambda: (0, 7)),
+        SimpleNamespace(cuda_stream=7, __cuda_stream__=lambda: (0, 7)),
+    ):
+        assert driver.stream_of(given) == 7
+    for wrong in ("s", 7.0, SimpleNamespace(cuda_stream=None)):
+        with pytest.raises(rt.TilecError, match="expected a CUDA stream"):
+            driver.stream_of(wrong)
+
+
 def test_a_stream_of_another_device_is_refused(cuda):
     if cuda.count == 1:
         pytest.skip("needs two devices")
