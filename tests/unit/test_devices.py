@@ -23,7 +23,7 @@ NO_CONTEXT = real.CUresult.CUDA_ERROR_INVALID_CONTEXT
 
 
 class Bindings:
-    """The context of a device is its number; contexts above 100 are not the primary ones."""
+    """Contexts are numbers, 0 none: that of device d is d + 1, and d + 101 is another one there."""
 
     def __init__(self, count):
         self.count = count
@@ -32,7 +32,11 @@ class Bindings:
 
     @property
     def current(self):
-        return getattr(self._thread, "context", None)
+        return getattr(self._thread, "context", 0)
+
+    @property
+    def device(self):
+        return self.current % 100 - 1
 
     def __getattr__(self, name):  # names of types and constants
         return getattr(real, name)
@@ -51,18 +55,18 @@ class Bindings:
         return [SUCCESS]
 
     def cuCtxGetDevice(self):  # noqa: N802
-        if self.current is None:
+        if not self.current:
             return NO_CONTEXT, None
-        return SUCCESS, self.current % 100
+        return SUCCESS, self.device
 
     def cuStreamGetDevice(self, stream):  # noqa: N802
         return SUCCESS, int(stream) // 1000
 
     def cuLaunchKernel(self, function, *geometry_and_stream):  # noqa: N802
         stream = int(geometry_and_stream[7])
-        if stream <= 2 and self.current is None:
+        if stream <= 2 and not self.current:
             return [NO_CONTEXT]
-        self.launched.append((stream, self.current % 100 if stream <= 2 else stream // 1000))
+        self.launched.append((stream, self.device if stream <= 2 else stream // 1000))
         return [SUCCESS]
 
 
@@ -75,12 +79,12 @@ def device_class(cuda):
 
         def set_current(self):
             vars(ready).setdefault("devices", set()).add(self.index)
-            cuda.cuCtxSetCurrent(self.index)
+            cuda.cuCtxSetCurrent(self.index + 1)
 
         def allocate(self, size_bytes, stream):
             if self.index not in vars(ready).get("devices", ()):
                 raise RuntimeError(f"Device {self.index} is not yet initialized")
-            assert cuda.current == self.index
+            assert cuda.device == self.index
             return SimpleNamespace(handle=2**40, size=size_bytes, device=self.index)
 
     return Device
@@ -132,7 +136,7 @@ def test_memory_is_allocated_where_nothing_was_current(cuda):
     in_a_thread(lambda: rt.empty((4,), "f32"))
 
 
-@pytest.mark.parametrize("context", [0, 100])
+@pytest.mark.parametrize("context", [1, 101])
 def test_memory_is_allocated_where_another_library_made_its_context_current(cuda, context):
     def allocate():
         cuda.cuCtxSetCurrent(context)
@@ -147,11 +151,11 @@ def test_memory_is_allocated_where_another_library_made_its_context_current(cuda
 def test_memory_of_another_device_leaves_the_current_one(cuda):
     if cuda.count == 1:
         pytest.skip("needs two devices")
-    for context in (0, 1):
-        cuda.cuCtxSetCurrent(context)
-        assert rt.empty((4,), "f32").device == context
-        assert rt.empty((4,), "f32", 1 - context).device == 1 - context
-        assert cuda.current == context
+    for device in (0, 1):
+        cuda.cuCtxSetCurrent(device + 1)
+        assert rt.empty((4,), "f32").device == device
+        assert rt.empty((4,), "f32", 1 - device).device == 1 - device
+        assert cuda.device == device
 
 
 def test_a_thread_without_a_context_launches(cuda):
@@ -175,10 +179,10 @@ def test_a_default_stream_is_that_of_the_tensors_device(cuda):
         pytest.skip("needs two devices")
     for current in (0, 1):
         for device in (0, 1):
-            cuda.cuCtxSetCurrent(current)
+            cuda.cuCtxSetCurrent(current + 1)
             started(device, 0)
             assert cuda.launched[-1] == (1, device)
-            assert cuda.current == current
+            assert cuda.device == current
 
 
 def test_streams_are_known_by_what_libraries_answer(cuda):
@@ -197,7 +201,7 @@ def test_streams_are_known_by_what_libraries_answer(cuda):
 def test_a_stream_of_another_device_is_refused(cuda):
     if cuda.count == 1:
         pytest.skip("needs two devices")
-    cuda.cuCtxSetCurrent(0)
+    cuda.cuCtxSetCurrent(1)
     started(1, 1500)
     assert cuda.launched == [(1500, 1)]
     with pytest.raises(rt.ContractError, match="tensors are on device 0, the stream on device 1"):
@@ -209,6 +213,6 @@ def test_a_launch_that_the_driver_refuses_names_the_kernel(cuda, monkeypatch):
     refused = real.CUresult.CUDA_ERROR_INVALID_VALUE
     monkeypatch.setattr(machine_code, "_launch_kernel", lambda *arguments: [refused])
     monkeypatch.setattr(devices.bindings, "cuGetErrorString", lambda s: (SUCCESS, b"bad"), False)
-    cuda.cuCtxSetCurrent(0)
+    cuda.cuCtxSetCurrent(1)
     with pytest.raises(rt.LaunchError, match=r"`add__f32_1024` was not launched: .*VALUE: bad"):
         started(0, 0)
