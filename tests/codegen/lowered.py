@@ -66,12 +66,14 @@ class Program:
         *,
         grid_x: int = 2**31 - 1,
         strides: Mapping[str, tuple[int, ...]] | None = None,
+        steps: int = 10**9,
     ) -> None:
         """Run every block of a launch on arrays, in place.
 
         Units:    `strides` are those of the outer axes in elements, where they are not to be the
                   array's (for ANY) or padded ones (for ALIGNED). For ANY, tensors lie at addresses
                   that are multiples of their elements only.
+        Raises:   SimtError for what a thread may not do; GivenUp after `steps` operations
         """
         point, function = self.lowered(symbol, vector_bytes)
         told = self.instances[symbol].description
@@ -87,7 +89,8 @@ class Program:
         across = max(1, min(count, grid_x))
         for number in range(-(-count // across) * across):
             at = number % across, number // across
-            run_block(function, slots, Launch(point.threads, at, across, point.smem_bytes), memory)
+            launch = Launch(point.threads, at, across, point.smem_bytes, steps)
+            steps = run_block(function, slots, launch, memory)
         for tensor in tensors.values():
             tensor.read_back()
 

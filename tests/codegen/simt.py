@@ -33,12 +33,18 @@ class Launch:
     block: tuple[int, int]
     grid_x: int
     smem_bytes: int
+    steps: int = 10**9  # operations, after which it is given up
 
 
-def run_block(
-    function: ir.OpView, arguments: Sequence[Any], launch: Launch, memory: Memory
-) -> None:
-    """Execute the block. Arguments are numbers; pointers are addresses in `memory`."""
+class GivenUp(Exception):  # noqa: N818  (no fault of the program)
+    """The block took more operations than it was given; what it did until then was right."""
+
+
+def run_block(function: ir.OpView, arguments: Sequence[Any], launch: Launch, memory: Memory) -> int:
+    """Execute the block; gives the steps that are left.
+
+    Arguments are numbers; pointers are addresses in `memory`.
+    """
     block = _Block(launch, memory)
     [body] = function.regions[0].blocks
     for argument, value in zip(body.arguments, arguments, strict=True):
@@ -59,6 +65,7 @@ def run_block(
             block.run(body, np.ones(launch.threads, bool))
     finally:
         memory.segments.remove(shared)
+    return block.steps
 
 
 class _Block:
@@ -67,9 +74,13 @@ class _Block:
         self.memory = memory
         self.threads = np.arange(launch.threads)
         self.values: dict[ir.Value, Array] = {}
+        self.steps = launch.steps
 
     def run(self, block: ir.Block, active: Array) -> list[Array]:
         """Execute a block for the active threads; gives what its terminator hands over."""
+        self.steps -= len(block.operations)
+        if self.steps < 0:
+            raise GivenUp
         for op in block.operations:
             name = op.operation.name
             operands = [self.values[v] for v in op.operands]
