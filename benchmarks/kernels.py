@@ -11,7 +11,6 @@ import torch
 import tilec.runtime as rt
 from tilec.artifact.embed import extract
 from tilec.artifact.manifest import from_json
-from tilec.runtime.fitted import LaunchPlan
 
 # Where the cubins are: `tilec build kernels/*.tile -o build` puts them there.
 BUILD = Path(os.environ.get("TILEC_BUILD", "build"))
@@ -19,21 +18,15 @@ TARGET = os.environ.get("TILEC_TARGET", "sm_90a")
 
 
 def kernel(file: str) -> Callable[..., object]:
-    """The kernel that has its file's name; a call launches it and does not wait.
+    """The kernel that has its file's name; a call launches it on torch's current stream.
 
-    The contract of each set of arguments is checked once, by the first call with them; what is
-    timed is the kernel. That first call may not be inside a graph's capture.
+    It does not wait. The first call with arguments of new shapes loads machine code, so it may not
+    be inside a graph's capture.
     """
-    module = rt.load(_path(file))
-    launcher = module[file]
-    driver = module.driver()
-    plans: dict[object, LaunchPlan] = {}
+    launcher = rt.load(_path(file))[file]
 
     def launch(*arguments: torch.Tensor) -> None:
-        key = tuple((a.data_ptr(), a.shape, a.dtype) for a in arguments)
-        if key not in plans:
-            plans[key] = launcher.plan(*arguments)
-        driver.start(module.code(), plans[key], driver.stream_of(torch.cuda.current_stream()))
+        launcher.launch(*arguments, stream=torch.cuda.current_stream())
 
     return launch
 

@@ -20,10 +20,11 @@ from tilec.checks.check_resources import check_resources
 from tilec.checks.check_writes import check_writes
 from tilec.compilation import Compiled, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
+from tilec.diagnostics.once import once
 from tilec.frontend.check import check_program, unmatched_options
 from tilec.frontend.emit import emit
-from tilec.frontend.instantiate import Options as FrontOptions
 from tilec.frontend.modules import load_program
+from tilec.frontend.options import Options as FrontOptions
 from tilec.frontend.parse import parse
 from tilec.ir.dialect import context
 from tilec.ir.places import span_of
@@ -106,7 +107,8 @@ def front_end(sources: Sources, options: Options) -> Front:
         if not _errors(diagnostics):
             module = emit(instances, program.sources)
             # Ownership is checked on helpers as they are written, before they are inlined.
-            diagnostics += [d for check in CHECKS for d in check(module, program.sources)]
+            # Instances of one kernel have their faults in common.
+            diagnostics += once(d for check in CHECKS for d in check(module, program.sources))
             targets = map(resolve, options.targets)
             too_big = (d for t in targets for d in check_resources(module, program.sources, t))
             diagnostics += dict.fromkeys(too_big)

@@ -7,12 +7,9 @@ from pathlib import Path
 import pytest
 from pages import PageCase, cases, expect
 
-from tilec.checks.check_borrows import check_borrows
-from tilec.checks.check_grids import check_grids
-from tilec.checks.check_moves import check_moves
-from tilec.checks.check_writes import check_writes
 from tilec.diagnostics.once import once
 from tilec.diagnostics.render import render
+from tilec.driver import CHECKS
 from tilec.frontend.check import check_program
 from tilec.frontend.emit import emit
 from tilec.frontend.modules import load_program
@@ -21,7 +18,6 @@ from tilec.ir.dialect import context
 from tilec.source import SourceFile
 
 HERE = Path(__file__).parent
-CHECKS = (check_writes, check_moves, check_borrows, check_grids)
 
 
 @pytest.mark.parametrize("case", list(cases(HERE)), ids=str)

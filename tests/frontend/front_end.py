@@ -11,8 +11,8 @@ from tilec.diagnostics.render import render
 from tilec.frontend import typed
 from tilec.frontend.check import check_program
 from tilec.frontend.emit import emit
-from tilec.frontend.instantiate import Options
 from tilec.frontend.modules import Program, load_program
+from tilec.frontend.options import Options
 from tilec.frontend.parse import parse
 from tilec.interpret.run import run_kernel
 from tilec.ir.dialect import context

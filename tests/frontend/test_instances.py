@@ -5,7 +5,7 @@ from __future__ import annotations
 from front_end import checked, refusals, symbols
 
 from tilec.frontend.check import unmatched_options
-from tilec.frontend.instantiate import Options
+from tilec.frontend.options import Options
 
 ADD = """#[kernel]
 #[instance(T = f32, B = 64)]

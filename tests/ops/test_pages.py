@@ -33,14 +33,3 @@ def printed(text: str) -> str:
     with context():
         assert emit(instances, program.sources).operation.verify()
     return "accepted\n"
-
-
-def test_every_module_with_operations_has_a_page() -> None:
-    from tilec.ops.registry import modules
-
-    named = {
-        module.__name__.rpartition(".")[2]
-        for module in modules()
-        if getattr(module, "OPERATIONS", ())
-    }
-    assert named == {page.stem for page in HERE.glob("*.md")}

@@ -105,9 +105,9 @@ def _grid(argument: ast.AttributeArgument) -> tuple[ast.Expression, ...]:
 
 def _hint(argument: ast.AttributeArgument, module: Module) -> HintValue:
     name = argument.name
-    if name.text not in _HINTS:
-        raise CompileError(_unknown("hint", name, tuple(_HINTS)))
-    return _HINTS[name.text](argument, module)
+    if name.text not in HINTS:
+        raise CompileError(_unknown("hint", name, tuple(HINTS)))
+    return HINTS[name.text](argument, module)
 
 
 def _flag(argument: ast.AttributeArgument, module: Module) -> HintValue:
@@ -141,7 +141,7 @@ def _positive(node: ast.Expression, argument: ast.AttributeArgument, module: Mod
     return value.value
 
 
-_HINTS: dict[str, Callable[[ast.AttributeArgument, Module], HintValue]] = {
+HINTS: dict[str, Callable[[ast.AttributeArgument, Module], HintValue]] = {
     "fast_math": _flag,
     "stages": _count,
     "warps": _count,

@@ -15,16 +15,11 @@ from tilec.frontend import ast, typed
 from tilec.frontend.attributes import Attributes, read_attributes
 from tilec.frontend.call_graph import check_recursion
 from tilec.frontend.constants import const_item
-from tilec.frontend.instantiate import (
-    Options,
-    ParsedOptions,
-    check_generics,
-    instances_of,
-    is_dim,
-    parse_options,
-)
+from tilec.frontend.generics import check_generics, is_dim
+from tilec.frontend.instantiate import instances_of
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.names import check_names
+from tilec.frontend.options import Options, ParsedOptions, parse_options
 from tilec.frontend.typecheck import check_kernel
 from tilec.recursion import deep_recursion
 

@@ -17,7 +17,7 @@ from tilec.frontend.constants import literal_value
 from tilec.frontend.inference import ElementInference
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.scope import Scope
-from tilec.types import BOOL, Dim, Element, ElementVariable, Own, TileType, Type
+from tilec.types import BOOL, ELEMENTS, Dim, ElementVariable, Own, TileType, Type
 
 # Checks a helper: the kernel's state, where its names are looked up, the types of its parameters
 # and how they are lent, its `Dim`s and its symbol.
@@ -92,8 +92,11 @@ class Checker:
         assert rule, f"no rule for {type(node).__name__}"
         return rule(self, node)
 
-    def literal(self, node: ast.Node, value: int | float, element: Element | None) -> typed.Literal:
-        """A number; without an element type it takes one from its uses."""
+    def number(self, node: ast.Node, value: int | float, suffix: str | None) -> typed.Literal:
+        """A literal; without a suffix it takes its element type from its uses."""
+        element = ELEMENTS[suffix] if suffix else None
+        if element and element.is_float:
+            value = float(value)
         known = element or ElementVariable(isinstance(value, float))
         made = typed.Literal(node.span, TileType(known), value)
         self.literals.append(made)

@@ -6,7 +6,6 @@ the one implicit instance of a kernel without type or const generics.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -14,14 +13,13 @@ from tilec.diagnostics import CompileError, Diagnostic, Label
 from tilec.frontend import ast
 from tilec.frontend.attributes import Attributes
 from tilec.frontend.bindings import Binding, Constant, Environment
-from tilec.frontend.constants import binding_of, evaluate, fitted
+from tilec.frontend.constants import binding_of, evaluate
+from tilec.frontend.generics import bound_value, const_element, is_dim
 from tilec.frontend.modules import Module
+from tilec.frontend.options import ParsedOptions, Request, parse_value
 from tilec.frontend.refusal import did_you_mean, refusal
-from tilec.source import SourceFile, Span
-from tilec.types import BOOL, ELEMENTS, F32, I32, STORAGE_ONLY, TF32, USIZE, Dim, Element
-
-BOUNDS = ("Num", "Float", "Int", "Any")
-CONST_TYPES = {"usize": USIZE, "i32": I32, "bool": BOOL, "f32": F32}
+from tilec.source import Span
+from tilec.types import ELEMENTS, Dim, Element
 
 
 @dataclass(frozen=True)
@@ -32,113 +30,6 @@ class Instance:
     generics: Mapping[str, Binding]
     values: tuple[tuple[str, Element | Constant], ...]
     span: Span  # of what asks for it
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the command line says: `defines` as `NAME=VALUE`, `instances` as `name<N=V,…>`."""
-
-    defines: tuple[str, ...] = ()
-    instances: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Request:
-    """An instance that the command line asks for; places point into the option's own text."""
-
-    kernel: str
-    span: Span
-    values: tuple[tuple[ast.Name, str, Span], ...]
-
-
-def meets_bound(element: Element, bound: str) -> bool:
-    """Whether an element type may stand for a generic with this bound."""
-    if bound == "Any":
-        return element != TF32
-    if element in STORAGE_ONLY or element == BOOL:
-        return False
-    return {"Num": True, "Float": element.is_float, "Int": element.is_integer}[bound]
-
-
-def is_dim(generic: ast.GenericParameter) -> bool:
-    return generic.bound is not None and generic.bound.text == "Dim"
-
-
-def check_generics(function: ast.Function) -> Iterator[Diagnostic]:
-    """What is wrong with the generic parameters themselves: bounds, const types, duplicates."""
-    seen: dict[str, ast.Name] = {}
-    for generic in function.generics:
-        first = seen.setdefault(generic.name.text, generic.name)
-        if first is not generic.name:
-            labels = (Label(generic.span, "defined again"), Label(first.span, "defined first"))
-            yield Diagnostic("E0205", f"the name `{generic.name.text}` is defined twice", labels)
-        try:
-            _check_generic(generic)
-        except CompileError as error:
-            yield from error.diagnostics
-
-
-def _check_generic(generic: ast.GenericParameter) -> None:
-    if generic.const_type is not None:
-        const_element(generic)
-        return
-    bounds = (*BOUNDS, "Dim")
-    if generic.bound is None:
-        raise refusal(
-            "E0203",
-            f"the generic `{generic.name.text}` has no bound",
-            generic.span,
-            help=f"write `{generic.name.text}: Num`, `Float`, `Int`, `Any` or `Dim`",
-        )
-    if generic.bound.text not in bounds:
-        raise refusal(
-            "E0201",
-            f"unknown bound `{generic.bound.text}`",
-            generic.bound.span,
-            notes=(f"known: {', '.join(f'`{b}`' for b in bounds)}",),
-            help=did_you_mean(generic.bound.text, bounds),
-        )
-
-
-def const_element(generic: ast.GenericParameter) -> Element:
-    """The type of a const generic. Raises CompileError E0203."""
-    match generic.const_type:
-        case ast.PathType(name=ast.Name(text=text), arguments=()) if text in CONST_TYPES:
-            return CONST_TYPES[text]
-    assert generic.const_type is not None, "asked only of a const generic"
-    raise refusal(
-        "E0203",
-        "a const generic is of `usize`, `i32`, `bool` or `f32`",
-        generic.const_type.span,
-    )
-
-
-def bound_value(
-    generic: ast.GenericParameter, value: Element | Constant, span: Span
-) -> Element | Constant:
-    """The value as this generic takes it. Raises CompileError E0202, E0203."""
-    name = generic.name.text
-    if generic.const_type is not None:
-        if isinstance(value, Element):
-            raise refusal(
-                "E0203", f"the generic `{name}` is a constant", span, f"`{value}` is a type"
-            )
-        return fitted(value, const_element(generic), span)
-    bound = generic.bound
-    assert bound is not None and bound.text in BOUNDS, "generics were checked"
-    if isinstance(value, Constant):
-        raise refusal(
-            "E0203", f"the generic `{name}` is an element type", span, f"`{value}` is a value"
-        )
-    if not meets_bound(value, bound.text):
-        raise refusal(
-            "E0203",
-            f"`{value}` is not `{bound.text}`",
-            span,
-            "does not meet the bound",
-            Label(generic.span, "which is here"),
-        )
-    return value
 
 
 def instances_of(
@@ -287,84 +178,3 @@ def symbol_of(name: str, values: tuple[Element | Constant, ...]) -> str:
         return name
     texts = [str(value).replace("-", "m").replace(".", "p").replace("+", "") for value in values]
     return f"{name}__{'_'.join(texts)}"
-
-
-# ---- the command line -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ParsedOptions:
-    """The command line's instances and values; `sources` has the options as texts to point at."""
-
-    defines: dict[str, tuple[str, Span]]
-    requests: tuple[Request, ...]
-    sources: dict[str, SourceFile]
-
-
-_WORD = r"[A-Za-z_][A-Za-z0-9_]*"
-_PAIR = re.compile(rf"\s*({_WORD})\s*=\s*([^,<>=]+?)\s*(?:,|$)")
-_REQUEST = re.compile(rf"\s*({_WORD})\s*(?:<(.*)>)?\s*$")
-
-
-def parse_options(options: Options) -> tuple[ParsedOptions, list[Diagnostic]]:
-    """The options read, and E0204 for each that is not of the form `NAME=VALUE` or `f<N=V,…>`."""
-    found: list[Diagnostic] = []
-    sources: dict[str, SourceFile] = {}
-    defines: dict[str, tuple[str, Span]] = {}
-    requests: list[Request] = []
-    for text in options.defines:
-        source = _option_source("-D", text, sources)
-        match = _PAIR.fullmatch(text)
-        if match:
-            defines[match[1]] = (match[2], Span(source.name, *match.span(2)))
-        else:
-            found.append(_malformed(source, "expected `NAME=VALUE`"))
-    for text in options.instances:
-        source = _option_source("--instance", text, sources)
-        request = _request(text, source)
-        if request:
-            requests.append(request)
-        else:
-            found.append(_malformed(source, "expected `kernel<NAME=VALUE, …>`"))
-    return ParsedOptions(defines, tuple(requests), sources), found
-
-
-def _option_source(option: str, text: str, sources: dict[str, SourceFile]) -> SourceFile:
-    source = SourceFile(f"{option} {text}", text)
-    sources[source.name] = source
-    return source
-
-
-def _request(text: str, source: SourceFile) -> Request | None:
-    match = _REQUEST.fullmatch(text)
-    if not match:
-        return None
-    start, end = match.span(2)
-    values: list[tuple[ast.Name, str, Span]] = []
-    while start >= 0 and text[start:end].strip():
-        pair = _PAIR.match(text, start, end)
-        if not pair:
-            return None
-        name = ast.Name(Span(source.name, *pair.span(1)), pair[1])
-        values.append((name, pair[2], Span(source.name, *pair.span(2))))
-        start = pair.end()
-    return Request(match[1], Span(source.name, 0, len(text)), tuple(values))
-
-
-def _malformed(source: SourceFile, text: str) -> Diagnostic:
-    label = Label(Span(source.name, 0, len(source.text)), text)
-    return Diagnostic("E0204", "malformed option", (label,))
-
-
-def parse_value(text: str, span: Span) -> Element | Constant:
-    """An element type, boolean or number on the command line. Raises CompileError E0204."""
-    if text in ELEMENTS:
-        return ELEMENTS[text]
-    if text in ("true", "false"):
-        return Constant(text == "true", BOOL)
-    for kind in (int, float):
-        try:
-            return Constant(kind(text.replace("_", "")))
-        except ValueError:
-            continue
-    raise refusal("E0204", "expected an element type or a number", span, f"got `{text}`")

@@ -26,6 +26,7 @@ from tilec.types import (
     scalar,
 )
 
+MAX_ARRAY = 1024  # each item is a value of its own in the program
 MAX_EXTENT = 1 << 40  # what launchers take (docs/language.md, Indices)
 _BUILT_IN = ("Tile", "Tensor", "Part", "Atomic")
 
@@ -45,8 +46,8 @@ def resolve_type(node: ast.TypeNode, environment: Environment) -> Type:
                     "E0203", "an array holds scalars", node.item.span, f"this is `{item}`"
                 )
             length = as_integer(evaluate(node.length, environment, USIZE), node.length.span)
-            if length < 0:
-                raise refusal("E0203", "an array has no negative length", node.length.span)
+            if not 0 < length <= MAX_ARRAY:
+                raise refusal("E0203", f"an array has 1 to {MAX_ARRAY} items", node.length.span)
             return ArrayType(item, length)
         case ast.ReferenceType():
             return _reference(node, environment)

@@ -5,7 +5,7 @@ Each instance is checked by itself, with its types and constants known; extents 
 
 from __future__ import annotations
 
-from tilec.diagnostics import CompileError, Diagnostic, Label
+from tilec.diagnostics import CompileError, Diagnostic
 from tilec.frontend import (  # noqa: F401  (these register their rules)
     ast,
     typecheck_calls,
@@ -13,19 +13,20 @@ from tilec.frontend import (  # noqa: F401  (these register their rules)
     typecheck_macros,
     typed,
 )
-from tilec.frontend.agreement import expect
 from tilec.frontend.attributes import Attributes
 from tilec.frontend.bindings import Constant, Environment
 from tilec.frontend.checker import Checker, KernelState
+from tilec.frontend.generics import is_dim
 from tilec.frontend.host import is_host
-from tilec.frontend.instantiate import Instance, is_dim
+from tilec.frontend.instantiate import Instance
 from tilec.frontend.modules import Module, Program
-from tilec.frontend.patterns import bind_pattern
-from tilec.frontend.refusal import AlreadyReportedError, refusal
+from tilec.frontend.refusal import refusal
 from tilec.frontend.resolve_types import resolve_type
-from tilec.frontend.typecheck_statements import kernel_body
-from tilec.frontend.typecheck_values import convert
-from tilec.types import UNIT, USIZE, Dim, Own, PartType, TensorType, TileType, Type
+from tilec.frontend.typecheck_guards import kernel_body
+from tilec.frontend.typecheck_helper_body import check_helper
+from tilec.frontend.typecheck_operators import convert
+from tilec.frontend.typecheck_parameters import declared_parameters
+from tilec.types import UNIT, USIZE, Dim, TileType
 
 
 def check_kernel(
@@ -58,7 +59,7 @@ def _has_parts(kernel: ast.Function) -> bool:
 
 def _kernel(checker: Checker, attributes: Attributes, instance: Instance) -> typed.KernelInstance:
     kernel = checker.function
-    parameters = _parameters(checker)
+    parameters = declared_parameters(checker)
     _check_shape(checker, attributes)
     grid = _grid(checker, attributes)
     body = kernel_body(checker, kernel.body)
@@ -80,84 +81,6 @@ def _kernel(checker: Checker, attributes: Attributes, instance: Instance) -> typ
         inference=checker.inference,
         helpers=tuple(checker.kernel.helpers.values()),
     )
-
-
-# ---- parameters --------------------------------------------------------------------------------
-
-
-def _parameters(checker: Checker) -> tuple[typed.Local, ...]:
-    """The parameters of a kernel, declared; what is wrong with one does not hide the others."""
-    found: list[typed.Local] = []
-    for parameter in checker.function.parameters:
-        try:
-            found.append(_parameter(checker, parameter))
-        except CompileError as error:
-            checker.report(error)
-            if isinstance(parameter.pattern, ast.BindingPattern):
-                name = parameter.pattern.name
-                checker.scope.declare(typed.Local(name.text, name.span, None))
-    _check_dims(checker, found)
-    return tuple(found)
-
-
-def _parameter(checker: Checker, parameter: ast.Parameter) -> typed.Local:
-    pattern = parameter.pattern
-    if not isinstance(pattern, ast.BindingPattern):
-        raise refusal("E0203", "a parameter of a kernel has a name", pattern.span)
-    type_ = resolve_type(parameter.type, checker.environment)
-    _check_parameter_type(type_, parameter)
-    earlier = checker.scope.find(pattern.name.text)
-    if earlier is not None:
-        raise refusal(
-            "E0205",
-            f"the name `{pattern.name.text}` is defined twice",
-            pattern.name.span,
-            "defined again",
-            Label(earlier.span, "defined first"),
-        )
-    host = isinstance(type_, TileType) and not pattern.mutable
-    local = typed.Local(pattern.name.text, pattern.name.span, type_, pattern.mutable, host)
-    checker.scope.declare(local)
-    return local
-
-
-def _check_parameter_type(type_: Type, parameter: ast.Parameter) -> None:
-    match type_:
-        case TensorType() | PartType(borrowed=None):
-            return
-        case TileType(shape=()):
-            return
-    raise refusal(
-        "E0203",
-        "a kernel takes tensors, parts and scalars",
-        parameter.type.span,
-        f"this is `{type_}`",
-    )
-
-
-def _check_dims(checker: Checker, parameters: list[typed.Local]) -> None:
-    """E0701 for each `Dim` that no tensor binds."""
-    if len(parameters) < len(checker.function.parameters):
-        return
-    bound = set()
-    for local in parameters:
-        tensor = local.type.tensor if isinstance(local.type, PartType) else local.type
-        if isinstance(tensor, TensorType):
-            bound |= {extent for extent in tensor.extents if isinstance(extent, Dim)}
-    for generic in checker.function.generics:
-        if is_dim(generic) and Dim(generic.name.text) not in bound:
-            checker.report(
-                refusal(
-                    "E0701",
-                    f"no tensor binds the extent `{generic.name.text}`",
-                    generic.span,
-                    "has no value",
-                    help="name it as an extent of a parameter",
-                )
-            )
-
-
-# ---- the kernel itself -------------------------------------------------------------------------
 
 
 def _check_shape(checker: Checker, attributes: Attributes) -> None:
@@ -219,92 +142,3 @@ def _grid_extent(checker: Checker, node: ast.Expression) -> typed.Expression:
     if element == USIZE or checker.inference.unify(type_.element, USIZE):
         return value
     return convert(checker, value, USIZE, node)
-
-
-# ---- helpers -----------------------------------------------------------------------------------
-
-
-def check_helper(
-    kernel: KernelState,
-    environment: Environment,
-    function: ast.Function,
-    parameters: tuple[tuple[Type, Own | None], ...],
-    dims: tuple[Dim, ...],
-    symbol: str,
-) -> typed.FunctionInstance:
-    """A helper checked for these generics and types. What is wrong in its body is reported.
-
-    Raises:   CompileError if not even its type is known
-    """
-    checker = Checker(kernel, function, environment, is_kernel=False)
-    kernel.reached.append(function)
-    kernel.active.append(function)
-    try:
-        return _helper(checker, parameters, dims, symbol)
-    finally:
-        kernel.active.pop()
-
-
-def _helper(
-    checker: Checker,
-    parameters: tuple[tuple[Type, Own | None], ...],
-    dims: tuple[Dim, ...],
-    symbol: str,
-) -> typed.FunctionInstance:
-    function = checker.function
-    try:
-        result = resolve_type(function.result, checker.environment) if function.result else UNIT
-        if isinstance(result, PartType) and result.borrowed is not None:
-            assert function.result is not None, "there is a type"
-            raise refusal("E0102", "a helper returns no reference to a part", function.result.span)
-        patterns = tuple(
-            typed.HelperParameter(bind_pattern(checker, parameter.pattern, type_), type_, lent)
-            for parameter, (type_, lent) in zip(function.parameters, parameters, strict=True)
-        )
-        _check_names(patterns)
-    except CompileError as error:
-        checker.report(error)
-        raise AlreadyReportedError from None
-    instance = typed.FunctionInstance(
-        symbol, function.name.span, dims, patterns, checker.inference, result
-    )
-    try:
-        body = checker.expression(function.body)
-        assert isinstance(body, typed.Block), "a body is a block"
-        _expect_result(checker, body, result)
-        instance.body = body
-        if isinstance(body.type, TensorType):
-            instance.result = body.type
-    except CompileError as error:
-        checker.report(error)
-    checker.finish()
-    return instance
-
-
-def _check_names(parameters: tuple[typed.HelperParameter, ...]) -> None:
-    seen: dict[str, typed.Local] = {}
-    for parameter in parameters:
-        for bind in typed.below(parameter.pattern, typed.Bind):
-            first = seen.setdefault(bind.local.name, bind.local)
-            if first is not bind.local:
-                raise refusal(
-                    "E0205",
-                    f"the name `{first.name}` is defined twice",
-                    bind.local.span,
-                    "defined again",
-                    Label(first.span, "defined first"),
-                )
-
-
-def _expect_result(checker: Checker, body: typed.Block, result: Type) -> None:
-    function = checker.function
-    place = body.tail.span if body.tail else function.name.span
-    if function.result is None and body.tail is None:
-        return
-    label = (Label(function.result.span, "declared here"),) if function.result else ()
-    actual = body.type
-    if isinstance(actual, TensorType) and isinstance(result, TensorType):
-        if actual.own is Own.MUT and result.own is Own.SHARED:
-            raise refusal("E0203", "a `&mut` tensor is returned as such", place, "", *label)
-        actual = TensorType(actual.element, actual.extents, actual.own)
-    expect(actual, result, checker.inference, place, *label)

@@ -8,7 +8,7 @@ from tilec.frontend.agreement import expect
 from tilec.frontend.checker import Checker, expression_rule, statement_rule
 from tilec.frontend.patterns import bind_pattern, poison
 from tilec.frontend.refusal import did_you_mean, refusal
-from tilec.frontend.typecheck_values import condition
+from tilec.frontend.typecheck_operators import condition
 from tilec.types import UNIT, USIZE, ElementLike, TileType, scalar
 
 _ADAPTERS = ("step_by", "rev")

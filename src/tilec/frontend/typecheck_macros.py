@@ -7,7 +7,7 @@ from tilec.frontend.checker import Checker, expression_rule, statement_rule
 from tilec.frontend.constants import evaluate
 from tilec.frontend.host import is_host
 from tilec.frontend.refusal import did_you_mean, refusal
-from tilec.frontend.typecheck_values import condition
+from tilec.frontend.typecheck_operators import condition
 from tilec.types import BOOL, UNIT
 
 _MACROS = ("requires", "assert", "static_assert")

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from tilec.diagnostics import CompileError, Label
+from tilec.diagnostics import Label
 from tilec.frontend import ast, typed
 from tilec.frontend.agreement import expect
 from tilec.frontend.bindings import Constant
 from tilec.frontend.checker import Checker, expression_rule
 from tilec.frontend.constants import binding_of, element_constant, extent, unknown_name
 from tilec.frontend.refusal import AlreadyReportedError, refusal
-from tilec.frontend.resolve_types import resolve_element
-from tilec.frontend.typecheck_operations import Use, operate
-from tilec.ops.call import Form, Receiver
-from tilec.source import Span
+from tilec.frontend.resolve_types import MAX_ARRAY
 from tilec.types import (
     BOOL,
-    ELEMENTS,
-    STORAGE_ONLY,
     USIZE,
     ArrayType,
     Dim,
     Element,
-    ElementVariable,
     PartType,
     TensorType,
     TileType,
@@ -32,21 +26,12 @@ from tilec.types import (
 
 @expression_rule(ast.IntegerLiteral)
 def integer_literal(checker: Checker, node: ast.IntegerLiteral) -> typed.Expression:
-    return _number(checker, node, node.value, node.suffix)
+    return checker.number(node, node.value, node.suffix)
 
 
 @expression_rule(ast.FloatLiteral)
 def float_literal(checker: Checker, node: ast.FloatLiteral) -> typed.Expression:
-    return _number(checker, node, float(node.text), node.suffix)
-
-
-def _number(
-    checker: Checker, node: ast.Node, value: int | float, suffix: str | None
-) -> typed.Expression:
-    element = ELEMENTS[suffix] if suffix else None
-    if element and element.is_float:
-        value = float(value)
-    return checker.literal(node, value, element)
+    return checker.number(node, float(node.text), node.suffix)
 
 
 @expression_rule(ast.BoolLiteral)
@@ -156,9 +141,6 @@ def array_repeat(checker: Checker, node: ast.ArrayRepeat) -> typed.Expression:
     return typed.MakeTuple(node.span, ArrayType(item.type, length), (item,) * length)
 
 
-MAX_ARRAY = 1024  # each item is a value of its own in the program
-
-
 @expression_rule(ast.Field)
 def tuple_item(checker: Checker, node: ast.Field) -> typed.Expression:
     value = checker.expression(node.value)
@@ -204,96 +186,6 @@ def known_position(checker: Checker, position: typed.Expression, array: ArrayTyp
             f"it has {array.length} items",
         )
     return position.value
-
-
-# ---- operators ------------------------------------------------------------------------------
-
-
-@expression_rule(ast.Unary)
-def unary(checker: Checker, node: ast.Unary) -> typed.Expression:
-    match node.operator, node.operand:
-        # Folded with its sign: `-128i8` is in range though `128i8` is not.
-        case "-", ast.IntegerLiteral(value=value, suffix=suffix):
-            return _number(checker, node, -value, suffix)
-        case "-", ast.FloatLiteral(text=text, suffix=suffix):
-            return _number(checker, node, -float(text), suffix)
-    operand = checker.expression(node.operand)
-    use = Use(node.operator, node.span, _sign_span(node), Form.OPERATOR)
-    return operate(checker, use, (operand,))
-
-
-def _sign_span(node: ast.Unary) -> Span:
-    start = node.span.start
-    return Span(node.span.file, start, start + len(node.operator))
-
-
-@expression_rule(ast.Binary)
-def binary(checker: Checker, node: ast.Binary) -> typed.Expression:
-    if node.operator in ("&&", "||"):
-        return _short_circuit(checker, node)
-    operands = checker.expression(node.left), checker.expression(node.right)
-    use = Use(node.operator, node.span, node.operator_span, Form.OPERATOR)
-    return operate(checker, use, operands)
-
-
-def _short_circuit(checker: Checker, node: ast.Binary) -> typed.Expression:
-    left = condition(checker, node.left)
-    unset = checker.scope.snapshot()
-    with checker.conditional():
-        right = condition(checker, node.right)
-    checker.scope.restore(unset)
-    return typed.ShortCircuit(node.span, scalar(BOOL), node.operator, left, right)
-
-
-def condition(checker: Checker, node: ast.Expression) -> typed.Expression:
-    """A scalar `bool`. Raises CompileError E0202, E0203, E0301."""
-    value = checker.expression(node)
-    if isinstance(value.type, TileType) and not value.type.is_scalar:
-        raise refusal(
-            "E0301",
-            "a condition is a scalar `bool`",
-            node.span,
-            f"this is `{checker.inference.resolve_type(value.type)}`",
-            help="choose by element with `select(…)`",
-        )
-    expect(value.type, scalar(BOOL), checker.inference, node.span)
-    return value
-
-
-@expression_rule(ast.Cast)
-def cast(checker: Checker, node: ast.Cast) -> typed.Expression:
-    value = checker.expression(node.value)
-    target = resolve_element(node.target, checker.environment)
-    if not isinstance(value.type, TileType):
-        raise refusal("E0203", "a cast is of scalars", node.value.span, f"this is `{value.type}`")
-    if not value.type.is_scalar:
-        raise refusal(
-            "E0203",
-            "a cast is of scalars",
-            node.value.span,
-            f"this is `{value.type}`",
-            help=f"convert a tile with `.to::<{target}>()`",
-        )
-    source = checker.inference.resolve(value.type.element)
-    if target in STORAGE_ONLY or (target == BOOL and source != BOOL):
-        raise _bad_cast(node, target)
-    if isinstance(source, ElementVariable) and source.is_integer and target.is_integer:
-        # As in Rust: `5000000000 as u64` is a literal of the target's type.
-        checker.inference.unify(source, target)
-    return convert(checker, value, target, node)
-
-
-def convert(
-    checker: Checker, value: typed.Expression, target: Element, node: ast.Node
-) -> typed.Expression:
-    """The value in another element type, as `.to` converts."""
-    use = Use("to", node.span, node.span, Form.METHOD, Receiver.TILE, (target,), (node.span,))
-    return operate(checker, use, (value,))
-
-
-def _bad_cast(node: ast.Cast, target: Element) -> CompileError:
-    help = "compare it: `x != 0`" if target == BOOL else f"convert with `.to::<{target}>()`"
-    return refusal("E0203", f"nothing is cast to `{target}`", node.target.span, help=help)
 
 
 @expression_rule(ast.Range)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
+from mlir.dialects import llvm
 
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in, spread_operands
@@ -20,6 +21,7 @@ from tilec.ops.build import chosen, compared, constant_like, like, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.convert import converted
 from tilec.ops.formats import Array
+from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.meaning import Elementwise, Rounded
 from tilec.ops.rules import OpRules
 from tilec.ops.uses import Domain
@@ -47,7 +49,7 @@ def _half_away(x: Array) -> Array:
 _ERF: Callable[[Array], Array] = np.vectorize(math.erf, otypes=[np.float64])
 
 FUNCTIONS = (
-    Function("exp", "math.exp", np.exp, (1, 1), "e to the power of `x`."),
+    Function("exp", "math.exp", np.exp, (2, 1), "e to the power of `x`."),
     Function("exp2", "math.exp2", np.exp2, (2, 1), "2 to the power of `x`."),
     Function("exp_m1", "math.expm1", np.expm1, (1, 1), "`exp(x) - 1`, precise near 0."),
     Function("ln", "math.log", np.log, (1, 1), "Natural logarithm."),
@@ -201,8 +203,26 @@ OPERATIONS: tuple[Operation, ...] = (
     _Test("is_inf", "math.isinf", "Where `x` is infinite, of either sign, as `bool`."),
 )
 
+
+class _SquareRoot(Rounded):
+    """Correctly rounded by one instruction; libdevice would approximate it."""
+
+    name = "math.sqrt"
+
+    def __init__(self) -> None:
+        super().__init__(self.name, np.sqrt)
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        # LLVM makes sqrt.rn of its intrinsic (PTX ISA, "sqrt").
+        kind = lowering.type_of(op.results[0].type)
+        return [llvm.call_intrinsic(kind, "llvm.sqrt", list(operands), [], [])]
+
+
 RULES: tuple[OpRules, ...] = (
-    *(Rounded(function.op, function.meaning) for function in FUNCTIONS),
+    *(Rounded(f.op, f.meaning) for f in FUNCTIONS if f.op != _SquareRoot.name),
+    _SquareRoot(),
     Rounded("math.roundeven", np.rint),
     Rounded("math.fpowi", np.power),
     Elementwise("math.isnan", np.isnan),

@@ -56,3 +56,16 @@ def with_layout(tensor: ir.Type, layout: Layout) -> ir.Type:
     """The same tensor type with this layout."""
     ranked = ir.RankedTensorType(tensor)
     return ir.RankedTensorType.get(ranked.shape, ranked.element_type, encode(layout))
+
+
+def give_layout(result: ir.Value, layout: Layout) -> None:
+    """Make this the layout of a result; and of the number that a constant says it is, since MLIR
+    wants both of one type."""
+    kind = with_layout(result.type, layout)
+    result.set_type(kind)
+    attributes = result.owner.attributes
+    if "value" not in attributes or not isinstance(attributes["value"], ir.DenseElementsAttr):
+        return
+    value = attributes["value"]
+    if value.is_splat:
+        attributes["value"] = ir.DenseElementsAttr.get_splat(kind, value.get_splat_value())

@@ -1,7 +1,7 @@
 """Reductions: along an axis, which stays with extent 1, or of all elements to a scalar.
 
 f16 and bf16 sums and products are computed in f32 and rounded once. The order is not stated:
-combiners are associative. `min`/`max` start from NaN, which the first number replaces, so that a
+combiners are associative and commutative. `min`/`max` start from NaN, which the first number replaces, so that a
 tile of NaN alone gives NaN; `argmax` and `argmin` order floats with NaN as the largest and take the
 first of equals, so the index is always inside the axis.
 """
@@ -263,7 +263,10 @@ class _Reduce(Operation):
     receiver = Receiver.TILE
     turbofish = True
     signature = "t.reduce::<AXIS>(init, |a, b| …)"
-    summary = "Any associative combination along an axis, from `init` on, computed in its own type."
+    summary = (
+        "Any associative and commutative combination along an axis, from `init` on, computed in"
+        " its own type."
+    )
 
     def result_type(self, call: Call) -> Type:
         uses.expect_counts(call, 2, 1, closure=True)

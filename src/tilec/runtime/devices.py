@@ -32,9 +32,12 @@ def require_device() -> None:
 def current_device() -> int:
     """The device of this thread's current context, else device 0, which becomes current."""
     require_device()
-    status, device = bindings.cuCtxGetDevice()
-    if status == SUCCESS:
-        return int(device)
+    # The context first: asking for the device of none is an error, which tools that watch report.
+    _, context = bindings.cuCtxGetCurrent()
+    if int(context):
+        status, device = bindings.cuCtxGetDevice()
+        if status == SUCCESS:
+            return int(device)
     Device(0).set_current()
     return 0
 

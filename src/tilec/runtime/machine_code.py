@@ -9,7 +9,7 @@ from cuda.bindings import driver as bindings
 from cuda.core import Device, Kernel, ObjectCode
 
 from tilec.artifact.manifest import Variant
-from tilec.runtime.devices import SUCCESS, device_count, made_current, text_of
+from tilec.runtime.devices import SUCCESS, current_device, device_count, made_current, text_of
 from tilec.runtime.entry import Cells, Entry, Start
 from tilec.runtime.errors import ArchitectureError, ArtifactError, ContractError, LaunchError
 from tilec.runtime.streams import PER_THREAD_STREAM, QUEUES, queue_of
@@ -138,8 +138,7 @@ def prepared(code: object, entry: Entry, cells: Cells) -> Start:
             _check_device(entry, stream)
             start(stream)
             return
-        status, current = bindings.cuCtxGetDevice()
-        if status is SUCCESS and int(current) == entry.device:
+        if current_device() == entry.device:
             start(stream)
             return
         with made_current(entry.device) as device:
@@ -154,7 +153,8 @@ def _give_context(entry: Entry, status: bindings.CUresult) -> None:
 
     Raises:   LaunchError if it has one
     """
-    if bindings.cuCtxGetDevice()[0] == SUCCESS:
+    _, context = bindings.cuCtxGetCurrent()
+    if int(context):
         _check_launch(entry, status)
     Device(entry.device or 0).set_current()
 

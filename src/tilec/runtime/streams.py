@@ -35,12 +35,13 @@ def stream_of(given: object) -> int:
     Takes streams of cuda.core, addresses, and what has `cuda_stream` (PyTorch) or
     `__cuda_stream__` (PyTorch, CuPy).
     """
+    address = getattr(given, "cuda_stream", None)
+    if isinstance(address, int):
+        return address
     require_device()
-    address = getattr(given, "cuda_stream", given)
     if isinstance(given, Stream) and getattr(given, "is_closed", False):
         raise TilecError(f"the stream {given!r} is closed")
-    if hasattr(given, "__cuda_stream__"):
-        address = given.__cuda_stream__()[1]
+    address = given.__cuda_stream__()[1] if hasattr(given, "__cuda_stream__") else given
     if not isinstance(address, int):
         raise TilecError(f"expected a CUDA stream, got {given!r}")
     return address

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.layout import Layout
-from tilec.ops.encoding import with_layout
+from tilec.ops.encoding import give_layout, with_layout
 from tilec.ops.registry import rules
 from tilec.ops.rules import Carried, OpRules, Placing, is_tile, shape_of
 
@@ -144,7 +144,7 @@ class _Placement:
         self._ask(op, places.operands)
         for result, layout in zip(op.results, places.results, strict=True):
             if is_tile(result) and layout is not None:
-                result.set_type(with_layout(result.type, layout))
+                give_layout(result, layout)
 
     def _ask(self, op: ir.OpView, wanted: tuple[Layout | None, ...]) -> None:
         for number, (value, layout) in enumerate(zip(list(op.operands), wanted, strict=True)):
@@ -176,7 +176,7 @@ class _Placement:
         copy = op.operation.clone(ip=ir.InsertionPoint(op)).opview
         self._ask(copy, operands)
         for result, made in zip(op.results, copy.results, strict=True):
-            made.set_type(with_layout(made.type, layout))
+            give_layout(made, layout)
             self.made[result, layout] = made
         return self.made[value, layout]
 

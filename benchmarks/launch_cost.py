@@ -1,0 +1,163 @@
+"""What a launch costs the caller: contract, arguments, driver; not what the GPU does.
+
+    python -m benchmarks.launch_cost [--save]
+
+Needs a GPU, torch, and a built `kernels/add.tile` (benchmarks/README.md). Each contender launches
+work on 1024 elements; a sample is the time of a burst of launches, shorter than the GPU's queue so
+that no launch waits for room in it, by their number. Contenders take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from array import array
+from collections.abc import Callable
+from statistics import median
+
+import torch
+from cuda.bindings import driver as bindings
+from cuda.core import LaunchConfig, Stream
+from cuda.core import launch as core_launch
+
+import tilec.runtime as rt
+from benchmarks.harness import RESULTS, environment_of_card
+from benchmarks.kernels import BUILD, TARGET, versions
+from benchmarks.summary import Contender
+
+ELEMENTS = 1024
+BURST = 256
+ROUNDS = 101
+
+Calls = dict[str, Callable[[], object]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="What a launch costs the caller.")
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
+    save = parser.parse_args().save
+    with torch.cuda.stream(torch.cuda.Stream()):
+        contenders = measured({**_launchers(), **_bare_launches(), **_torch_operations()})
+    environment = {**environment_of_card(), **versions("add")}
+    print(f"Host time of a launch, {environment['card']}, Python {environment['python']}\n")
+    print("| contender | µs (median) | IQR |\n| --- | ---: | ---: |")
+    for contender in contenders:
+        print(f"| {contender.name} | {contender.median_us:.2f} | {contender.spread_us:.2f} |")
+    if save:
+        _save(contenders, environment)
+
+
+def measured(calls: Calls) -> list[Contender]:
+    """The samples of every contender, taken in turns in random order."""
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        _burst_us(call)  # warm-up: the first call loads modules
+    order = list(calls)
+    shuffle = random.Random(0).shuffle
+    for _ in range(ROUNDS):
+        shuffle(order)
+        for name in order:
+            samples[name].append(_burst_us(calls[name]))
+    return [Contender(name, tuple(samples[name])) for name in calls]
+
+
+def _burst_us(call: Callable[[], object]) -> float:
+    torch.cuda.synchronize()
+    start = time.perf_counter_ns()
+    for _ in range(BURST):
+        call()
+    took_us = (time.perf_counter_ns() - start) / 1e3
+    torch.cuda.synchronize()
+    return took_us / BURST
+
+
+def _torch_tensors() -> tuple[torch.Tensor, torch.Tensor]:
+    x = torch.randn(ELEMENTS, device="cuda")
+    return torch.empty_like(x), x
+
+
+def _runtime_tensors() -> tuple[rt.Tensor, rt.Tensor]:
+    return rt.empty((ELEMENTS,), "f32"), rt.to_device(torch.ones(ELEMENTS).numpy())
+
+
+def _module() -> rt.Module:
+    return rt.load(BUILD / f"add.{TARGET}.cubin")
+
+
+def _launchers() -> Calls:
+    """Our launches, contract and all, each checked once."""
+    add = _module().add
+    z, x = _torch_tensors()
+    own_z, own_x = _runtime_tensors()
+    stream = torch.cuda.current_stream()
+    add(z, x, x)
+    add(own_z, own_x, own_x)
+    if not torch.equal(z, x + x) or (own_z.numpy() != 2).any():
+        raise SystemExit("wrong results")
+    return {
+        "tilec, torch tensors": lambda: add.launch(z, x, x),
+        "tilec, torch tensors, stream given": lambda: add.launch(z, x, x, stream=stream),
+        "tilec, rt.Tensor": lambda: add.launch(own_z, own_x, own_x),
+        "tilec, rt.Tensor, stream given": lambda: add.launch(own_z, own_x, own_x, stream=stream),
+    }
+
+
+def _bare_launches() -> Calls:
+    """The same kernel by the two ways that Python has, with arguments that are ready: no contract.
+
+    `cuLaunchKernel` is what `tilec.runtime` uses.
+    """
+    module = _module()
+    z, x = _torch_tensors()
+    plan = module.add.plan(z, x, x)
+    module.add(z, x, x)
+    assert plan.grid is not None and plan.device is not None, "there are elements and a device"
+    kernel = module.code().kernel(plan.variant, plan.device)
+    address = torch.cuda.current_stream().cuda_stream
+
+    config = LaunchConfig(grid=plan.grid, block=(plan.variant.threads, 1, 1))
+    core_stream = Stream.from_handle(address)
+
+    cells = array("Q", plan.arguments)
+    base, count = cells.buffer_info()
+    pointers = array("Q", [base + cells.itemsize * index for index in range(count)])
+    parameters, _ = pointers.buffer_info()
+    function, stream = bindings.CUfunction(int(kernel.handle)), bindings.CUstream(address)
+    geometry = (*plan.grid, plan.variant.threads, 1, 1, 0)
+
+    def by_bindings(_held: object = (cells, pointers)) -> None:
+        bindings.cuLaunchKernel(function, *geometry, stream, parameters, 0)
+
+    return {
+        "bare cuda.core.launch": lambda: core_launch(core_stream, config, kernel, *plan.arguments),
+        "bare cuda.bindings cuLaunchKernel": by_bindings,
+    }
+
+
+def _torch_operations() -> Calls:
+    z, x = _torch_tensors()
+    one = torch.zeros(1, device="cuda")
+    return {
+        "torch.add(out=)": lambda: torch.add(x, x, out=z),
+        "torch add_ of one element": lambda: one.add_(1),
+    }
+
+
+def _save(contenders: list[Contender], environment: dict[str, object]) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"launch_cost-{str(environment['card']).replace(' ', '-').lower()}.json"
+    found = {
+        "environment": environment,
+        "microseconds": {
+            c.name: {"median": median(c.samples), "iqr": c.spread_us, "samples": c.samples}
+            for c in contenders
+        },
+    }
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    print(f"\n{path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Type checking of one helper, for the generics and types of one call."""
+
+from __future__ import annotations
+
+from tilec.diagnostics import CompileError, Label
+from tilec.frontend import ast, typed
+from tilec.frontend.agreement import expect
+from tilec.frontend.bindings import Environment
+from tilec.frontend.checker import Checker, KernelState
+from tilec.frontend.patterns import bind_pattern
+from tilec.frontend.refusal import AlreadyReportedError, refusal
+from tilec.frontend.resolve_types import resolve_type
+from tilec.types import UNIT, Dim, Own, PartType, TensorType, Type
+
+
+def check_helper(
+    kernel: KernelState,
+    environment: Environment,
+    function: ast.Function,
+    parameters: tuple[tuple[Type, Own | None], ...],
+    dims: tuple[Dim, ...],
+    symbol: str,
+) -> typed.FunctionInstance:
+    """A helper checked for these generics and types. What is wrong in its body is reported.
+
+    Raises:   CompileError if not even its type is known
+    """
+    checker = Checker(kernel, function, environment, is_kernel=False)
+    kernel.reached.append(function)
+    kernel.active.append(function)
+    try:
+        return _helper(checker, parameters, dims, symbol)
+    finally:
+        kernel.active.pop()
+
+
+def _helper(
+    checker: Checker,
+    parameters: tuple[tuple[Type, Own | None], ...],
+    dims: tuple[Dim, ...],
+    symbol: str,
+) -> typed.FunctionInstance:
+    function = checker.function
+    try:
+        result = resolve_type(function.result, checker.environment) if function.result else UNIT
+        if isinstance(result, PartType) and result.borrowed is not None:
+            assert function.result is not None, "there is a type"
+            raise refusal("E0102", "a helper returns no reference to a part", function.result.span)
+        patterns = tuple(
+            typed.HelperParameter(bind_pattern(checker, parameter.pattern, type_), type_, lent)
+            for parameter, (type_, lent) in zip(function.parameters, parameters, strict=True)
+        )
+        _check_names(patterns)
+    except CompileError as error:
+        checker.report(error)
+        raise AlreadyReportedError from None
+    instance = typed.FunctionInstance(
+        symbol, function.name.span, dims, patterns, checker.inference, result
+    )
+    try:
+        body = checker.expression(function.body)
+        assert isinstance(body, typed.Block), "a body is a block"
+        _expect_result(checker, body, result)
+        instance.body = body
+        if isinstance(body.type, TensorType):
+            instance.result = body.type
+    except CompileError as error:
+        checker.report(error)
+    checker.finish()
+    return instance
+
+
+def _check_names(parameters: tuple[typed.HelperParameter, ...]) -> None:
+    seen: dict[str, typed.Local] = {}
+    for parameter in parameters:
+        for bind in typed.below(parameter.pattern, typed.Bind):
+            first = seen.setdefault(bind.local.name, bind.local)
+            if first is not bind.local:
+                raise refusal(
+                    "E0205",
+                    f"the name `{first.name}` is defined twice",
+                    bind.local.span,
+                    "defined again",
+                    Label(first.span, "defined first"),
+                )
+
+
+def _expect_result(checker: Checker, body: typed.Block, result: Type) -> None:
+    function = checker.function
+    place = body.tail.span if body.tail else function.name.span
+    if function.result is None and body.tail is None:
+        return
+    label = (Label(function.result.span, "declared here"),) if function.result else ()
+    actual = body.type
+    if isinstance(actual, TensorType) and isinstance(result, TensorType):
+        if actual.own is Own.MUT and result.own is Own.SHARED:
+            raise refusal("E0203", "a `&mut` tensor is returned as such", place, "", *label)
+        actual = TensorType(actual.element, actual.extents, actual.own)
+    expect(actual, result, checker.inference, place, *label)

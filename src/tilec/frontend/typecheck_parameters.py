@@ -1,0 +1,83 @@
+"""The parameters of a kernel: tensors, parts and scalars, each with a name."""
+
+from __future__ import annotations
+
+from tilec.diagnostics import CompileError, Label
+from tilec.frontend import ast, typed
+from tilec.frontend.checker import Checker
+from tilec.frontend.generics import is_dim
+from tilec.frontend.refusal import refusal
+from tilec.frontend.resolve_types import resolve_type
+from tilec.types import Dim, PartType, TensorType, TileType, Type
+
+
+def declared_parameters(checker: Checker) -> tuple[typed.Local, ...]:
+    """The parameters of a kernel, declared; what is wrong with one does not hide the others."""
+    found: list[typed.Local] = []
+    for parameter in checker.function.parameters:
+        try:
+            found.append(_parameter(checker, parameter))
+        except CompileError as error:
+            checker.report(error)
+            if isinstance(parameter.pattern, ast.BindingPattern):
+                name = parameter.pattern.name
+                checker.scope.declare(typed.Local(name.text, name.span, None))
+    _check_dims(checker, found)
+    return tuple(found)
+
+
+def _parameter(checker: Checker, parameter: ast.Parameter) -> typed.Local:
+    pattern = parameter.pattern
+    if not isinstance(pattern, ast.BindingPattern):
+        raise refusal("E0203", "a parameter of a kernel has a name", pattern.span)
+    type_ = resolve_type(parameter.type, checker.environment)
+    _check_parameter_type(type_, parameter)
+    earlier = checker.scope.find(pattern.name.text)
+    if earlier is not None:
+        raise refusal(
+            "E0205",
+            f"the name `{pattern.name.text}` is defined twice",
+            pattern.name.span,
+            "defined again",
+            Label(earlier.span, "defined first"),
+        )
+    host = isinstance(type_, TileType) and not pattern.mutable
+    local = typed.Local(pattern.name.text, pattern.name.span, type_, pattern.mutable, host)
+    checker.scope.declare(local)
+    return local
+
+
+def _check_parameter_type(type_: Type, parameter: ast.Parameter) -> None:
+    match type_:
+        case TensorType() | PartType(borrowed=None):
+            return
+        case TileType(shape=()):
+            return
+    raise refusal(
+        "E0203",
+        "a kernel takes tensors, parts and scalars",
+        parameter.type.span,
+        f"this is `{type_}`",
+    )
+
+
+def _check_dims(checker: Checker, parameters: list[typed.Local]) -> None:
+    """E0701 for each `Dim` that no tensor binds."""
+    if len(parameters) < len(checker.function.parameters):
+        return
+    bound = set()
+    for local in parameters:
+        tensor = local.type.tensor if isinstance(local.type, PartType) else local.type
+        if isinstance(tensor, TensorType):
+            bound |= {extent for extent in tensor.extents if isinstance(extent, Dim)}
+    for generic in checker.function.generics:
+        if is_dim(generic) and Dim(generic.name.text) not in bound:
+            checker.report(
+                refusal(
+                    "E0701",
+                    f"no tensor binds the extent `{generic.name.text}`",
+                    generic.span,
+                    "has no value",
+                    help="name it as an extent of a parameter",
+                )
+            )
