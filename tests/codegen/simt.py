@@ -204,8 +204,10 @@ def _is_pointer(kind: ir.Type) -> bool:
     return str(kind).startswith("!llvm.ptr")
 
 
-def _saturating(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     name = ir.StringAttr(op.attributes["intrin"]).value
+    if name == "llvm.sqrt":
+        return [np.sqrt(*operands)]
     signed = {"llvm.fptosi.sat": 1, "llvm.fptoui.sat": 0}[name]
     plain = SimpleNamespace(
         results=[SimpleNamespace(type=_element(op.results[0].type))],
@@ -426,7 +428,7 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "vector.bitcast": _bitcast,
     "llvm.extractvalue": _extract_value,
     "llvm.mlir.poison": _poison,
-    "llvm.call_intrinsic": _saturating,
+    "llvm.call_intrinsic": _intrinsic,
     "llvm.mlir.addressof": _address_of,
     "llvm.getelementptr": _element_pointer,
     "llvm.load": _load,
