@@ -46,7 +46,7 @@ def _registers(kind: ir.Type, target: Target) -> int:
         return 0
     element = kind.element_type
     width: int = 64 if isinstance(element, ir.IndexType) else int(element.width)
-    elements = ceil(prod(kind.shape) / target.threads_per_block)
+    elements = ceil(int(prod(kind.shape)) / target.threads_per_block)
     return ceil(elements * max(width, 8) / _REGISTER_BITS)
 
 

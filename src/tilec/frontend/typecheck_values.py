@@ -102,6 +102,8 @@ def array(checker: Checker, node: ast.Array) -> typed.Expression:
     if not items:
         raise refusal("E0203", "an array has at least one item", node.span)
     first = items[0]
+    if isinstance(first.type, TileType) and not first.type.is_scalar:
+        raise refusal("E0203", "an array holds scalars", first.span, f"this is `{first.type}`")
     for item in items[1:]:
         earlier = Label(first.span, f"this is `{first.type}`")
         expect(item.type, first.type, checker.inference, item.span, earlier)

@@ -1,9 +1,9 @@
 """Reductions: along an axis, which stays with extent 1, or of all elements to a scalar.
 
 f16 and bf16 sums and products are computed in f32 and rounded once. The order is not stated:
-combiners are associative and commutative. `min`/`max` start from NaN, which the first number replaces, so that a
-tile of NaN alone gives NaN; `argmax` and `argmin` order floats with NaN as the largest and take the
-first of equals, so the index is always inside the axis.
+combiners are associative and commutative. `min`/`max` start from NaN, which the first number
+replaces, so that a tile of NaN alone gives NaN; `argmax` and `argmin` order floats with NaN as the
+largest and take the first of equals, so the index is always inside the axis.
 """
 
 from __future__ import annotations
