@@ -204,9 +204,17 @@ def _is_pointer(kind: ir.Type) -> bool:
     return str(kind).startswith("!llvm.ptr")
 
 
-def _saturating(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+_SATURATING = {"llvm.fptosi.sat": 1, "llvm.fptoui.sat": 0}
+_SAME_MEANING = {"llvm.sqrt": "math.sqrt", "llvm.fma": "math.fma"}
+
+
+def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     name = ir.StringAttr(op.attributes["intrin"]).value
-    signed = {"llvm.fptosi.sat": 1, "llvm.fptoui.sat": 0}[name]
+    if name in _SAME_MEANING:
+        plain = SimpleNamespace(results=[SimpleNamespace(type=_element(op.results[0].type))])
+        rule: Any = rules()[_SAME_MEANING[name]]
+        return list(rule.interpret(plain, operands, None))
+    signed = _SATURATING[name]
     plain = SimpleNamespace(
         results=[SimpleNamespace(type=_element(op.results[0].type))],
         attributes={"signed": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), signed)},
@@ -426,7 +434,7 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "vector.bitcast": _bitcast,
     "llvm.extractvalue": _extract_value,
     "llvm.mlir.poison": _poison,
-    "llvm.call_intrinsic": _saturating,
+    "llvm.call_intrinsic": _intrinsic,
     "llvm.mlir.addressof": _address_of,
     "llvm.getelementptr": _element_pointer,
     "llvm.load": _load,
