@@ -204,11 +204,17 @@ def _is_pointer(kind: ir.Type) -> bool:
     return str(kind).startswith("!llvm.ptr")
 
 
+_SATURATING = {"llvm.fptosi.sat": 1, "llvm.fptoui.sat": 0}
+_SAME_MEANING = {"llvm.sqrt": "math.sqrt", "llvm.fma": "math.fma"}
+
+
 def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     name = ir.StringAttr(op.attributes["intrin"]).value
-    if name == "llvm.sqrt":
-        return [np.sqrt(*operands)]
-    signed = {"llvm.fptosi.sat": 1, "llvm.fptoui.sat": 0}[name]
+    if name in _SAME_MEANING:
+        plain = SimpleNamespace(results=[SimpleNamespace(type=_element(op.results[0].type))])
+        rule: Any = rules()[_SAME_MEANING[name]]
+        return list(rule.interpret(plain, operands, None))
+    signed = _SATURATING[name]
     plain = SimpleNamespace(
         results=[SimpleNamespace(type=_element(op.results[0].type))],
         attributes={"signed": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), signed)},

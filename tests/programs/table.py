@@ -120,9 +120,23 @@ def _mostly_positive(
     return np.where(rng.random(shape) < 0.01, -1, rng.integers(0, 100, shape))
 
 
+def _short(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Whole numbers of half the digits of a float type: products are often half-way."""
+    digits = (ml_dtypes.finfo(dtype).nmant + 1) // 2 + 1
+    return rng.integers(2 ** (digits - 1), 2**digits, shape)
+
+
+def _tiny(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Next to nothing, beside whole numbers."""
+    return rng.choice([-1.0, 1.0], shape) * 2.0 ** -rng.integers(12, 24, shape)
+
+
 _KINDS = {
     f.__name__[1:]: f
-    for f in (_wide, _normal, _tame, _factors, _numbers, _rarely, _mostly_positive)
+    for f in (
+        *(_wide, _normal, _tame, _factors, _numbers, _rarely, _mostly_positive),
+        *(_short, _tiny),
+    )
 }
 
 
@@ -272,6 +286,15 @@ def _products(a: Arrays) -> Mapping[str, Array]:
     return found
 
 
+def _fused(a: Arrays) -> Mapping[str, Array]:
+    """Float64 holds the sums exactly, but for its own."""
+    if a.y.dtype == np.float64:
+        return {}
+    x, y, z = (v.astype(np.float64) for v in (a.a, a.b, a.c))
+    exact = x * y + z
+    return {"y": _once(exact, a.y.dtype) if a.y.dtype.itemsize == 2 else exact.astype(a.y.dtype)}
+
+
 def _remainders(a: Arrays) -> Mapping[str, Array]:
     x, y = a.x.astype(np.float64), a.y.astype(np.float64)
     rest = np.fmod(x, y)
@@ -338,6 +361,7 @@ def _constants(a: Arrays) -> Mapping[str, Array]:
 _FLOATS = {
     "sums": Entry(_float_sums),
     "products": Entry(_products, data=dict.fromkeys("xyz", "normal")),
+    "fused": Entry(_fused, data={"a": "short", "b": "short", "c": "tiny"}),
     "remainders": Entry(_remainders),
     "extremes": Entry(_float_extremes),
     "compared": Entry(_float_comparisons),

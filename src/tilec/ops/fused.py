@@ -7,11 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 from mlir import ir
+from mlir.dialects import llvm
 
 from tilec.ops.broadcasting import method
 from tilec.ops.build import make
 from tilec.ops.call import Operation
 from tilec.ops.formats import Array, rounded, wide
+from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import Datum, ElementwiseRules, Machine, OpRules
 from tilec.ops.uses import Domain
 
@@ -29,6 +31,14 @@ OPERATIONS: tuple[Operation, ...] = (
 
 class _Fma(ElementwiseRules):
     name = "math.fma"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        # LLVM has an instruction of every float type for its intrinsic; libdevice would go through
+        # f32 for f16 and bf16, and round twice.
+        kind = lowering.type_of(op.results[0].type)
+        return [llvm.call_intrinsic(kind, "llvm.fma", list(operands), [], [])]
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         a, b, c = operands
