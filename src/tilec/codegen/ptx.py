@@ -28,7 +28,10 @@ def lower_to_llvm(module: ir.Module) -> None:
 
 
 def llvm_ir_of(module: ir.Module) -> str:
-    """The LLVM IR of the one `gpu.module` in `module`, before LLVM's own passes; calls of libdevice are declared."""
+    """The LLVM IR of the one `gpu.module` in `module`, before LLVM's own passes.
+
+    Functions of libdevice are declared.
+    """
     [inner] = module.body.operations
     with inner.location:
         whole = ir.Module.create()
