@@ -17,7 +17,7 @@ from tilec.artifact.manifest import Kernel, Precondition, Variant
 from tilec.codegen.cubin import Resources, assemble
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import EntryPoint, gpu_module, lower_tiles
-from tilec.codegen.ptx import lower_to_llvm, ptx_of
+from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
 from tilec.codegen.warps import warps_for
 from tilec.ops.rules import Placing
 from tilec.target.description import Target
@@ -59,8 +59,12 @@ class _Entry:
     point: EntryPoint
 
 
-def compile_kernels(instances: Sequence[Instance], target: Target, tools: Tools) -> MachineCode:
+def compile_kernels(
+    instances: Sequence[Instance], target: Target, tools: Tools, *, with_llvm: bool = False
+) -> MachineCode:
     """Machine code for one target. The instances' functions are left as they are.
+
+    `llvm` of the result is empty unless it is asked for: nothing else needs it as text.
 
     Raises:   NoGpuCodeError for an operation that has no lowering; PtxasError
     """
@@ -71,7 +75,7 @@ def compile_kernels(instances: Sequence[Instance], target: Target, tools: Tools)
     module, body = gpu_module("kernels", attribute)
     entries = [entry for one in instances for entry in _entries(one, body, target)]
     lower_to_llvm(module)
-    llvm = str(module)
+    llvm = llvm_ir_of(module) if with_llvm else ""
     ptx = ptx_of(module)
     cubin = assemble(ptx, target.name, tools.ptxas)
     kernels = tuple(_kernel(one, entries, cubin.resources) for one in instances)

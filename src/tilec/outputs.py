@@ -35,7 +35,8 @@ def outputs_of(kernels: Sequence[Instance], sources: Sources, options: Options) 
         outputs[f"{stem}{INTERMEDIATE['mlir']}"] = f"{module}\n".encode()
     for name in options.targets:
         target = resolve(name)
-        made = compile_kernels(kernels, target, Tools(ptxas(), libdevice()))
+        tools = Tools(ptxas(), libdevice())
+        made = compile_kernels(kernels, target, tools, with_llvm="llvm" in options.emit)
         for step, text in (("llvm", made.llvm), ("ptx", made.ptx)):
             if step in options.emit:
                 outputs[f"{stem}.{target.name}{INTERMEDIATE[step]}"] = text.encode()

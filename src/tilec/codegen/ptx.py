@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir import ir
-from mlir.dialects import gpu
+from mlir.dialects import gpu, llvm
 from mlir.passmanager import PassManager
 
 # convert-gpu-to-nvvm calls libdevice for `math`; convert-nvvm-to-llvm is required even where it
@@ -25,6 +25,16 @@ _TO_PTX = """builtin.module(
 def lower_to_llvm(module: ir.Module) -> None:
     """Rewrite every `gpu.module` into the LLVM dialect, in place."""
     PassManager.parse(_TO_LLVM).run(module.operation)
+
+
+def llvm_ir_of(module: ir.Module) -> str:
+    """The LLVM IR of the one `gpu.module` in `module`, before LLVM's own passes; calls of libdevice are declared."""
+    [inner] = module.body.operations
+    with inner.location:
+        whole = ir.Module.create()
+        for op in inner.regions[0].blocks[0].operations:
+            op.operation.clone(ip=ir.InsertionPoint(whole.body))
+        return str(llvm.translate_module_to_llvmir(whole.operation))
 
 
 def ptx_of(module: ir.Module) -> str:

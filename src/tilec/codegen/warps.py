@@ -14,8 +14,8 @@ from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape
 from tilec.target.description import Target
 
-# Elements of the largest tile that a thread holds: two 16-byte accesses of f32, two of bf16 at
-# twice that. Fewer leave too little in flight, more cost occupancy.
+# What a thread holds of the largest tile: two accesses of 16 bytes. Fewer leave too little in
+# flight, more cost occupancy.
 _BYTES_PER_THREAD = 32
 _LEAST_WARPS = 1
 
@@ -29,12 +29,13 @@ def warps_for(kernel: ir.OpView, hints: Mapping[str, Any], target: Target) -> in
     if "warps" in hints:
         return int(min(most, 1 << max(0, int(hints["warps"]).bit_length() - 1)))
     accesses = (rules()[op.operation.name].access(op) for op in operations(kernel))
-    largest = max((_bytes(access) for access in accesses if access is not None), default=1)
-    threads = max(1, largest // _BYTES_PER_THREAD)
+    threads = max((_threads(access) for access in accesses if access is not None), default=1)
     warps = 1 << max(0, (threads // target.threads_per_warp).bit_length() - 1)
     return max(_LEAST_WARPS, min(most, warps))
 
 
-def _bytes(access: AccessShape) -> int:
-    """The size of a tile in memory."""
-    return prod(access.shape) * bit_width(ir.MemRefType(access.view.type).element_type) // 8
+def _threads(access: AccessShape) -> int:
+    """How many threads a tile occupies. Only powers of two in its extents are spread over them."""
+    element_bytes = bit_width(ir.MemRefType(access.view.type).element_type) // 8
+    spread = prod(extent & -extent for extent in access.shape)
+    return max(1, min(prod(access.shape) * element_bytes // _BYTES_PER_THREAD, spread))

@@ -278,12 +278,15 @@ def memory_layout(access: AccessShape, bounds: Sequence[Bounds], placing: Placin
 def _memory_width(
     access: AccessShape, contiguous: int, bounds: Sequence[Bounds], placing: Placing
 ) -> int:
-    """As wide as memory allows, but narrow enough for every thread to have a part of the tile."""
+    """As wide as memory allows, but narrow enough for every thread to have a part of its own.
+
+    Only the largest power of two in each extent is spread over threads (`Layout`).
+    """
     element_bytes = bit_width(ir.MemRefType(access.view.type).element_type) // 8
     width = max(1, min(placing.vector_bytes, MAX_ACCESS_BYTES) // element_bytes)
     extent = access.shape[contiguous]
-    width = min(width, extent & -extent, max(1, prod(access.shape) // (placing.warps * LANES)))
-    width = 1 << (width.bit_length() - 1)
+    spread = prod(extent & -extent for extent in access.shape)
+    width = min(width, extent & -extent, max(1, spread // (placing.warps * LANES)))
     while bounds[contiguous].divisor % width:
         width //= 2
     return width

@@ -1,0 +1,273 @@
+"""PTX and SASS of small kernels: what engineers reason about, by the lines that matter."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+from lowered import program
+
+from tilec.artifact.manifest import Kernel
+from tilec.codegen.cubin import assemble
+from tilec.machine_code import MachineCode, Tools, compile_kernels
+from tilec.target.resolve import resolve
+from tilec.target.toolchain import libdevice, nvdisasm, ptxas
+from tilec.types import ELEMENTS
+
+LIBRARY = Path(__file__).parent.parent.parent / "kernels"
+
+
+@cache
+def compiled(text: str, target: str = "sm_90a") -> MachineCode:
+    with program(text) as kernels:
+        instances = list(kernels.instances.values())
+        return compile_kernels(instances, resolve(target), Tools(ptxas(), libdevice()))
+
+
+def ptx_of(code: MachineCode, symbol: str) -> list[str]:
+    """The lines of one entry."""
+    _, _, rest = code.ptx.partition(f".entry {symbol}(")
+    assert rest, symbol
+    return rest.partition("\n}")[0].splitlines()
+
+
+def accesses(lines: list[str]) -> list[str]:
+    """Every access to global memory, without its operands: `@%p1 ld.global.nc.v4.b32`."""
+    found = []
+    for line in lines:
+        if match := re.search(r"(@%p\d+\s+)?((ld|st)\.global[\w.]*)", line):
+            found.append(("@ " if match[1] else "") + match[2])
+    return found
+
+
+@cache
+def sass_of(text: str, target: str, folder: Path) -> dict[str, str]:
+    """The disassembly of each entry."""
+    file = folder / "kernel.cubin"
+    file.write_bytes(compiled(text, target).image)
+    done = subprocess.run([nvdisasm(), "-c", file], capture_output=True, text=True, check=True)
+    parts = re.split(r"\n\.text\.(\w+):\n", done.stdout)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+# ---- how memory is accessed ----------------------------------------------------------------------
+
+# What is in memory; tf32 never is, usize has 64 bits.
+STORED = [name for name in ELEMENTS if name != "tf32"]
+COPIES = "\n".join(
+    f"""#[kernel]
+    pub fn copy_{name}<N: Dim>(z: Part<&mut Tensor<{name}, N>, 2048>, x: &Tensor<{name}, N>) {{
+        z.store(x.load_like(&z));
+    }}"""
+    for name in STORED
+)
+
+
+def _bytes(access: str) -> int:
+    count = re.search(r"\.v(\d)", access)
+    bits = re.search(r"\.[bfsu](\d+)$", access)
+    assert bits, access
+    return int(count[1] if count else 1) * int(bits[1]) // 8
+
+
+@pytest.mark.parametrize("element", STORED)
+def test_aligned_tensors_move_in_pieces_of_sixteen_bytes(element: str) -> None:
+    lines = ptx_of(compiled(COPIES), f"copy_{element}__v16")
+    wide = [a for a in accesses(lines) if _bytes(a) == 16]
+    # Every element once; what is narrower is for a group that the tensor's end cuts.
+    size = 1 if element == "bool" else max(1, ELEMENTS[element].bits // 8)
+    threads = next(v.threads for v in kernel(COPIES, f"copy_{element}").variants)
+    assert len(wide) == 2 * 2048 * size // 16 // threads
+    assert all(a.startswith("@") for a in accesses(lines))
+
+
+@pytest.mark.parametrize("element", STORED)
+def test_others_move_element_by_element(element: str) -> None:
+    found = accesses(ptx_of(compiled(COPIES), f"copy_{element}"))
+    size = max(1, ELEMENTS[element].bits // 8)
+    assert {_bytes(access) for access in found} == {size}
+
+
+def kernel(text: str, name: str) -> Kernel:
+    [found] = [k for k in compiled(text).kernels if k.name == name]
+    return found
+
+
+def test_what_the_wide_variant_asks_for() -> None:
+    wide, narrow = kernel(COPIES, "copy_f16").variants
+    assert [(p.param, p.base_alignment_bytes) for p in wide.preconditions] == [
+        ("x", 16), ("z", 16),
+    ]  # fmt: skip
+    assert not narrow.preconditions
+
+
+WHOLE = """
+#[kernel]
+pub fn proved<N: Dim>(z: Part<&mut Tensor<f32, N>, 1024>, x: &Tensor<f32, N>) {
+    requires!(N % 1024 == 0);
+    z.store(x.load_like(&z) + x.load::<1024>([z.id(0)]) * 2.0 + z.load());
+}
+
+#[kernel]
+pub fn fixed<M: Dim>(z: Part<&mut Tensor<f32, M, 64>, 1, 64>, w: &Tensor<f32, 64>) {
+    z.store(w.load::<64>([0]).expand::<0>());
+}
+
+#[kernel]
+pub fn partial<N: Dim, M: Dim>(z: Part<&mut Tensor<f32, N>, 1024>, x: &Tensor<f32, M>) {
+    requires!(N % 1024 == 0);
+    z.store(x.load::<1024>([z.id(0)]));
+}
+"""
+
+
+def test_what_is_proved_inside_has_no_mask() -> None:
+    for symbol in ("proved__v16", "proved"):
+        found = accesses(ptx_of(compiled(WHOLE), symbol))
+        assert found and not any(access.startswith("@") for access in found)
+    wide = accesses(ptx_of(compiled(WHOLE), "proved__v16"))
+    assert {_bytes(access) for access in wide} == {16}
+
+
+def test_a_static_extent_needs_no_precondition() -> None:
+    found = accesses(ptx_of(compiled(WHOLE), "fixed"))
+    assert {access.startswith("@ ") for access in found if "ld." in access} == {False}
+
+
+def test_what_is_not_proved_has_one() -> None:
+    found = accesses(ptx_of(compiled(WHOLE), "partial__v16"))
+    assert {access.startswith("@ ") for access in found if "ld." in access} == {True}
+    assert {access.startswith("@ ") for access in found if "st." in access} == {False}
+
+
+def test_only_what_nobody_writes_goes_through_the_read_only_cache() -> None:
+    found = accesses(ptx_of(compiled(WHOLE), "proved"))
+    loads = [access for access in found if access.startswith("ld")]
+    plain = [access for access in loads if ".nc" not in access]
+    # The two loads of `x` are one.
+    assert len(plain) * 2 == len(loads)
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+SEPARATE = """
+#[kernel]
+pub fn separate<N: Dim>(z: Part<&mut Tensor<f32, N>, 256>, x: &Tensor<f32, N>) {
+    let t = x.load_like(&z);
+    z.store(t * t + t);
+}
+"""
+
+
+def test_nothing_is_contracted(tmp_path: Path) -> None:
+    sass = sass_of(SEPARATE, "sm_90a", tmp_path)["separate"]
+    assert "FMUL" in sass and "FADD" in sass and "FFMA" not in sass
+
+
+# ---- lines ---------------------------------------------------------------------------------------
+
+
+def test_lines_are_those_of_the_source_and_optimisation_stays_on() -> None:
+    code = compiled(SEPARATE)
+    [target] = re.findall(r"^\.target (.*)$", code.ptx, re.MULTILINE)
+    assert target.strip() == "sm_90a"
+    assert 'case.tile"' in code.ptx
+    lines = ptx_of(code, "separate")
+    line, places = 0, {}
+    for text in lines:
+        if match := re.match(r"\s*\.loc\s+\d+ (\d+)", text):
+            line = int(match[1])
+        for name in ("ld.global", "st.global", "mul.rn", "add.rn"):
+            if name in text:
+                places.setdefault(name, set()).add(line)
+    assert places == {"ld.global": {4}, "mul.rn": {5}, "add.rn": {5}, "st.global": {5}}
+
+
+def test_sass_knows_the_lines(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.cubin"
+    file.write_bytes(compiled(SEPARATE).image)
+    done = subprocess.run(
+        [nvdisasm(), "-c", "-g", file], capture_output=True, text=True, check=True
+    )
+    line, found = 0, set()
+    for text in done.stdout.splitlines():
+        if match := re.search(r"line (\d+)", text):
+            line = int(match[1])
+        if "LDG" in text:
+            found.add(line)
+    assert found == {4}
+
+
+# ---- targets and resources -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_90a"])
+def test_every_target_is_built(target: str, tmp_path: Path) -> None:
+    text = (LIBRARY / "softmax.tile").read_text(encoding="utf-8")
+    sass = sass_of(text, target, tmp_path)
+    assert "LDG.E.128" in sass["softmax__f32_1024__v16"]
+    assert f".target {target}\n" in compiled(text, target).ptx.replace(" \n", "\n")
+
+
+def test_no_kernel_of_the_library_spills() -> None:
+    for file in sorted(LIBRARY.glob("*.tile")):
+        for one in compiled(file.read_text(encoding="utf-8")).kernels:
+            for variant in one.variants:
+                spilled = variant.spill_store_bytes + variant.spill_load_bytes
+                assert (spilled, variant.stack_bytes) == (0, 0), variant.symbol
+                assert 0 < variant.registers <= 255
+
+
+ODD = """
+#[kernel]
+#[instance(B = 96)]
+#[instance(B = 144)]
+#[instance(B = 192)]
+pub fn odd<M: Dim, const B: usize>(
+    z: Part<&mut Tensor<bf16, M, B>, 16, B>,
+    x: &Tensor<bf16, M, B>,
+) {
+    let t = x.load_like(&z).to::<f32>();
+    z.store((t / t.sum::<1>()).to::<bf16>());
+}
+"""
+
+
+def test_odd_multiples_of_sixteen_are_neither_padded_nor_loaded_twice() -> None:
+    for size in (96, 144, 192):
+        [made] = [k for k in compiled(ODD).kernels if k.symbol == f"odd__{size}"]
+        assert made.variants[0].stack_bytes == 0
+        found = accesses(ptx_of(compiled(ODD), f"odd__{size}__v16"))
+        moved = sum(_bytes(a) for a in found if "ld" in a) * made.variants[0].threads
+        assert moved == 16 * size * 2
+
+
+PLAIN = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry taken(.param .u64 p) .maxntid 128 {
+  .shared .align 16 .b8 buffer[4096];
+  .local .align 4 .b8 frame[64];
+  .reg .b64 %a; .reg .b32 %r;
+  ld.param.u64 %a, [p];
+  ld.global.u32 %r, [%a];
+  mov.u64 %a, buffer;
+  st.shared.u32 [buffer+16], %r;
+  st.local.u32 [frame+4], %r;
+  ret;
+}
+"""
+
+
+def test_what_ptxas_says_of_resources() -> None:
+    taken = assemble(PLAIN, "sm_80", ptxas()).resources["taken"]
+    assert taken.smem == 4096 and taken.registers > 0 and taken.spill_loads == 0
+
+
+def test_what_ptxas_refuses_is_a_fault_of_ours() -> None:
+    with pytest.raises(Exception, match="ptxas failed"):
+        assemble(PLAIN.replace("ret;", "nonsense;"), "sm_80", ptxas())
