@@ -5,5 +5,5 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-CUBINS = Path(os.environ.get("TILEC_CUBINS", Path(__file__).parents[2] / "build"))
+CUBINS = Path(os.environ.get("TILEC_CUBINS") or Path(__file__).parents[2] / "build")
 FOLDER = "gpu-tests"  # of the tests' own programs, and of what these must give
