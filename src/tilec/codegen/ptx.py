@@ -28,7 +28,7 @@ def lower_to_llvm(module: ir.Module) -> None:
 
 
 def llvm_ir_of(module: ir.Module) -> str:
-    """The LLVM IR of the one `gpu.module` in `module`, before LLVM's own passes; calls of libdevice are declared."""
+    """The LLVM IR of the one `gpu.module` in `module`, before libdevice and LLVM's own passes."""
     [inner] = module.body.operations
     with inner.location:
         whole = ir.Module.create()
