@@ -23,10 +23,10 @@ and when the test is over, `zones` fails it if the kernel wrote anything that it
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
+from cubins import CUBINS
 from host_driver import DRY_RUN, install
 from isolation import ISOLATED
 from isolation import run as run_alone
@@ -37,7 +37,6 @@ import tilec.runtime as rt
 HERE = Path(__file__).parent
 if DRY_RUN:
     install()
-CUBINS = Path(os.environ.get("TILEC_CUBINS", HERE.parent.parent / "build"))
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks

@@ -73,12 +73,10 @@ class HostDriver:
 
     def loaded(self, cubin, target, name):
         source = from_json(extract(cubin)).source.file
-        [path] = [
-            path
-            for folder in ("kernels", "tests/programs", "tests/gpu", "build/gpu-tests")
-            for path in (self._root / folder).glob(source)
-        ]
-        return path
+        # Programs that are written when the tests are packed lie beside their cubins.
+        folders = [self._root / f for f in ("kernels", "tests/programs", "tests/gpu")]
+        places = [folder / source for folder in (*folders, Path(name).parent)]
+        return next(path for path in places if path.exists())
 
     def prepared(self, code, entry, cells):
         return lambda stream: self._opened(code).run(entry.kernel.symbol, _arguments(entry, cells))

@@ -17,9 +17,10 @@ import sys
 import tarfile
 from pathlib import Path
 
+from cubins import FOLDER
+
 # Both run on an H100; `sm_90` takes the path of `sm_80`, whose cubins do not load there.
 TARGETS = "sm_90a,sm_90"
-TESTS = "gpu-tests"  # the folder of the tests' own cubins, and of what they must give
 # What runs without the compiler; the rest of `src/tilec` is not needed there.
 PACKED = (
     "Makefile",
@@ -66,7 +67,7 @@ def copy(bundle: Path) -> None:
 
 def build(folder: Path) -> None:
     """Builds the kernels, the tests' programs, and what those must give."""
-    tests = folder / TESTS
+    tests = folder / FOLDER
     _run("tests.gpu.accuracy_programs", str(tests))
     programs = [*sorted(Path("tests/programs").glob("*.tile")), Path("tests/gpu/large.tile")]
     programs.append(tests / "accuracy.tile")

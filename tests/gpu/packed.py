@@ -55,6 +55,12 @@ def write(path: Path, launches: Iterable[Launch]) -> None:
     np.savez_compressed(path, index=np.array(json.dumps(index)), **arrays)
 
 
+def symbols(path: Path) -> list[str]:
+    """The symbol of each launch that was packed."""
+    with np.load(path) as packed:
+        return [entry["symbol"] for entry in json.loads(str(packed["index"]))]
+
+
 def read(path: Path) -> Iterator[Launch]:
     """The launches that were packed."""
     with np.load(path) as packed:

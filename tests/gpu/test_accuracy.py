@@ -10,14 +10,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import CUBINS
+from cubins import CUBINS, FOLDER
 from distance import distance
 from element_bits import from_bits, to_bits
 from host_driver import DRY_RUN
 
 import tilec.runtime as rt
 
-FOLDER = "gpu-tests"
 COUNT = 2**12 if DRY_RUN else 2**20
 ELEMENTS = ("f32", "f64", "f16", "bf16")
 WIDTH = {"f32": 32, "f64": 64, "f16": 16, "bf16": 16}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cubins import FOLDER
 from element_bits import from_bits, to_bits
 
 import tilec.runtime as rt
@@ -26,7 +27,7 @@ def counted(start, count):
 
 def test_every_element_of_a_long_tensor(load):
     """Two kernels, one after the other; each byte is compared."""
-    module = load("gpu-tests/large")
+    module = load(f"{FOLDER}/large")
     x, z = allocated((COUNT,), "u8"), allocated((COUNT,), "i8")
     module.count(x)
     module["increment__i8_4096"](z, x.at(0, (COUNT,), "i8"))
@@ -41,7 +42,7 @@ def test_every_element_of_a_long_tensor(load):
 
 def test_the_ends_of_a_long_tensor_of_halves(load):
     """Set at the ends and around 2^31 only; elements between stay unread by the host."""
-    module = load("gpu-tests/large")
+    module = load(f"{FOLDER}/large")
     x, z = allocated((COUNT,), "f16"), allocated((COUNT,), "f16")
     windows = [0, 2**30 - 50, 2**31 - 250, COUNT - 100]  # the last one crosses 2^31
     for number, start in enumerate(windows):
@@ -57,7 +58,7 @@ def test_the_ends_of_a_long_tensor_of_halves(load):
 @pytest.mark.parametrize("gap", [2**30 + 16, 2**31 + 16, 2**31 + 5])
 def test_rows_that_are_far_apart(load, gap):
     rows, columns = 3, 150
-    module = load("gpu-tests/large")
+    module = load(f"{FOLDER}/large")
     memory = allocated((gap * (rows - 1) + columns,), "i8")
     x = memory.at(0, (rows, columns), strides=(gap, 1))
     y = rt.empty((columns, rows), "i8")
@@ -70,7 +71,7 @@ def test_rows_that_are_far_apart(load, gap):
 
 def test_an_output_whose_rows_are_far_apart(load):
     rows, columns, gap = 150, 3, 2**25 + 16
-    module = load("gpu-tests/large")
+    module = load(f"{FOLDER}/large")
     memory = allocated((gap * (rows - 1) + columns,), "i8")
     y = memory.at(0, (rows, columns), strides=(gap, 1))
     values = np.random.default_rng(1).integers(0, 256, (columns, rows), np.uint8)

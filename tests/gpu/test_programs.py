@@ -8,30 +8,31 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-from conftest import CUBINS
+from cubins import CUBINS, FOLDER
 from distance import distance
-from packed import read
+from packed import read, symbols
 from placement import PLACEMENTS
 from red_zones import RedZones
 
-FOLDER = "gpu-tests"
 USED = (PLACEMENTS[0], PLACEMENTS[-1])
 
 
 @cache
 def launches(file):
     """The launches of a file by kernel."""
-    found = sorted(read(CUBINS / FOLDER / f"{file}.npz"), key=kernel_of)
-    return {kernel: list(group) for kernel, group in groupby(found, kernel_of)}
+    found = sorted(read(CUBINS / FOLDER / f"{file}.npz"), key=lambda launch: launch.symbol)
+    groups = groupby(found, lambda launch: kernel_of(launch.symbol))
+    return {kernel: list(group) for kernel, group in groups}
 
 
-def kernel_of(launch):
-    return launch.symbol.partition("__")[0]
+def kernel_of(symbol):
+    return symbol.partition("__")[0]
 
 
 def kernels():
     files = sorted(path.stem for path in (CUBINS / FOLDER).glob("*.npz"))
-    return [(file, kernel) for file in files for kernel in launches(file)]
+    found = {file: symbols(CUBINS / FOLDER / f"{file}.npz") for file in files}
+    return [(file, name) for file in files for name in dict.fromkeys(map(kernel_of, found[file]))]
 
 
 @pytest.mark.parametrize(("file", "kernel"), kernels())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,8 +19,8 @@ def gpu_tests(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "gpu"))
 
 
-def run(command, folder):
-    environment = {k: v for k, v in os.environ.items() if k != "TILEC_CUBINS"}
+def run(command, folder, more=None):
+    environment = {k: v for k, v in os.environ.items() if k != "TILEC_CUBINS"} | (more or {})
     return subprocess.run(
         [sys.executable, *command],
         cwd=folder,
@@ -31,13 +30,13 @@ def run(command, folder):
     )
 
 
-def test_what_is_packed_runs_alone_and_skips_without_cubins_and_says_why(gpu_tests, tmp_path):
-    from pack import PACKED
+def test_what_is_packed_runs_alone_and_skips_without_cubins_and_says_why(
+    gpu_tests, tmp_path, monkeypatch
+):
+    from pack import copy
 
-    for name in PACKED:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        copy(ROOT / name, tmp_path / name)
+    monkeypatch.chdir(ROOT)
+    copy(tmp_path)
     where = run(["-c", "import tilec.runtime as rt; print(rt.__file__)"], tmp_path)
     assert where.stdout.startswith(str(tmp_path)), where.stderr
     done = run(["-m", "pytest", "-m", "gpu", "-rs", "tests/gpu"], tmp_path)
@@ -54,3 +53,13 @@ def test_bits_of_elements_there_and_back(gpu_tests):
     np.testing.assert_array_equal(to_bits(values, "bf16"), exact.view(np.uint16))
     assert np.isnan(rounded(np.array([np.nan, -np.nan]), "bf16")).all()
     assert rounded(np.array([0.1]), "f16")[0] == float(np.float16(0.1))
+
+
+def test_a_dry_run_tries_the_tests_without_a_gpu(tmp_path):
+    built = run(["-m", "tilec", "build", "kernels/add.tile", "-o", str(tmp_path)], ROOT)
+    assert built.returncode == 0, built.stderr
+    chosen = ["tests/gpu/test_kernels.py", "-k", "add__f16_2048"]
+    dry = {"TILEC_DRY_RUN": "1", "TILEC_CUBINS": str(tmp_path)}
+    done = run(["-m", "pytest", "-m", "gpu", *chosen], ROOT, dry)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
