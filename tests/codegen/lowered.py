@@ -128,7 +128,7 @@ class _Tensor:
             start = self.address + size * sum(map(mul, place, self.strides))
             row = self.array[place]
             [segment] = [s for s in self.segments if s.start <= start < s.end] or [None]
-            if segment is not None:
+            if segment is not None and not segment.is_read_only:
                 begin = start - segment.start
                 row[...] = segment.bytes[begin : begin + row.size * size].view(row.dtype)
 

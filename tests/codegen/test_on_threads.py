@@ -13,7 +13,10 @@ import lowered
 import ml_dtypes
 import numpy as np
 import pytest
-from lowered import ALIGNED, ANY, program
+from lowered import ALIGNED, ANY, FIRST_ADDRESS, program
+from random_tiles import RandomTiles
+from simt import Launch, run_block
+from simt_memory import Memory, Segment
 
 from tilec.interpret.run import run_kernel
 from tilec.ops.lowering import DoesNotFitError
@@ -143,6 +146,19 @@ def test_rows_far_apart_lie_beyond_two_to_the_thirty_one() -> None:
         np.testing.assert_array_equal(z, x + np.int8(1))
 
 
+def test_rows_that_are_one_row() -> None:
+    text = """#[kernel]
+    pub fn k<M: Dim, N: Dim>(z: Part<&mut Tensor<f32, M, N>, 4, 32>, x: &Tensor<f32, M, N>) {
+        z.store(x.load_like(&z));
+    }"""
+    x = np.broadcast_to(numbers(1, 40), (6, 40))
+    for vector_bytes in (ANY, ALIGNED):
+        z = numbers(6, 40)
+        with program(text) as compiled:
+            compiled.run("k", {"z": z, "x": x}, vector_bytes, strides={"x": (0,)})
+        np.testing.assert_array_equal(z, x)
+
+
 # ---- the grid ------------------------------------------------------------------------------------
 
 
@@ -155,6 +171,29 @@ def test_a_grid_of_three_axes_folded_into_rows_of_blocks() -> None:
         }""",
         grid_x=7, z=numbers(3, 9, 40, dtype=np.int32),
     )  # fmt: skip
+
+
+def test_a_program_beyond_two_to_the_thirty_one() -> None:
+    text = """#[kernel]
+    pub fn k<N: Dim>(z: Part<&mut Tensor<i8, N>, 4>, x: &Tensor<i8, N>) {
+        z.store(x.load_like(&z) + 1i8);
+    }"""
+    across, extent = 2**31 - 1, 2**34 + 3
+    number = 2**32  # the last program, of three elements
+    first = 4 * number
+    memory = Memory()
+    x, z = FIRST_ADDRESS, FIRST_ADDRESS << 1
+    content = numbers(3, dtype=np.int8).view(np.uint8)
+    memory.add(Segment("x", x + first, content, is_read_only=True))
+    result = Segment("z", z + first, np.zeros(3, np.uint8), is_read_only=False)
+    memory.add(result)
+    with program(text) as compiled:
+        point, code = compiled.lowered("k", ANY)
+        for block in range(2):  # and the one after it, which does nothing
+            at = (number + block) % across, (number + block) // across
+            launch = Launch(point.threads, at, across, point.smem_bytes)
+            run_block(code, [z, x, extent], launch, memory)
+    np.testing.assert_array_equal(result.bytes, content + np.uint8(1))
 
 
 def test_a_grid_over_unsigned_scalars() -> None:
@@ -340,3 +379,19 @@ def test_a_tile_that_shared_memory_cannot_hold_is_refused(monkeypatch: pytest.Mo
     monkeypatch.setattr(lowered, "resolve", lambda _: target)
     with pytest.raises(DoesNotFitError), program(_ARGMAX) as compiled:
         compiled.lowered("k", ANY)
+
+
+# ---- at random -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_tiles(seed: int) -> None:
+    made = RandomTiles(seed)
+    dtype = f"i{int(made.element[1:]) // 8}"
+    rows, columns = made.shape
+    agree(
+        made.text,
+        z=numbers(made.block + made.block // 2, dtype=dtype),
+        x=numbers(2 * rows + 1, columns + 3, dtype=dtype),
+        n=seed % 4,
+    )
