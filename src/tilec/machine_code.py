@@ -1,8 +1,8 @@
 """Checked kernels to a cubin and its manifest: every instance in each of its variants.
 
 A *variant* is machine code for one set of preconditions. The first takes pointers and outer
-strides as multiples of 16 bytes wherever it accesses memory in larger pieces than elements; the
-second takes nothing for granted. All entries go through LLVM and ptxas together.
+strides as multiples of the widest access wherever it accesses memory in larger pieces than
+elements; the second takes nothing for granted. All entries go through LLVM and ptxas together.
 """
 
 from __future__ import annotations
@@ -85,8 +85,9 @@ def compile_kernels(
 def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]:
     """The variants of one instance, the most demanding first; one is enough if it demands
     nothing."""
-    aligned = lower_variant(instance, f"{instance.description.symbol}__v16", 16, body, target)
-    general = lower_variant(instance, instance.description.symbol, 1, body, target)
+    symbol, widest = instance.description.symbol, target.access_bytes
+    aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
+    general = lower_variant(instance, symbol, 1, body, target)
     if aligned.alignments:
         return [_Entry(instance, aligned), _Entry(instance, general)]
     _erase(body, aligned.symbol)

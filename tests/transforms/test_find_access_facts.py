@@ -224,3 +224,25 @@ def test_the_extent_of_a_part() -> None:
     assert bounds(divides("%N", "%c8"), load("%p", part(64), "%c0"))[3] == 8
     sub = f'%s = "tile.sub"(%p, %i) {{block = [4]}} : ({part(64)}, index) -> {part(4)}\n'
     assert bounds(divides("%N", "%c8"), sub, load("%s", part(4), "%c0", size=4))[3] == 4
+
+
+def test_conditions_joined_in_every_form_are_both_taken() -> None:
+    both = """
+  %r8 = arith.remsi %N, %c8 : index
+  %e8 = arith.cmpi eq, %r8, %c0 : index
+  %r96 = arith.remsi %N, %c96 : index
+  %e96 = arith.cmpi eq, %r96, %c0 : index
+  %no = arith.constant false
+"""
+    joined = {
+        "%j1 = arith.andi %e8, %e96 : i1\n": 96,
+        "%j1 = arith.select %e8, %e96, %no : i1\n": 96,
+        "%j1 = arith.ori %e8, %e96 : i1\n": 1,
+        "%j1 = arith.xori %e8, %e96 : i1\n": 1,
+        "%j1 = arith.cmpi ne, %r96, %c0 : index\n": 1,
+        "%j1 = arith.cmpi eq, %r96, %c8 : index\n": 1,
+    }
+    access = load("%xv", SHARED, "%id")
+    for condition, expected in joined.items():
+        claim = '"tile.assume"(%j1) {text = ""} : (i1) -> ()\n'
+        assert bounds(both, condition, claim, access)[3] == expected, condition

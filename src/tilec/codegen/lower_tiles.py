@@ -22,6 +22,7 @@ from mlir.dialects import arith, gpu, llvm, nvvm, scf
 from tilec.ir.dialect import declarations
 from tilec.ops.lowering import (
     LANES,
+    SHARED_ALIGNMENT,
     Lowered,
     Lowering,
     SharedMemory,
@@ -88,7 +89,7 @@ def _shared_global() -> None:
         _SHARED,
         ir.Attribute.parse("#llvm.linkage<external>"),
         addr_space=3,
-        alignment=16,
+        alignment=SHARED_ALIGNMENT,
     )
 
 

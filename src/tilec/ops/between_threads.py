@@ -8,7 +8,17 @@ from mlir import ir
 from mlir.dialects import arith, llvm, nvvm, scf
 
 from tilec.layout.shared_access import ThreadAccesses
-from tilec.ops.lowering import LANES, Lowering, bit_width, byte_offset, i32, in_memory, pack, unpack
+from tilec.ops.lowering import (
+    LANES,
+    SHARED_ALIGNMENT,
+    Lowering,
+    bit_width,
+    byte_offset,
+    i32,
+    in_memory,
+    pack,
+    unpack,
+)
 
 _FULL_WARP = -1
 
@@ -144,7 +154,7 @@ def read_shared(
         count = len(access.registers) if each is None else each
         kind = ir.VectorType.get([count], element)
         pointer = address.of(access.xor, access.add)
-        loaded = unpack(llvm.load(kind, pointer, alignment=min(16, count * size)))
+        loaded = unpack(llvm.load(kind, pointer, alignment=min(SHARED_ALIGNMENT, count * size)))
         if each is None:
             found.update({r: [v] for r, v in zip(access.registers, loaded, strict=True)})
         else:

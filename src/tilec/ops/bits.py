@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from mlir import ir
@@ -13,7 +13,7 @@ from tilec.ops.build import constant_like, make, spread
 from tilec.ops.call import Call, Emission, Form, Operation
 from tilec.ops.convert import converted
 from tilec.ops.meaning import Elementwise, Unsigned
-from tilec.ops.rules import OpRules
+from tilec.ops.rules import DivisorsWhere, OpRules
 from tilec.ops.uses import Domain
 from tilec.types import BOOL, Element, TileType, Type
 
@@ -70,8 +70,17 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 
 
+class _And(Elementwise):
+    def divisors_where(
+        self, op: ir.OpView, number: int, divisors_where: DivisorsWhere
+    ) -> Sequence[tuple[ir.Value, int]]:
+        if number == 0 or str(op.results[0].type) != "i1":
+            return ()
+        return [found for operand in op.operands for found in divisors_where(operand, 1)]
+
+
 RULES: tuple[OpRules, ...] = (
-    Elementwise("arith.andi", np.bitwise_and, launcher="bitand"),
+    _And("arith.andi", np.bitwise_and, launcher="bitand"),
     Elementwise("arith.ori", np.bitwise_or, launcher="bitor"),
     Elementwise("arith.xori", np.bitwise_xor, launcher="bitxor"),
     Unsigned("arith.shli", np.left_shift, "shl"),

@@ -135,7 +135,7 @@ def known_integer(value: ir.Value) -> int | None:
         if not attribute.is_splat:
             return None
         attribute = attribute.get_splat_value()
-    return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
+    return int(attribute.value) if isinstance(attribute, ir.IntegerAttr | ir.BoolAttr) else None
 
 
 # ---- shapes ----------------------------------------------------------------------------------

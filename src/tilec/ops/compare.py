@@ -11,11 +11,18 @@ from mlir import ir
 from tilec.diagnostics.diagnostic import Label
 from tilec.ops import uses
 from tilec.ops.broadcasting import Broadcasting, Builder
-from tilec.ops.build import compared
+from tilec.ops.build import compared, known_integer
 from tilec.ops.call import Call, Form, Operation, Receiver
 from tilec.ops.formats import Array, signed, unsigned
 from tilec.ops.host_expression import as_unsigned
-from tilec.ops.rules import Datum, ElementwiseRules, HostExpression, Machine, OpRules
+from tilec.ops.rules import (
+    Datum,
+    DivisorsWhere,
+    ElementwiseRules,
+    HostExpression,
+    Machine,
+    OpRules,
+)
 from tilec.ops.uses import Domain
 from tilec.types import Element, Type
 
@@ -120,6 +127,16 @@ class _CompareIntegers(ElementwiseRules):
         if wanted[0] == "u":
             return (wanted[1:], *(as_unsigned(*operand) for operand in operands))
         return (wanted.removeprefix("s"), *(expression for _, expression in operands))
+
+    def divisors_where(
+        self, op: ir.OpView, number: int, divisors_where: DivisorsWhere
+    ) -> Sequence[tuple[ir.Value, int]]:
+        wanted = _INTEGER_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
+        left, right = op.operands
+        known = known_integer(right)
+        if wanted != "eq" or number != 1 or known is None:
+            return ()
+        return divisors_where(left, known)
 
 
 class _CompareFloats(ElementwiseRules):

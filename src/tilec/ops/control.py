@@ -7,6 +7,7 @@ from math import gcd
 
 from mlir import ir
 
+from tilec.ops.facts import COUNT_BITS, NUMBER_BITS
 from tilec.ops.lower_control import (
     carried_by_for,
     carried_by_if,
@@ -19,13 +20,6 @@ from tilec.ops.lower_control import (
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import Carried, Datum, Facts, HostExpression, Machine, OpRules
 from tilec.types import ELEMENTS, Kind
-
-# A counter that has no known end is still below 2^63.
-_NUMBER_BITS = 63
-
-
-# Launchers refuse extents above 2^40.
-_EXTENT_BITS = 41
 
 
 class _For(OpRules):
@@ -51,7 +45,7 @@ class _For(OpRules):
         if argument.arg_number != 0:
             return None
         lower, upper = facts.bits(op.operands[0]), facts.bits(op.operands[1])
-        return None if lower is None else upper if upper is not None else _NUMBER_BITS
+        return None if lower is None else upper if upper is not None else NUMBER_BITS
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         lower, upper, step, *carried = operands
@@ -147,7 +141,7 @@ class _Function(OpRules):
 
     def argument_bits(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int | None:
         slot = _slot(op, argument)
-        return _EXTENT_BITS if slot is not None and slot["kind"].value == "extent" else None
+        return COUNT_BITS if slot is not None and slot["kind"].value == "extent" else None
 
     def argument_host(self, op: ir.OpView, argument: ir.Value) -> HostExpression | None:
         slot = _slot(op, argument)

@@ -7,6 +7,8 @@ would delete a `select` after it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from mlir import ir
 
@@ -17,7 +19,7 @@ from tilec.ops.call import Operation
 from tilec.ops.formats import Array
 from tilec.ops.host_expression import as_signed, as_unsigned
 from tilec.ops.meaning import Elementwise, Rounded, Unsigned
-from tilec.ops.rules import HostExpression, OpRules
+from tilec.ops.rules import DivisorsWhere, HostExpression, OpRules
 from tilec.ops.uses import Domain
 from tilec.types import Element
 
@@ -174,13 +176,34 @@ def _ceiling(a: Array, b: Array) -> Array:
     return np.where(np.multiply(floor, b) == a, floor, floor + a.dtype.type(1))
 
 
+def _dividend(op: ir.OpView, number: int) -> Sequence[tuple[ir.Value, int]]:
+    """What a remainder of 0 by a constant says."""
+    value, divisor = op.operands
+    known = known_integer(divisor)
+    return [(value, known)] if number == 0 and known is not None and known > 0 else []
+
+
+class _Remainder(Elementwise):
+    def divisors_where(
+        self, op: ir.OpView, number: int, divisors_where: DivisorsWhere
+    ) -> Sequence[tuple[ir.Value, int]]:
+        return _dividend(op, number)
+
+
+class _UnsignedRemainder(Unsigned):
+    def divisors_where(
+        self, op: ir.OpView, number: int, divisors_where: DivisorsWhere
+    ) -> Sequence[tuple[ir.Value, int]]:
+        return _dividend(op, number)
+
+
 RULES: tuple[OpRules, ...] = (
     Elementwise("arith.divsi", _truncated, extends=lambda b: b[0], launcher="div"),
-    Elementwise("arith.remsi", np.fmod, extends=min, launcher="rem"),
+    _Remainder("arith.remsi", np.fmod, extends=min, launcher="rem"),
     Elementwise("arith.floordivsi", np.floor_divide),
     Elementwise("arith.ceildivsi", _ceiling, extends=lambda b: b[0], launcher="ceildiv"),
     Unsigned("arith.divui", np.floor_divide, "div"),
-    Unsigned("arith.remui", np.remainder, "rem"),
+    _UnsignedRemainder("arith.remui", np.remainder, "rem"),
     Unsigned("arith.ceildivui", _ceiling, "ceildiv"),
     Rounded("arith.divf", lambda a, b: a / b),
     Rounded("arith.remf", np.fmod),

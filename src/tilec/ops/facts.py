@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import lcm
 
 from mlir import ir
 
+from tilec.artifact.abi import COUNT_LIMIT
 from tilec.ir.walk import operations
 from tilec.ops.registry import rules
 
+# Extents and program counts are below 2 to this: launchers refuse larger ones.
+COUNT_BITS = COUNT_LIMIT.bit_length()
 # An index whose product or sum could have more bits than this may have wrapped.
-_NUMBER_BITS = 63
+NUMBER_BITS = 63
 
 
 class KnownFacts:
@@ -26,8 +30,10 @@ class KnownFacts:
         """The facts of a function, its preconditions among them."""
         found: dict[ir.Value, int] = {}
         for op in operations(function):
-            for value, divisor in rules()[op.operation.name].assumed_divisors(op):
-                found[value] = lcm(found.get(value, 1), divisor)
+            stated = rules()[op.operation.name].precondition(op)
+            if stated is not None:
+                for value, divisor in _divisors_where(stated.condition, 1):
+                    found[value] = lcm(found.get(value, 1), divisor)
         return KnownFacts(found)
 
     def divisor(self, value: ir.Value) -> int:
@@ -69,5 +75,12 @@ class KnownFacts:
                 found = rule.argument_bits(around, value, self)
             else:
                 found = rules()[value.owner.name].bits(value.owner.opview, self)
-            self._bits[value] = found if found is not None and found <= _NUMBER_BITS else None
+            self._bits[value] = found if found is not None and found <= NUMBER_BITS else None
         return self._bits[value]
+
+
+def _divisors_where(value: ir.Value, number: int) -> Sequence[tuple[ir.Value, int]]:
+    if isinstance(value.owner, ir.Block):
+        return ()
+    op = value.owner.opview
+    return rules()[op.operation.name].divisors_where(op, number, _divisors_where)

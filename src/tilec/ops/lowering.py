@@ -14,12 +14,14 @@ from typing import TypeAlias
 from mlir import ir
 from mlir.dialects import arith, llvm, nvvm, vector
 
+from tilec.artifact.abi import COUNT_LIMIT
 from tilec.layout import Layout, unique_holders
 
 Lowered: TypeAlias = "ir.Value | View"
 
 LANES = 32
-_SHARED_ALIGNMENT = 16
+# Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits).
+SHARED_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class SharedMemory:
 
 def _aligned(offset: int) -> int:
     """The next offset that the widest access to shared memory may have."""
-    return -(-offset // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT
+    return -(-offset // SHARED_ALIGNMENT) * SHARED_ALIGNMENT
 
 
 @dataclass
@@ -296,9 +298,8 @@ def index(value: int) -> ir.Value:
     return arith.constant(ir.IndexType.get(), value)
 
 
-# Beyond this an index is outside every tensor (launchers refuse larger extents), so that the
-# product of a clamped tile index and an extent is exact.
-_FAR = 2**41
+# Beyond this an index is outside every tensor, and its product with a tile's extent is exact.
+_FAR = 2 * COUNT_LIMIT
 
 
 def within_reach(value: ir.Value) -> ir.Value:

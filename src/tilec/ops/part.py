@@ -18,6 +18,7 @@ from tilec.ir.types import part_type, view_facts
 from tilec.ops import uses
 from tilec.ops.build import integer, integer_list, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.facts import COUNT_BITS
 from tilec.ops.indices import index_values
 from tilec.ops.lowering import Lowered, Lowering, View, index, within_reach
 from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules, Origin
@@ -192,11 +193,6 @@ class _TileSub(OpRules):
         return [replace(found, extents=tuple(extents))]
 
 
-# Launchers refuse program counts and extents above 2^40.
-_PROGRAM_BITS = 40
-_EXTENT_BITS = 41
-
-
 def _is_of_grid(part: ir.Value) -> bool:
     """Whether it is the part that the program's index chose, so that it lies in its tensor."""
     return not isinstance(part.owner, ir.Block) and part.owner.name == "tile.part"
@@ -209,7 +205,7 @@ class _PartId(OpRules):
         return [np.asarray(operands[0].index[_axis_of(op)], np.int64)]
 
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
-        return _PROGRAM_BITS if _is_of_grid(op.operands[0]) else None
+        return COUNT_BITS if _is_of_grid(op.operands[0]) else None
 
     def origin(self, op: ir.OpView) -> Origin | None:
         return Origin(op.operands[0], _axis_of(op), counts_tiles=True)
@@ -229,7 +225,7 @@ class _PartOffset(OpRules):
         return [np.asarray(operands[0].origin[_axis_of(op)], np.int64)]
 
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
-        return _EXTENT_BITS if _is_of_grid(op.operands[0]) else None
+        return COUNT_BITS if _is_of_grid(op.operands[0]) else None
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
         if not _is_of_grid(op.operands[0]):

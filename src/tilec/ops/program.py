@@ -5,8 +5,8 @@ Also what a kernel says once: its arguments as views, and its preconditions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from mlir import ir
@@ -14,6 +14,7 @@ from mlir import ir
 from tilec.ops import uses
 from tilec.ops.build import integer, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Value
+from tilec.ops.facts import COUNT_BITS
 from tilec.ops.lowering import Lowered, Lowering, View, index
 from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules, Precondition
 from tilec.types import USIZE, ArrayType, Type, scalar
@@ -45,44 +46,43 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 
 
-# Launchers refuse program counts above 2^40.
-_PROGRAM_BITS = 41
-
-
+@dataclass(frozen=True)
 class _OfGrid(OpRules):
-    """One number of `machine.program` or `machine.grid`; axes that the grid lacks have extent 1."""
+    """One number an axis of the grid; axes that the grid lacks have the number `beyond`."""
 
-    def __init__(self, name: str, beyond: int) -> None:
-        self.name, self.beyond = name, beyond
+    name: str
+    beyond: int
+    of_machine: Callable[[Machine], tuple[int, ...]]
+    of_thread: Callable[[Lowering], tuple[ir.Value, ...]]
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
-        numbers = machine.program if self.name == "tile.program_id" else machine.grid
-        axis = ir.IntegerAttr(op.attributes["axis"]).value
+        numbers, axis = self.of_machine(machine), self._axis(op)
         number = numbers[axis] if axis < len(numbers) else self.beyond
         return [np.asarray(number, np.int64)]
 
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
-        return _PROGRAM_BITS
+        return COUNT_BITS
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
-        numbers = lowering.program if self.name == "tile.program_id" else lowering.grid
-        axis = ir.IntegerAttr(op.attributes["axis"]).value
+        numbers, axis = self.of_thread(lowering), self._axis(op)
         return [numbers[axis] if axis < len(numbers) else index(self.beyond)]
 
+    def _axis(self, op: ir.OpView) -> int:
+        return int(ir.IntegerAttr(op.attributes["axis"]).value)
 
-class _NoEffect(OpRules):
+
+class _Grid(OpRules):
     """What the whole kernel says once, not each program: read before the first program runs."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name = "tile.grid"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return []
 
     def grid(self, op: ir.OpView, operands: Sequence[Lowered]) -> Sequence[ir.Value] | None:
-        return list(operands) if self.name == "tile.grid" else None
+        return list(operands)
 
     def host_grid(self, op: ir.OpView, facts: Facts) -> Sequence[Divided] | None:
         return [(value, 1) for value in op.operands]
@@ -110,32 +110,10 @@ class _Claim(OpRules):
             return None
         return Precondition(op.operands[0], ir.StringAttr(op.attributes["text"]).value)
 
-    def assumed_divisors(self, op: ir.OpView) -> Sequence[tuple[ir.Value, int]]:
-        return _divisors(op.operands[0]) if self.word == "requires" else ()
-
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
         return []
-
-
-def _divisors(condition: ir.Value) -> list[tuple[ir.Value, int]]:
-    """What `e % c == 0`, and conjunctions of such, say of divisors."""
-    if isinstance(condition.owner, ir.Block):
-        return []
-    op = condition.owner.opview
-    if op.operation.name == "arith.andi":
-        return [found for operand in op.operands for found in _divisors(operand)]
-    if op.operation.name != "arith.cmpi" or ir.IntegerAttr(op.attributes["predicate"]).value != 0:
-        return []
-    rest, zero = op.operands
-    if known_integer(zero) != 0 or isinstance(rest.owner, ir.Block):
-        return []
-    if rest.owner.name not in ("arith.remsi", "arith.remui"):
-        return []
-    value, divisor = rest.owner.operands
-    known = known_integer(divisor)
-    return [(value, known)] if known is not None and known > 0 else []
 
 
 _UNKNOWN = ir.ShapedType.get_dynamic_size()
@@ -213,9 +191,9 @@ class _Dim(OpRules):
 
 
 RULES: tuple[OpRules, ...] = (
-    _OfGrid("tile.program_id", 0),
-    _OfGrid("tile.num_programs", 1),
-    _NoEffect("tile.grid"),
+    _OfGrid("tile.program_id", 0, lambda m: m.program, lambda t: t.program),
+    _OfGrid("tile.num_programs", 1, lambda m: m.grid, lambda t: t.grid),
+    _Grid(),
     _Claim("tile.assume", "requires"),
     _Claim("tile.assert", "assert"),
     _ReinterpretCast(),

@@ -107,6 +107,9 @@ class Origin:
     counts_tiles: bool
 
 
+# Divisors that follow from a value's being a number.
+DivisorsWhere = Callable[[ir.Value, int], Sequence[tuple[ir.Value, int]]]
+
 # A value (index) or number, and what it is to be divided by.
 Divided = tuple["ir.Value | int", int]
 
@@ -205,8 +208,13 @@ class OpRules:
         """As `Facts.bits`, of an argument of one of its blocks."""
         return None
 
-    def assumed_divisors(self, op: ir.OpView) -> Sequence[tuple[ir.Value, int]]:
-        """Divisors of other values that hold where this operation is (`requires!(n % 8 == 0)`)."""
+    def divisors_where(
+        self, op: ir.OpView, number: int, divisors_where: DivisorsWhere
+    ) -> Sequence[tuple[ir.Value, int]]:
+        """Divisors of other values that follow where the one result is `number`: `n % 8 == 0`.
+
+        `divisors_where` asks the same of another value.
+        """
         return ()
 
     def extent(self, op: ir.OpView, axis: int, facts: Facts) -> ir.Value | int | None:

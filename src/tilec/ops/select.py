@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +11,11 @@ from mlir import ir
 from tilec.diagnostics.diagnostic import Label
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
-from tilec.ops.build import chosen, shape_of, spread
+from tilec.ops.build import chosen, known_integer, shape_of, spread
 from tilec.ops.call import Call, Emission, Form, Operation
 from tilec.ops.division import without_guard
 from tilec.ops.meaning import Elementwise
-from tilec.ops.rules import HostExpression, OpRules
+from tilec.ops.rules import DivisorsWhere, HostExpression, OpRules
 from tilec.types import BOOL, TileType, Type
 
 
@@ -56,6 +56,15 @@ class _ArithSelect(Elementwise):
         condition, then, otherwise = map(host_of, op.operands)
         division = without_guard(op.results[0].type, condition, then, otherwise)
         return division or ("select", condition, then, otherwise)
+
+    def divisors_where(
+        self, op: ir.OpView, number: int, divisors_where: DivisorsWhere
+    ) -> Sequence[tuple[ir.Value, int]]:
+        # `a && b`, when both are computed.
+        condition, then, otherwise = op.operands
+        if number != 1 or str(then.type) != "i1" or known_integer(otherwise) != 0:
+            return ()
+        return [*divisors_where(condition, 1), *divisors_where(then, 1)]
 
 
 RULES: tuple[OpRules, ...] = (_ArithSelect("arith.select", np.where),)

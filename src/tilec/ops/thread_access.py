@@ -31,8 +31,6 @@ from tilec.ops.lowering import (
 )
 from tilec.ops.rules import AccessShape, Placing
 
-MAX_ACCESS_BYTES = 16
-
 
 @dataclass(frozen=True)
 class Bounds:
@@ -242,7 +240,7 @@ def vector_width(
     """
     if contiguous is None:
         return 1
-    width = max(1, min(vector_bytes, MAX_ACCESS_BYTES) // element_bytes)
+    width = max(1, vector_bytes // element_bytes)
     width = min(width, contiguous_elements(layout, contiguous))
     while bounds[contiguous].divisor % width:
         width //= 2
@@ -283,7 +281,7 @@ def _memory_width(
     Only the largest power of two in each extent is spread over threads (`Layout`).
     """
     element_bytes = bit_width(ir.MemRefType(access.view.type).element_type) // 8
-    width = max(1, min(placing.vector_bytes, MAX_ACCESS_BYTES) // element_bytes)
+    width = max(1, placing.vector_bytes // element_bytes)
     extent = access.shape[contiguous]
     spread = prod(extent & -extent for extent in access.shape)
     width = min(width, extent & -extent, max(1, spread // (placing.warps * LANES)))
