@@ -83,8 +83,7 @@ def compile_kernels(
 
 
 def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]:
-    """The variants of one instance, the most demanding first; one is enough if it demands
-    nothing."""
+    """The variants of one instance, the most demanding first: one, if that demands nothing."""
     symbol, widest = instance.description.symbol, target.access_bytes
     aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
     general = lower_variant(instance, symbol, 1, body, target)

@@ -11,8 +11,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Resources:
-    """What one entry takes. Units: registers a thread; bytes a thread for spills and stack, a
-    block for `smem`."""
+    """What one entry takes.
+
+    Units:    32-bit registers a thread; bytes a thread for spills and stack, a block for `smem`
+    """
 
     registers: int
     spill_stores: int
@@ -47,8 +49,7 @@ def assemble(ptx: str, architecture: str, ptxas: Path) -> Cubin:
         source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")
         command = [str(ptxas), "-v", f"-arch={architecture}", "-o", target.name, source.name]
-        # Relative names and a fixed folder-relative command keep the output independent of the
-        # machine.
+        # Relative names keep what it writes independent of the machine.
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise PtxasError(f"ptxas failed ({done.returncode}):\n{done.stderr}{done.stdout}")

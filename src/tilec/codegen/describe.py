@@ -1,5 +1,4 @@
-"""A kernel of the IR as the manifest describes it: what callers pass, what must hold, how many
-programs.
+"""A kernel of the IR as the manifest describes it: what callers pass, what must hold, the grid.
 
 Reads the IR as the front end emitted it, helpers inlined and before MLIR's rewrites: grids and
 preconditions are looked up as they were written (`tilec.ops.host_expression`).

@@ -1,10 +1,8 @@
-"""Placed tile operations to what one thread does: vectors of registers, addresses, masks, shared
-memory.
+"""Placed tile operations to what one thread does: registers, addresses, masks, shared memory.
 
-Before:   a module with one kernel, helpers inlined, every tile with a layout
-After:    a module with one `gpu.module` that holds an `llvm.func` for the kernel; inside it
-`arith`, `math`,
-          `scf`, `vector`, `llvm` and `nvvm`
+Before:   a function without helpers, every tile with a layout
+After:    one more `llvm.func` in a `gpu.module`; inside it `arith`, `math`, `scf`, `vector`, `llvm`
+          and `nvvm`
 
 Algorithm: walk the kernel in order; each operation's rule emits its results (`OpRules.lower`). The
 kernel's own part is the entry: arguments in the order of the manifest's slots, this program's
@@ -20,17 +18,9 @@ from mlir import ir
 from mlir.dialects import arith, gpu, llvm, nvvm, scf
 
 from tilec.ir.dialect import declarations
-from tilec.ops.lowering import (
-    LANES,
-    SHARED_ALIGNMENT,
-    Lowered,
-    Lowering,
-    SharedMemory,
-    View,
-    in_memory,
-    index,
-    llvm_ptr,
-)
+from tilec.layout import LANES
+from tilec.ops.fragments import in_memory, index, llvm_ptr
+from tilec.ops.lowering import SHARED_ALIGNMENT, Lowered, Lowering, SharedMemory, View
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 
@@ -42,7 +32,7 @@ class EntryPoint:
     """What launching a lowered kernel takes.
 
     Units:    bytes: `smem_bytes` of dynamic shared memory a block; `alignments` of pointers and
-    outer strides
+              outer strides
     """
 
     symbol: str

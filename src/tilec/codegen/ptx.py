@@ -38,8 +38,7 @@ def llvm_ir_of(module: ir.Module) -> str:
 
 
 def ptx_of(module: ir.Module) -> str:
-    """The PTX of the one `gpu.module` in `module`, which must be in the LLVM dialect; it is
-    replaced."""
+    """The PTX of the one `gpu.module` in `module`, which is in the LLVM dialect, and replaced."""
     PassManager.parse(_TO_PTX).run(module.operation)
     [binary] = module.body.operations
     [compiled] = ir.ArrayAttr(binary.operation.attributes["objects"])

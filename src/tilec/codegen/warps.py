@@ -9,7 +9,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.ir.walk import operations
-from tilec.ops.lowering import bit_width
+from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape
 from tilec.target.description import Target

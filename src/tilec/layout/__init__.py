@@ -9,10 +9,12 @@ Source: "Linear Layouts: Robust Code Generation of Efficient Tensor Computation 
 
 from tilec.layout.blocked import blocked
 from tilec.layout.facts import contiguous_elements, register_permutation, unique_holders
-from tilec.layout.layout import Layout, LayoutError
+from tilec.layout.layout import LANE_BITS, LANES, Layout, LayoutError
 from tilec.layout.views import View, dropped, expanded, projected, reshaped, transposed
 
 __all__ = [
+    "LANES",
+    "LANE_BITS",
     "Layout",
     "LayoutError",
     "View",

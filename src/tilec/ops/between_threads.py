@@ -7,25 +7,19 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith, llvm, nvvm, scf
 
+from tilec.layout import LANE_BITS, LANES
 from tilec.layout.shared_access import ThreadAccesses
-from tilec.ops.lowering import (
-    LANES,
-    SHARED_ALIGNMENT,
-    Lowering,
-    bit_width,
-    byte_offset,
-    i32,
-    in_memory,
-    pack,
-    unpack,
-)
+from tilec.ops.fragments import bit_width, byte_offset, i32, in_memory, pack, unpack
+from tilec.ops.lowering import SHARED_ALIGNMENT, Lowering
 
 _FULL_WARP = -1
 
 
 def shuffle_xor(value: ir.Value, lane_mask: int) -> ir.Value:
-    """The value of the lane whose number differs in these bits (PTX ISA, "shfl.sync", mode
-    bfly)."""
+    """The value of the lane whose number differs in these bits.
+
+    Source:   PTX ISA, "shfl.sync", mode bfly
+    """
     return _shuffle(value, "bfly", i32(lane_mask))
 
 
@@ -163,7 +157,7 @@ def read_shared(
 
 
 def _takes_part(accesses: ThreadAccesses, lowering: Lowering) -> ir.Value | None:
-    mask = accesses.lane_mask | accesses.warp_mask << (LANES.bit_length() - 1)
+    mask = accesses.lane_mask | accesses.warp_mask << (LANE_BITS)
     if mask == 0:
         return None
     bits = arith.andi(lowering.thread, i32(mask))
@@ -171,8 +165,7 @@ def _takes_part(accesses: ThreadAccesses, lowering: Lowering) -> ir.Value | None
 
 
 class _Address:
-    """Addresses (ptr<3>) of a thread's accesses; those with equal XOR parts share the
-    arithmetic."""
+    """Addresses (ptr<3>) of a thread's accesses; those of equal XOR parts share arithmetic."""
 
     def __init__(
         self, buffer: ir.Value, accesses: ThreadAccesses, size: int, lowering: Lowering

@@ -15,7 +15,8 @@ from tilec.ops.build import spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import shape_of
-from tilec.ops.lowering import Lowered, Lowering, certain, select_registers
+from tilec.ops.fragments import certain, select_registers
+from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.types import TileType, Type
 

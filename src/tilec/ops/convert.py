@@ -29,15 +29,9 @@ from tilec.ops.formats import (
     unsigned,
     wide,
 )
+from tilec.ops.fragments import in_memory, with_element
 from tilec.ops.host_expression import as_unsigned
-from tilec.ops.lowering import (
-    Lowered,
-    Lowering,
-    NoGpuCodeError,
-    in_memory,
-    lower_elementwise,
-    with_element,
-)
+from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
 from tilec.ops.rules import Datum, ElementwiseRules, Facts, HostExpression, Machine, OpRules
 from tilec.types import (
     BF16,

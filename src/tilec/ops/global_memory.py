@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith, llvm, vector
 
-from tilec.ops.lowering import pack, unpack
+from tilec.ops.fragments import pack, unpack
 
 
 def load(pointer: ir.Value, element: ir.Type, count: int, *, read_only: bool) -> list[ir.Value]:

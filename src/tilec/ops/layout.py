@@ -8,8 +8,9 @@ from mlir import ir
 
 from tilec.layout.conversion import plan_conversion
 from tilec.ops.encoding import layout_of
+from tilec.ops.fragments import bit_width, pack, unpack
 from tilec.ops.lower_layout import lower_conversion
-from tilec.ops.lowering import Lowered, Lowering, bit_width, pack, unpack
+from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import Datum, Machine, OpRules
 
 

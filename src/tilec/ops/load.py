@@ -13,15 +13,18 @@ from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.access import expect_plain, expect_ranks, expect_unsafe, first_element, marks
 from tilec.ops.between_threads import from_memory, to_memory
+from tilec.ops.bounds import bounds_of
 from tilec.ops.build import constant, integer, make, segments
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import dtype_of, shape_of
+from tilec.ops.fragments import in_registers, pack, zero
 from tilec.ops.indices import index_values
-from tilec.ops.lower_access import bounds_of, lower_load
-from tilec.ops.lowering import Lowered, Lowering, View, memory_free, pack, zero
+from tilec.ops.lower_access import lower_load
+from tilec.ops.lowering import Lowered, Lowering, View
+from tilec.ops.memory_layout import is_as_wide, memory_layout
 from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing
-from tilec.ops.thread_access import Access, is_as_wide, memory_layout
+from tilec.ops.thread_access import Access
 from tilec.types import USIZE, PartType, TileType, Type
 
 
@@ -219,7 +222,7 @@ class _TileLoad(OpRules):
         )
         fill = to_memory(rest[count]) if len(rest) > count else zero(here.element)
         loaded = lower_load(here, fill)
-        held = memory_free(view.element)
+        held = in_registers(view.element)
         return [pack([from_memory(v, held) for v in loaded])]
 
 

@@ -11,24 +11,13 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith, scf
 
+from tilec.ops.fragments import pack, unpack
 from tilec.ops.global_memory import load, load_masked, store, store_masked
-from tilec.ops.lowering import pack, unpack
-from tilec.ops.thread_access import Access, Bounds, Group
-
-
-def bounds_of(op: ir.OpView) -> tuple[Bounds, ...]:
-    """What `find_access_facts` wrote on an access."""
-    rows = ir.ArrayAttr(op.attributes["bounds"])
-    numbers = [[ir.IntegerAttr(n).value for n in ir.ArrayAttr(row)] for row in rows]
-    return tuple(
-        Bounds(bool(inside), bool(nonnegative), divisor, extent)
-        for inside, nonnegative, divisor, extent in numbers
-    )
+from tilec.ops.thread_access import Access, Group
 
 
 def lower_load(access: Access, fill: ir.Value) -> list[ir.Value]:
-    """The registers that a load gives, as in memory; `fill` is an element as in memory. Same shape
-    as the layout says."""
+    """The registers of the access's layout, loaded; they and `fill` are as in memory."""
     registers: list[ir.Value] = [fill] * access.layout.registers
     read_only = access.view.read_only
     for group in access.groups:

@@ -61,8 +61,10 @@ def lower_for(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) ->
 
 
 def lower_if(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) -> list[ir.Value]:
-    """`scf.if` over fragments. The condition is one for the whole program, so barriers inside are
-    met by all."""
+    """`scf.if` over fragments.
+
+    The condition is one for the whole program, so that barriers inside are met by all threads.
+    """
     types = [lowering.type_of(result.type) for result in op.results]
     has_else = len(op.regions[1].blocks) > 0
     branch = scf.IfOp(operands[0], types, has_else=has_else)

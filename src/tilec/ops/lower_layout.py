@@ -8,7 +8,7 @@ from math import prod
 from mlir import ir
 from mlir.dialects import arith, llvm, scf
 
-from tilec.layout import Layout
+from tilec.layout import LANE_BITS, Layout
 from tilec.layout.conversion import ConversionPlan, RegisterPermutation
 from tilec.layout.shared_memory import SharedMemory
 from tilec.layout.shuffle import Shuffle, Swap
@@ -19,7 +19,8 @@ from tilec.ops.between_threads import (
     to_memory,
     write_shared,
 )
-from tilec.ops.lowering import LANES, Lowering, bit_width, element_offset, i32, in_memory, unpack
+from tilec.ops.fragments import bit_width, element_offset, i32, in_memory, unpack
+from tilec.ops.lowering import Lowering
 
 
 def lower_conversion(
@@ -54,9 +55,9 @@ def _swapped(
 ) -> list[ir.Value]:
     found = list(registers)
     for swap in swaps:
-        mask = swap.lane_mask | swap.warp_mask << (LANES.bit_length() - 1)
+        mask = swap.lane_mask | swap.warp_mask << (LANE_BITS)
         parity = lowering.thread_number(
-            tuple(mask >> bit & 1 for bit in range(LANES.bit_length() - 1 + _warp_bits(lowering)))
+            tuple(mask >> bit & 1 for bit in range(LANE_BITS + _warp_bits(lowering)))
         )
         swaps_here = arith.cmpi(arith.CmpIPredicate.ne, parity, i32(0))
         found = [

@@ -12,7 +12,8 @@ from mlir import ir
 
 from tilec.layout.reduction import Exchange, ReductionPlan
 from tilec.ops.between_threads import from_memory, read_shared, shuffle_xor, to_memory, write_shared
-from tilec.ops.lowering import Lowering, bit_width, in_memory
+from tilec.ops.fragments import bit_width, in_memory
+from tilec.ops.lowering import Lowering
 
 # One register of each reduced value.
 Row = tuple[ir.Value, ...]
@@ -25,8 +26,7 @@ def lower_reduce(
     """The registers of each result.
 
     Shapes:   `sources[i]` are the registers of value i, in the plan's source layout; a result is
-    in the plan's
-              result layout
+              in the plan's result layout
     """
     rows = list(zip(*sources, strict=True))
     folded = [_balanced([rows[r] for r in fold], combine) for fold in plan.folds]

@@ -1,8 +1,8 @@
-"""What the lowering of one operation may use: fragments, thread coordinates, shared memory, views.
+"""What the lowering of one operation may use: thread coordinates, shared memory, views.
 
 After `place_layouts` every tile has a layout. A thread's share of a tile, its *fragment*, is one
-vector of as many elements as the layout has registers; a scalar is itself; a view is a `View`,
-known while compiling only.
+vector of as many elements as the layout has registers (`tilec.ops.fragments`); a scalar is itself;
+a view is a `View`, known while compiling only.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from mlir import ir
-from mlir.dialects import arith, llvm, nvvm, vector
+from mlir.dialects import arith, llvm, nvvm
 
 from tilec.artifact.abi import COUNT_LIMIT
-from tilec.layout import Layout, unique_holders
+from tilec.layout import LANE_BITS, LANES, Layout, unique_holders
+from tilec.ops.fragments import byte_offset, i32, in_registers, index, llvm_ptr
 
 Lowered: TypeAlias = "ir.Value | View"
 
-LANES = 32
 # Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits).
 SHARED_ALIGNMENT = 16
 
@@ -29,7 +29,7 @@ class View:
     """A strided window on a tensor in global memory.
 
     Units:    strides, starts and extents in elements, as `index` values; `base` is element 0 of
-    the tensor
+              the tensor
     """
 
     base: ir.Value
@@ -130,10 +130,10 @@ class Lowering:
         from tilec.ops.encoding import layout_of
 
         if not isinstance(tile_level, ir.RankedTensorType):
-            return memory_free(tile_level)
+            return in_registers(tile_level)
         registers = layout_of(tile_level).registers
         return ir.VectorType.get(
-            [registers], memory_free(ir.RankedTensorType(tile_level).element_type)
+            [registers], in_registers(ir.RankedTensorType(tile_level).element_type)
         )
 
     # ---- where a thread stands -----------------------------------------------------------------
@@ -143,8 +143,7 @@ class Lowering:
         return self.thread_number(tuple(b[axis] for b in (*layout.lane, *layout.warp)))
 
     def thread_number(self, bases: tuple[int, ...]) -> ir.Value:
-        """XOR (i32) of `bases[i]` over the set bits i of the thread: five of the lane, then the
-        warp's."""
+        """XOR (i32) of `bases[i]` over the set bits i of the thread, the lane's first."""
         if bases not in self._coordinates:
             with self.entry:
                 self._coordinates[bases] = self._thread_sum(bases)
@@ -188,10 +187,9 @@ class Lowering:
         return arith.muli(term, i32(scale))
 
     def holds_unique(self, layout: Layout) -> ir.Value | None:
-        """Whether this thread is the one that stands for its elements (i1); None: every thread
-        is."""
+        """Whether this thread is the one that stands for its elements (i1); None: all are."""
         holders = unique_holders(layout)
-        mask = holders.lane | holders.warp << (LANES.bit_length() - 1)
+        mask = holders.lane | holders.warp << (LANE_BITS)
         if mask == 0:
             return None
         bits = arith.andi(self.thread, i32(mask))
@@ -255,49 +253,6 @@ def assert_disjoint(layout: Layout) -> None:
         assert registers & threads == 0, f"{layout} mixes registers and threads"
 
 
-def memory_free(element: ir.Type) -> ir.Type:
-    """An element type that LLVM knows: f8 is held as its bits."""
-    if str(element).startswith("f8"):
-        return ir.IntegerType.get_signless(8)
-    return element
-
-
-def in_memory(element: ir.Type) -> ir.Type:
-    """The type of an element in memory: a bool is a byte, `index` 64 bits."""
-    text = str(element)
-    if text == "i1":
-        return ir.IntegerType.get_signless(8)
-    if text == "index":
-        return ir.IntegerType.get_signless(64)
-    return memory_free(element)
-
-
-def bit_width(element: ir.Type) -> int:
-    """Bits of an element in memory."""
-    held = in_memory(element)
-    width: int = (
-        ir.IntegerType(held) if isinstance(held, ir.IntegerType) else ir.FloatType(held)
-    ).width
-    return width
-
-
-def i32(value: int) -> ir.Value:
-    return arith.constant(ir.IntegerType.get_signless(32), value)
-
-
-def i64(value: int) -> ir.Value:
-    return arith.constant(ir.IntegerType.get_signless(64), value)
-
-
-def zero(element: ir.Type) -> ir.Value:
-    """Zero of an integer or float type."""
-    return arith.constant(element, 0.0 if isinstance(element, ir.FloatType) else 0)
-
-
-def index(value: int) -> ir.Value:
-    return arith.constant(ir.IndexType.get(), value)
-
-
 # Beyond this an index is outside every tensor, and its product with a tile's extent is exact.
 _FAR = 2 * COUNT_LIMIT
 
@@ -305,59 +260,6 @@ _FAR = 2 * COUNT_LIMIT
 def within_reach(value: ir.Value) -> ir.Value:
     """The index, or one that is outside just as well and far from overflow."""
     return arith.maxsi(arith.minsi(value, index(_FAR)), index(-_FAR))
-
-
-def llvm_ptr(space: int) -> ir.Type:
-    return ir.Type.parse(f"!llvm.ptr<{space}>")
-
-
-DYNAMIC_GEP = -(2**31)
-
-
-def element_offset(base: ir.Value, offset: ir.Value, element: ir.Type) -> ir.Value:
-    """`base + offset` elements; `offset` is an i32 or i64 value."""
-    dynamic = ir.DenseI32ArrayAttr.get([DYNAMIC_GEP])
-    return llvm.getelementptr(base.type, base, [offset], dynamic, element, None)
-
-
-def byte_offset(base: ir.Value, offset: ir.Value) -> ir.Value:
-    return element_offset(base, offset, ir.IntegerType.get_signless(8))
-
-
-def unpack(fragment: ir.Value) -> list[ir.Value]:
-    """The elements of a fragment, in register order."""
-    count = ir.VectorType(fragment.type).shape[0]
-    return [vector.extract(fragment, [], [i]) for i in range(count)]
-
-
-def pack(elements: Sequence[ir.Value]) -> ir.Value:
-    """A fragment of these elements."""
-    result = ir.VectorType.get([len(elements)], elements[0].type)
-    return vector.from_elements(result, list(elements))
-
-
-def select_registers(fragment: ir.Value, registers: Sequence[int]) -> ir.Value:
-    """A fragment whose register i is register `registers[i]` of the given one."""
-    count = ir.VectorType(fragment.type).shape[0]
-    if list(registers) == list(range(count)):
-        return fragment
-    elements = {r: vector.extract(fragment, [], [r]) for r in sorted(set(registers))}
-    return pack([elements[r] for r in registers])
-
-
-def certain(registers: Sequence[int | None]) -> list[int]:
-    """Register numbers of a view in which none is left out."""
-    assert None not in registers, "only slices leave registers out"
-    return [r for r in registers if r is not None]
-
-
-def splat(value: ir.Value, count: int) -> ir.Value:
-    return vector.broadcast(ir.VectorType.get([count], value.type), value)
-
-
-def moved(view: View, starts: Sequence[ir.Value], extents: Sequence[ir.Value]) -> View:
-    """The same tensor seen through another window."""
-    return replace(view, starts=tuple(starts), extents=tuple(extents))
 
 
 def lower_elementwise(
@@ -370,10 +272,3 @@ def lower_elementwise(
         op.operation.name, results=results, operands=list(operands), attributes=attributes
     )
     return list(done.results)
-
-
-def with_element(kind: ir.Type, element: ir.Type) -> ir.Type:
-    """The scalar or vector type, with another element."""
-    if isinstance(kind, ir.VectorType):
-        return ir.VectorType.get(kind.shape, element)
-    return element

@@ -18,7 +18,8 @@ from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.convert import converted
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import attribute_number, dtype_of, element_of, rounded, shape_of
-from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, pack, splat
+from tilec.ops.fragments import pack, splat
+from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError
 from tilec.ops.rules import Datum, Facts, HostExpression, Machine, OpRules, Places, Placing
 from tilec.ops.uses import Domain
 from tilec.types import I32, TF32, Element, TileType, Type

@@ -19,8 +19,9 @@ from tilec.ops import uses
 from tilec.ops.build import integer, integer_list, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.facts import COUNT_BITS
+from tilec.ops.fragments import index
 from tilec.ops.indices import index_values
-from tilec.ops.lowering import Lowered, Lowering, View, index, within_reach
+from tilec.ops.lowering import Lowered, Lowering, View, within_reach
 from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules, Origin
 from tilec.types import USIZE, PartType, Type, scalar
 

@@ -15,7 +15,8 @@ from tilec.ops import uses
 from tilec.ops.build import integer, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Value
 from tilec.ops.facts import COUNT_BITS
-from tilec.ops.lowering import Lowered, Lowering, View, index
+from tilec.ops.fragments import index
+from tilec.ops.lowering import Lowered, Lowering, View
 from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules, Precondition
 from tilec.types import USIZE, ArrayType, Type, scalar
 

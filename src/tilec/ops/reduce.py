@@ -36,8 +36,9 @@ from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.convert import converted
 from tilec.ops.encoding import layout_of
 from tilec.ops.extremes import extreme_op
+from tilec.ops.fragments import pack, unpack
 from tilec.ops.lower_reduce import Row, lower_reduce
-from tilec.ops.lowering import Lowered, Lowering, pack, unpack
+from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.make import counted
 from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.ops.uses import Domain

@@ -16,8 +16,9 @@ from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
 from tilec.ops.extract import sole_element
 from tilec.ops.formats import shape_of as extents_of
+from tilec.ops.fragments import certain, pack, select_registers, unpack
 from tilec.ops.lower_layout import through_rows
-from tilec.ops.lowering import Lowered, Lowering, certain, pack, select_registers, unpack
+from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.types import Element, TileType, Type
 
@@ -103,8 +104,7 @@ OPERATIONS: tuple[Operation, ...] = (_Reshape(), _Expand(), _Squeeze())
 
 
 class _SameOrder(OpRules):
-    """`tensor.expand_shape`, `tensor.collapse_shape`: registers keep their elements where a layout
-    can say so."""
+    """Registers keep their elements where a layout of the other shape can say so."""
 
     flexible = True
 

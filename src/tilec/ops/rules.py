@@ -183,8 +183,10 @@ class OpRules:
     def host(
         self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
     ) -> HostExpression | None:
-        """Result `number` as launchers compute it, by the conventions of
-        `tilec.ops.host_expression`; None if they cannot. `host_of` gives operands."""
+        """Result `number` as launchers compute it (`tilec.ops.host_expression`); None: they cannot.
+
+        `host_of` gives that of operands.
+        """
         return None
 
     def argument_host(self, op: ir.OpView, argument: ir.Value) -> HostExpression | None:
@@ -192,8 +194,7 @@ class OpRules:
         return None
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
-        """A positive number that the one result, an integer, is always a multiple of (0 for
-        zero)."""
+        """What the one result, an integer, is always a multiple of (0: it is 0)."""
         return 1
 
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
@@ -249,8 +250,7 @@ class OpRules:
 
 
 class ElementwiseRules(OpRules):
-    """Element by element: all tiles have one layout, and threads do the same operation on
-    fragments."""
+    """Element by element: tiles have one layout, and threads do the operation on fragments."""
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

@@ -12,15 +12,18 @@ from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.access import expect_plain, expect_ranks, expect_unsafe, first_element, marks
 from tilec.ops.between_threads import to_memory
+from tilec.ops.bounds import bounds_of
 from tilec.ops.build import constant, make, segments, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver, Value
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import shape_of
+from tilec.ops.fragments import unpack
 from tilec.ops.indices import index_values
-from tilec.ops.lower_access import bounds_of, lower_store
-from tilec.ops.lowering import Lowered, Lowering, View, unpack
+from tilec.ops.lower_access import lower_store
+from tilec.ops.lowering import Lowered, Lowering, View
+from tilec.ops.memory_layout import is_as_wide, memory_layout
 from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing
-from tilec.ops.thread_access import Access, is_as_wide, memory_layout
+from tilec.ops.thread_access import Access
 from tilec.types import UNIT, USIZE, Element, Own, PartType, TileType, Type
 
 

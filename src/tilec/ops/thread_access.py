@@ -10,51 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 from mlir import ir
 from mlir.dialects import arith
 
-from tilec.layout import Layout, blocked, contiguous_elements
-from tilec.ops.lowering import (
-    LANES,
-    Lowering,
-    View,
-    assert_disjoint,
-    bit_width,
-    element_offset,
-    i32,
-    in_memory,
-    index,
-    register_coordinates,
-    within_reach,
-)
-from tilec.ops.rules import AccessShape, Placing
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """What is known of one axis of an access (attributes `inside`, `nonnegative`, `divisor` of the
-    operation)."""
-
-    inside: bool  # every element is inside, whatever the arguments
-    nonnegative: bool  # the index is not below zero
-    divisor: int  # the first element's coordinate in the tensor is a multiple of this
-    extent_divisor: int  # the view's extent is a multiple of this
+from tilec.layout import Layout, contiguous_elements
+from tilec.ops.bounds import Bounds
+from tilec.ops.fragments import bit_width, element_offset, i32, in_memory, index
+from tilec.ops.lowering import Lowering, View, assert_disjoint, register_coordinates, within_reach
 
 
 @dataclass(frozen=True)
 class Group:
-    """Registers of one instruction, in memory order, and the coordinate of the first for thread
-    0."""
+    """Registers of one instruction in memory order, and the first one's coordinate in thread 0."""
 
     registers: tuple[int, ...]
     coordinate: tuple[int, ...]
 
 
 class Access:
-    """One access being lowered; emits at the insertion point current when its methods are
-    called."""
+    """One access being lowered; each method emits at the insertion point that is current."""
 
     def __init__(
         self,
@@ -152,8 +127,7 @@ class Access:
 
     @cached_property
     def _limits(self) -> tuple[tuple[ir.Value | None, ir.Value] | None, ...]:
-        """Per axis, `low` (None: zero) and `high` in tile coordinates (i32); None where all is
-        inside."""
+        """Per axis `low` (None: zero) and `high` in tile coordinates (i32); None: all is inside."""
         found: list[tuple[ir.Value | None, ir.Value] | None] = []
         for axis, bounds in enumerate(self.bounds):
             if bounds.inside:
@@ -214,8 +188,7 @@ class Access:
 
     @cached_property
     def ragged(self) -> ir.Value | None:
-        """Whether the view's end may lie inside a group (i1, one value for the program); None: it
-        never does."""
+        """Whether the view's end lies inside a group (i1, one for the program); None: never."""
         axis = self.view.contiguous
         if self.width == 1 or axis is None:
             return None
@@ -233,10 +206,9 @@ def vector_width(
     bounds: Sequence[Bounds],
     vector_bytes: int,
 ) -> int:
-    """How many elements one instruction may move: limited by the layout, the alignment and 16
-    bytes.
+    """How many elements one instruction may move, by the layout and by alignment.
 
-    `vector_bytes` is what pointers and outer strides are multiples of.
+    Units:    `vector_bytes`: what pointers and outer strides are multiples of
     """
     if contiguous is None:
         return 1
@@ -257,62 +229,3 @@ def _as_i64(value: ir.Value) -> ir.Value:
 
 def _as_i32(value: ir.Value) -> ir.Value:
     return arith.index_cast(ir.IntegerType.get_signless(32), value)
-
-
-def memory_layout(access: AccessShape, bounds: Sequence[Bounds], placing: Placing) -> Layout:
-    """The layout in which the block of threads moves a tile best: wide accesses, neighbours side
-    by side."""
-    rank = len(access.shape)
-    contiguous = contiguous_axis(access.view)
-    order = [axis for axis in reversed(range(rank)) if axis != contiguous]
-    if contiguous is not None:
-        order.insert(0, contiguous)
-    width = 1
-    if contiguous is not None:
-        width = _memory_width(access, contiguous, bounds, placing)
-    return blocked(access.shape, placing.warps, order, width)
-
-
-def _memory_width(
-    access: AccessShape, contiguous: int, bounds: Sequence[Bounds], placing: Placing
-) -> int:
-    """As wide as memory allows, but narrow enough for every thread to have a part of its own.
-
-    Only the largest power of two in each extent is spread over threads (`Layout`).
-    """
-    element_bytes = bit_width(ir.MemRefType(access.view.type).element_type) // 8
-    width = max(1, placing.vector_bytes // element_bytes)
-    extent = access.shape[contiguous]
-    spread = prod(extent & -extent for extent in access.shape)
-    width = min(width, extent & -extent, max(1, spread // (placing.warps * LANES)))
-    while bounds[contiguous].divisor % width:
-        width //= 2
-    return width
-
-
-def is_as_wide(
-    layout: Layout, access: AccessShape, bounds: Sequence[Bounds], placing: Placing
-) -> bool:
-    """Whether threads that hold a tile so move it in pieces as wide as in its best layout."""
-    contiguous = contiguous_axis(access.view)
-    if contiguous is None:
-        return True
-    best = _memory_width(access, contiguous, bounds, placing)
-    return contiguous_elements(layout, contiguous) >= best and _is_coalesced(layout, contiguous)
-
-
-def _is_coalesced(layout: Layout, contiguous: int) -> bool:
-    """Whether neighbouring lanes hold neighbouring elements, as far as there are any."""
-    first = layout.lane[0]
-    along = first[contiguous]
-    return (
-        along != 0
-        or layout.block[contiguous] <= contiguous_elements(layout, contiguous)
-        or not any(first)
-    )
-
-
-def contiguous_axis(view: ir.Value) -> int | None:
-    """The axis of a view whose stride is known to be 1."""
-    strides, _ = ir.MemRefType(view.type).get_strides_and_offset()
-    return strides.index(1) if 1 in strides else None

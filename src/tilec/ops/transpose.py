@@ -15,7 +15,8 @@ from tilec.ops.broadcasting import element_in
 from tilec.ops.build import make, transposed
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
-from tilec.ops.lowering import Lowered, Lowering, View, certain, select_registers
+from tilec.ops.fragments import certain, select_registers
+from tilec.ops.lowering import Lowered, Lowering, View
 from tilec.ops.rules import Datum, Facts, Machine, OpRules, Places, Placing
 from tilec.types import TensorType, TileType, Type
 

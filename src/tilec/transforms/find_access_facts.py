@@ -1,18 +1,18 @@
 """Write on every access what is known of its place: which axes need no mask, and how it is aligned.
 
 Before:   one function, helpers inlined
-After:    each access has `bounds`, an array with four numbers an axis
-(`tilec.ops.thread_access.Bounds`)
+After:    each access has `bounds` (`tilec.ops.bounds`)
 
 Algorithm:
 1. Preconditions of the form `e % c == 0` give divisors of extents.
 2. Divisors and signs of index values follow through the operations that make them
-(`OpRules.divisor`). 3. An axis is inside when the access starts at the own index of a part (or at
-its offset), in tiles of the
-   part's block, and the view has the extent that the part's tensor has, and the block divides it.
+   (`OpRules.divisor`, `OpRules.bits`).
+3. An axis is inside when the access starts at the own index of a part (or at its offset), in tiles
+   of the part's block, and the view has the extent that the part's tensor has, and the block
+   divides it; or when it starts at 0 of a static extent that is large enough.
 
 Sound, since each step only says what holds for every value of the arguments that fulfils the
-preconditions.
+preconditions: launchers check those, and refuse extents and program counts above 2^40.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from mlir import ir
 
 from tilec.ir.types import view_facts
 from tilec.ir.walk import operations
+from tilec.ops.bounds import Bounds, give_bounds
 from tilec.ops.facts import KnownFacts
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, Facts, Origin
@@ -34,27 +35,18 @@ def find_access_facts(function: ir.OpView) -> None:
     for op in operations(function):
         access = rules()[op.operation.name].access(op)
         if access is not None:
-            op.attributes["bounds"] = _bounds(access, facts)
+            give_bounds(op, [_bounds(access, axis, facts) for axis in range(len(access.shape))])
 
 
-# ---- what that says of an access ----------------------------------------------------------------
-
-
-def _bounds(access: AccessShape, facts: Facts) -> ir.Attribute:
-    numbers = []
-    for axis, size in enumerate(access.shape):
-        start = access.indices[axis]
-        scale = size if access.unit == "tile" else 1
-        divisor = gcd(facts.divisor(start) * scale, facts.start_divisor(access.view, axis))
-        numbers.append(
-            [
-                int(_inside(access, axis, facts)),
-                int(facts.bits(start) is not None),
-                divisor,
-                facts.extent_divisor(access.view, axis),
-            ]
-        )
-    return ir.Attribute.parse(str(numbers))
+def _bounds(access: AccessShape, axis: int, facts: Facts) -> Bounds:
+    start = access.indices[axis]
+    scale = access.shape[axis] if access.unit == "tile" else 1
+    return Bounds(
+        inside=_inside(access, axis, facts),
+        nonnegative=facts.bits(start) is not None,
+        divisor=gcd(facts.divisor(start) * scale, facts.start_divisor(access.view, axis)),
+        extent_divisor=facts.extent_divisor(access.view, axis),
+    )
 
 
 def _inside(access: AccessShape, axis: int, facts: Facts) -> bool:

@@ -27,8 +27,8 @@ from mlir import ir
 from tilec.ir.dialect import declarations
 from tilec.ir.types import view_facts
 from tilec.layout import Layout, unique_holders
+from tilec.ops.bounds import bounds_of
 from tilec.ops.encoding import layout_of
-from tilec.ops.lower_access import bounds_of
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, is_tile
 

@@ -2,18 +2,16 @@
 
 Before:   one function, helpers inlined, tiles without encodings
 After:    every tensor has an encoding (`tilec.ops.encoding`); `tile.layout` stands where a layout
-changes
+          changes
 
 Algorithm:
 1. Forwards, each operation says what it wants, given the layouts of its operands
-(`OpRules.place`). A result is
-   *fixed*, or *open*: constants, `iota`, broadcasts and loads can be made in whatever layout is
-   asked for. What a loop or branch carries is fixed: by what the body makes of it, else by its
-   initial value.
+   (`OpRules.place`). A result is *fixed*, or *open*: constants, `iota`, broadcasts and loads can be
+   made in whatever layout is asked for. What a loop or branch carries is fixed: by what the body
+   makes of it, else by its initial value.
 2. Every operation with fixed results, or none, asks for its operands. An open value is made at its
-own place
-   in the layout asked for (`OpRules.serve`), once for each layout; a fixed one is converted right
-   after it was made, so outside any loop that it does not depend on.
+   own place in the layout asked for (`OpRules.serve`), once for each layout; a fixed one is
+   converted right after it was made, so outside any loop that it does not depend on.
 3. Open originals that nobody uses any more are erased.
 """
 
@@ -165,8 +163,7 @@ class _Placement:
         return self.made[key]
 
     def _make(self, value: ir.Value, layout: Layout) -> ir.Value:
-        """An open value, made in this layout if its operation can, else in the one it likes
-        best."""
+        """An open value, made in this layout; if its operation cannot, converted to it."""
         op = value.owner.opview
         operands = _rule(op).serve(op, layout, self.placing)
         if operands is None:

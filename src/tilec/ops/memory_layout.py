@@ -1,0 +1,71 @@
+"""Layouts that suit memory: how the threads of a block share an access to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from mlir import ir
+
+from tilec.layout import LANES, Layout, blocked, contiguous_elements
+from tilec.ops.bounds import Bounds
+from tilec.ops.fragments import bit_width
+from tilec.ops.rules import AccessShape, Placing
+
+
+def memory_layout(access: AccessShape, bounds: Sequence[Bounds], placing: Placing) -> Layout:
+    """The layout in which threads move a tile best: wide accesses, neighbours side by side."""
+    rank = len(access.shape)
+    contiguous = contiguous_axis(access.view)
+    order = [axis for axis in reversed(range(rank)) if axis != contiguous]
+    if contiguous is not None:
+        order.insert(0, contiguous)
+    width = 1
+    if contiguous is not None:
+        width = _memory_width(access, contiguous, bounds, placing)
+    return blocked(access.shape, placing.warps, order, width)
+
+
+def _memory_width(
+    access: AccessShape, contiguous: int, bounds: Sequence[Bounds], placing: Placing
+) -> int:
+    """As wide as memory allows, but narrow enough for every thread to have a part of its own.
+
+    Only the largest power of two in each extent is spread over threads (`Layout`).
+    """
+    element_bytes = bit_width(ir.MemRefType(access.view.type).element_type) // 8
+    width = max(1, placing.vector_bytes // element_bytes)
+    extent = access.shape[contiguous]
+    spread = prod(extent & -extent for extent in access.shape)
+    width = min(width, extent & -extent, max(1, spread // (placing.warps * LANES)))
+    while bounds[contiguous].divisor % width:
+        width //= 2
+    return width
+
+
+def is_as_wide(
+    layout: Layout, access: AccessShape, bounds: Sequence[Bounds], placing: Placing
+) -> bool:
+    """Whether threads that hold a tile so move it in pieces as wide as in its best layout."""
+    contiguous = contiguous_axis(access.view)
+    if contiguous is None:
+        return True
+    best = _memory_width(access, contiguous, bounds, placing)
+    return contiguous_elements(layout, contiguous) >= best and _is_coalesced(layout, contiguous)
+
+
+def _is_coalesced(layout: Layout, contiguous: int) -> bool:
+    """Whether neighbouring lanes hold neighbouring elements, as far as there are any."""
+    first = layout.lane[0]
+    along = first[contiguous]
+    return (
+        along != 0
+        or layout.block[contiguous] <= contiguous_elements(layout, contiguous)
+        or not any(first)
+    )
+
+
+def contiguous_axis(view: ir.Value) -> int | None:
+    """The axis of a view whose stride is known to be 1."""
+    strides, _ = ir.MemRefType(view.type).get_strides_and_offset()
+    return strides.index(1) if 1 in strides else None
