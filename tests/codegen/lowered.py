@@ -141,9 +141,10 @@ def _placed(
 ) -> dict[str, _Tensor]:
     found = {}
     for number, parameter in enumerate(told.parameters):
-        array = arguments[parameter.name]
         if parameter.own is None:
             continue
+        array = arguments[parameter.name]
+        array = array if array.ndim else array[None]
         off = 0 if vector_bytes == ALIGNED else array.itemsize
         address = FIRST_ADDRESS + number * APART + off
         own = strides.get(parameter.name)

@@ -146,6 +146,16 @@ def test_rows_far_apart_lie_beyond_two_to_the_thirty_one() -> None:
         np.testing.assert_array_equal(z, x + np.int8(1))
 
 
+def test_tensors_of_one_element() -> None:
+    agree(
+        """pub fn k(z: Part<&mut Tensor<f32>>, s: f32) {
+            z.store(z.load() + s);
+            z.store(z.load() * s);
+        }""",
+        z=np.asarray(3.0, np.float32), s=2.0,
+    )  # fmt: skip
+
+
 def test_rows_that_are_one_row() -> None:
     text = """#[kernel]
     pub fn k<M: Dim, N: Dim>(z: Part<&mut Tensor<f32, M, N>, 4, 32>, x: &Tensor<f32, M, N>) {

@@ -59,10 +59,12 @@ class View:
         """The part of extents `block` at a tile index, clipped to this view."""
         start = tuple(i * b for i, b in zip(index, block, strict=True))
         window, _ = self._overlap(start, tuple(block))
+        # `...` keeps an array of rank 0 what it is: a window.
+        place: Any = (*window, ...)
         return replace(
             self,
-            data=self.data[window],
-            elements=None if self.elements is None else self.elements[window],
+            data=self.data[place],
+            elements=None if self.elements is None else self.elements[place],
             origin=tuple(o + s for o, s in zip(self.origin, start, strict=True)),
             index=tuple(index),
         )

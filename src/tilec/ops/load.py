@@ -16,14 +16,13 @@ from tilec.ops.between_threads import from_memory, to_memory
 from tilec.ops.bounds import bounds_of
 from tilec.ops.build import constant, integer, make, segments
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
-from tilec.ops.encoding import layout_of
 from tilec.ops.formats import dtype_of, shape_of
 from tilec.ops.fragments import in_registers, pack, zero
 from tilec.ops.indices import index_values
 from tilec.ops.lower_access import lower_load
 from tilec.ops.lowering import Lowered, Lowering, View
-from tilec.ops.memory_layout import is_as_wide, memory_layout
-from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing
+from tilec.ops.memory_layout import held_layout, is_as_wide, memory_layout
+from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing, is_tile
 from tilec.ops.thread_access import Access
 from tilec.types import USIZE, PartType, TileType, Type
 
@@ -216,14 +215,15 @@ class _TileLoad(OpRules):
         view, rest = operands[0], operands[1:]
         assert isinstance(view, View)
         count = len(access.indices)
-        layout = layout_of(op.results[0].type)
+        layout = held_layout(access.tile, lowering.warps)
         here = Access(
             lowering, view, layout, access.shape, rest[:count], access.unit, bounds_of(op)
         )
         fill = to_memory(rest[count]) if len(rest) > count else zero(here.element)
         loaded = lower_load(here, fill)
         held = in_registers(view.element)
-        return [pack([from_memory(v, held) for v in loaded])]
+        registers = [from_memory(v, held) for v in loaded]
+        return [pack(registers) if is_tile(access.tile) else registers[0]]
 
 
 RULES: tuple[OpRules, ...] = (_TileLoad(),)

@@ -9,8 +9,9 @@ from mlir import ir
 
 from tilec.layout import LANES, Layout, blocked, contiguous_elements
 from tilec.ops.bounds import Bounds
+from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width
-from tilec.ops.rules import AccessShape, Placing
+from tilec.ops.rules import AccessShape, Placing, is_tile
 
 
 def memory_layout(access: AccessShape, bounds: Sequence[Bounds], placing: Placing) -> Layout:
@@ -24,6 +25,11 @@ def memory_layout(access: AccessShape, bounds: Sequence[Bounds], placing: Placin
     if contiguous is not None:
         width = _memory_width(access, contiguous, bounds, placing)
     return blocked(access.shape, placing.warps, order, width)
+
+
+def held_layout(tile: ir.Value, warps: int) -> Layout:
+    """The layout of what an access loads or stores; a scalar is held by every thread."""
+    return layout_of(tile.type) if is_tile(tile) else blocked((), warps, ())
 
 
 def _memory_width(

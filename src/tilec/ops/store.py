@@ -15,14 +15,13 @@ from tilec.ops.between_threads import to_memory
 from tilec.ops.bounds import bounds_of
 from tilec.ops.build import constant, make, segments, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver, Value
-from tilec.ops.encoding import layout_of
 from tilec.ops.formats import shape_of
 from tilec.ops.fragments import unpack
 from tilec.ops.indices import index_values
 from tilec.ops.lower_access import lower_store
 from tilec.ops.lowering import Lowered, Lowering, View
-from tilec.ops.memory_layout import is_as_wide, memory_layout
-from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing
+from tilec.ops.memory_layout import held_layout, is_as_wide, memory_layout
+from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing, is_tile
 from tilec.ops.thread_access import Access
 from tilec.types import UNIT, USIZE, Element, Own, PartType, TileType, Type
 
@@ -179,9 +178,10 @@ class _TileStore(OpRules):
         assert access is not None
         view, tile, *indices = operands
         assert isinstance(view, View)
-        layout = layout_of(op.operands[1].type)
+        layout = held_layout(access.tile, lowering.warps)
         here = Access(lowering, view, layout, access.shape, indices, access.unit, bounds_of(op))
-        lower_store(here, [to_memory(v) for v in unpack(tile)])
+        registers = unpack(tile) if is_tile(access.tile) else [tile]
+        lower_store(here, [to_memory(v) for v in registers])
         return []
 
 
