@@ -12,13 +12,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from math import inf, nan
 
-import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import CompileError, Label
 from tilec.ir.types import tile_type
-from tilec.layout import Layout, dropped
-from tilec.layout.reduction import reduction_plan
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import (
@@ -34,13 +31,8 @@ from tilec.ops.build import (
 )
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.convert import converted
-from tilec.ops.encoding import layout_of
 from tilec.ops.extremes import extreme_op
-from tilec.ops.fragments import pack, unpack
-from tilec.ops.lower_reduce import Row, lower_reduce
-from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.make import counted
-from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
 from tilec.ops.uses import Domain
 from tilec.types import BF16, F16, F32, I32, Element, ElementLike, Kind, TileType, Type, scalar
 
@@ -337,96 +329,3 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     _Reduce(),
 )
-
-
-class _LinalgReduce(OpRules):
-    """Neighbours are combined in pairs, whole slices at once, until one slice is left."""
-
-    name = "linalg.reduce"
-
-    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
-        count = len(operands) // 2
-        axes = tuple(op.attributes["dimensions"])
-        tiles = [_reduced_axes_first(tile, axes) for tile in operands[:count]]
-        starts = [np.asarray(start) for start in operands[count:]]
-        block = op.regions[0].blocks[0]
-
-        def combine(sofar: list[Datum], item: list[Datum]) -> list[Datum]:
-            return machine.run(block, [*item, *sofar])
-
-        if not _is_flat(block):
-            return _element_by_element(tiles, starts, combine)
-        while len(tiles[0]) > 1:
-            tiles = _halved(tiles, combine)
-        results = combine(starts, [tile[0] for tile in tiles])
-        return [np.broadcast_to(r, s.shape) for r, s in zip(results, starts, strict=True)]
-
-    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
-        count = len(known) // 2
-        shape = shape_of(op.operands[0])
-        source = next((k for k in known[:count] if k is not None), None) or placing.default(shape)
-        result = dropped(source, *op.attributes["dimensions"]).layout
-        return Places((*[source] * count, *[result] * count), (result,) * count)
-
-    def lower(
-        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
-    ) -> Sequence[Lowered]:
-        count = len(operands) // 2
-        axes = tuple(op.attributes["dimensions"])
-        block = op.regions[0].blocks[0]
-
-        def combine(sofar: Row, item: Row) -> Row:
-            return tuple(lowering.emit(block, [*item, *sofar]))
-
-        plan = reduction_plan(layout_of(op.operands[0].type), *axes)
-        columns = lower_reduce(plan, [unpack(v) for v in operands[:count]], combine, lowering)
-        view = dropped(plan.result, *axes)
-        assert view.layout == layout_of(op.results[0].type), "`place` chose the plan's layout"
-        starts = list(zip(*map(unpack, operands[count:]), strict=True))
-        rows = [tuple(column[r] for column in columns) for r in view.to_old]
-        done = [combine(start, row) for start, row in zip(starts, rows, strict=True)]
-        return [pack(column) for column in zip(*done, strict=True)]
-
-
-def _reduced_axes_first(tile: Datum, axes: tuple[int, ...]) -> Datum:
-    """Shapes: (…) -> (product of the reduced extents, kept extents…), in row-major order."""
-    kept = [a for a in range(tile.ndim) if a not in axes]
-    moved = np.transpose(tile, (*axes, *kept))
-    return moved.reshape(-1, *(tile.shape[a] for a in kept))
-
-
-def _is_flat(block: ir.Block) -> bool:
-    """Whether the block works on arrays as on numbers: no branches, no calls."""
-    return all(
-        not len(op.operation.regions) and op.operation.name != "func.call"
-        for op in block.operations
-    )
-
-
-def _halved(
-    tiles: list[Datum], combine: Callable[[list[Datum], list[Datum]], list[Datum]]
-) -> list[Datum]:
-    length = len(tiles[0])
-    even = length - length % 2
-    pairs = combine([t[0:even:2] for t in tiles], [t[1:even:2] for t in tiles])
-    if even == length:
-        return pairs
-    return [np.concatenate([p, t[even:]]) for p, t in zip(pairs, tiles, strict=True)]
-
-
-def _element_by_element(
-    tiles: list[Datum],
-    starts: list[Datum],
-    combine: Callable[[list[Datum], list[Datum]], list[Datum]],
-) -> list[Datum]:
-    results = [np.array(start) for start in starts]
-    for place in np.ndindex(results[0].shape):
-        sofar = [np.asarray(result[place]) for result in results]
-        for step in range(len(tiles[0])):
-            sofar = combine(sofar, [np.asarray(tile[step][place]) for tile in tiles])
-        for result, value in zip(results, sofar, strict=True):
-            result[place] = value
-    return results
-
-
-RULES: tuple[OpRules, ...] = (_LinalgReduce(),)
