@@ -205,11 +205,7 @@ def _is_pointer(kind: ir.Type) -> bool:
 
 
 _SATURATING = {"llvm.fptosi.sat": 1, "llvm.fptoui.sat": 0}
-_SAME_MEANING = {
-    "llvm.sqrt": "math.sqrt",
-    "llvm.fma": "math.fma",
-    "llvm.nvvm.div.full": "arith.divf",
-}
+_SAME_MEANING = {"llvm.sqrt": "math.sqrt", "llvm.fma": "math.fma"}
 
 
 def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:

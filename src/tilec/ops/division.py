@@ -11,16 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
-from mlir.dialects import arith, llvm
 
 from tilec.ops.arithmetic import negated
 from tilec.ops.broadcasting import method, operator
 from tilec.ops.build import chosen, compared, constant_like, known_integer, make
 from tilec.ops.call import Operation
 from tilec.ops.formats import Array
-from tilec.ops.fragments import pack, unpack
 from tilec.ops.host_expression import as_signed, as_unsigned
-from tilec.ops.lowering import Lowered, Lowering, lower_elementwise
 from tilec.ops.meaning import Elementwise, Rounded, Unsigned
 from tilec.ops.rules import DivisorsWhere, HostExpression, OpRules
 from tilec.ops.uses import Domain
@@ -200,45 +197,6 @@ class _UnsignedRemainder(Unsigned):
         return _dividend(op, number)
 
 
-class _Quotient(Rounded):
-    """IEEE division; on the GPU one that is as fast for zero numerators as for others.
-
-    `div.rn.f32` leaves its fast path, for the whole warp, wherever a numerator is zero: in rows
-    that are padded to a tile, that is everywhere. So zeros are divided apart, by `div.full`, which
-    is exact for them: it scales its operands, so that no reciprocal overflows. NaN and infinities
-    divide zero as they should.
-    Source:   PTX ISA, "div"
-    """
-
-    def __init__(self) -> None:
-        super().__init__("arith.divf", lambda a, b: a / b)
-
-    def lower(
-        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
-    ) -> Sequence[Lowered]:
-        kind = lowering.type_of(op.results[0].type)
-        is_tile_of_f32 = isinstance(kind, ir.VectorType) and str(kind.element_type) == "f32"
-        if not is_tile_of_f32 or _is_constant(op.operands[0]):
-            return lower_elementwise(op, operands, lowering)
-        zero = ir.FloatAttr.get(ir.F32Type.get(), 0.0)
-        zeros = arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, zero))
-        a, b = operands
-        is_zero = arith.cmpf(arith.CmpFPredicate.OEQ, a, zeros)
-        quotient = arith.divf(arith.select(is_zero, b, a), b)
-        of_zero = [
-            llvm.call_intrinsic(x.type, "llvm.nvvm.div.full", [x, y], [], [])
-            for x, y in zip(unpack(a), unpack(b), strict=True)
-        ]
-        return [arith.select(is_zero, pack(of_zero), quotient)]
-
-
-def _is_constant(value: ir.Value) -> bool:
-    """Whether a number is known, as in `1 / x`: none that anyone writes is zero."""
-    return not isinstance(value.owner, ir.Block) and isinstance(
-        value.owner.opview, arith.ConstantOp
-    )
-
-
 RULES: tuple[OpRules, ...] = (
     Elementwise("arith.divsi", _truncated, extends=lambda b: b[0], launcher="div"),
     _Remainder("arith.remsi", np.fmod, extends=min, launcher="rem"),
@@ -247,6 +205,6 @@ RULES: tuple[OpRules, ...] = (
     Unsigned("arith.divui", np.floor_divide, "div"),
     _UnsignedRemainder("arith.remui", np.remainder, "rem"),
     Unsigned("arith.ceildivui", _ceiling, "ceildiv"),
-    _Quotient(),
+    Rounded("arith.divf", lambda a, b: a / b),
     Rounded("arith.remf", np.fmod),
 )
