@@ -231,7 +231,7 @@ pub fn odd<M: Dim, const B: usize>(
     x: &Tensor<bf16, M, B>,
 ) {
     let t = x.load_like(&z).to::<f32>();
-    z.store((t / t.sum::<1>()).to::<bf16>());
+    z.store((t - t.sum::<1>()).to::<bf16>());
 }
 """
 
