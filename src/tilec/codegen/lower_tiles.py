@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
-from mlir.dialects import arith, gpu, llvm, nvvm, scf
 
 from tilec.ir.dialect import declarations
+from tilec.ir.dialects import arith, gpu, llvm, nvvm, scf
 from tilec.layout import LANES
 from tilec.ops.fragments import in_memory, index, llvm_ptr
 from tilec.ops.lowering import SHARED_ALIGNMENT, Lowered, Lowering, SharedMemory, View

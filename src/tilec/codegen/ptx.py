@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mlir import ir
-from mlir.dialects import gpu, llvm
 from mlir.passmanager import PassManager
+
+from tilec.ir.dialects import gpu, llvm
 
 # convert-gpu-to-nvvm calls libdevice for `math`; convert-nvvm-to-llvm is required even where it
 # seems to do nothing: without it predicates are dropped in silence.

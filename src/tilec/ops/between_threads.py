@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
-from mlir.dialects import arith, llvm, nvvm, scf
 
+from tilec.ir.dialects import arith, llvm, nvvm, scf
 from tilec.layout import LANE_BITS, LANES
 from tilec.layout.shared_access import ThreadAccesses
 from tilec.ops.fragments import bit_width, byte_offset, i32, in_memory, pack, unpack

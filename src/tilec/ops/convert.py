@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
-from mlir.dialects import arith, llvm
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.ir.dialects import arith, llvm
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import integer, like, make

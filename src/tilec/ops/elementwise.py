@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
-from mlir.dialects import llvm
 
+from tilec.ir.dialects import llvm
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in, spread_operands
 from tilec.ops.build import chosen, compared, constant_like, like, make

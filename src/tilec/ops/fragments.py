@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
-from mlir.dialects import arith, llvm, vector
+
+from tilec.ir.dialects import arith, llvm, vector
 
 
 def in_registers(element: ir.Type) -> ir.Type:

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 from mlir import ir
-from mlir.dialects import llvm
 
+from tilec.ir.dialects import llvm
 from tilec.ops.broadcasting import method
 from tilec.ops.build import make
 from tilec.ops.call import Operation

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
-from mlir.dialects import arith, llvm, vector
 
+from tilec.ir.dialects import arith, llvm, vector
 from tilec.ops.fragments import pack, unpack
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
-from mlir.dialects import arith, scf
 
+from tilec.ir.dialects import arith, scf
 from tilec.ops.fragments import pack, unpack
 from tilec.ops.global_memory import load, load_masked, store, store_masked
 from tilec.ops.thread_access import Access, Group

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from mlir import ir
-from mlir.dialects import scf
 
+from tilec.ir.dialects import scf
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import Carried
 

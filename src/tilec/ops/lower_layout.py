@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import prod
 
 from mlir import ir
-from mlir.dialects import arith, llvm, scf
 
+from tilec.ir.dialects import arith, llvm, scf
 from tilec.layout import LANE_BITS, Layout
 from tilec.layout.conversion import ConversionPlan, RegisterPermutation
 from tilec.layout.shared_memory import SharedMemory

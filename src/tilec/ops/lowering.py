@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from mlir import ir
-from mlir.dialects import arith, llvm, nvvm
 
 from tilec.artifact.abi import COUNT_LIMIT
+from tilec.ir.dialects import arith, llvm, nvvm
 from tilec.layout import LANE_BITS, LANES, Layout, unique_holders
 from tilec.ops.fragments import byte_offset, i32, in_registers, index, llvm_ptr
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from mlir import ir
-from mlir.dialects import arith, llvm
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.ir.dialects import arith, llvm
 from tilec.ir.types import tile_type
 from tilec.layout import Layout
 from tilec.ops import uses

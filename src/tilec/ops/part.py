@@ -11,9 +11,9 @@ from math import gcd
 
 import numpy as np
 from mlir import ir
-from mlir.dialects import arith
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.ir.dialects import arith
 from tilec.ir.types import part_type, view_facts
 from tilec.ops import uses
 from tilec.ops.build import integer, integer_list, known_integer, make

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mlir import ir
-from mlir.dialects import arith
 
+from tilec.ir.dialects import arith
 from tilec.layout import Layout, contiguous_elements
 from tilec.ops.bounds import Bounds
 from tilec.ops.fragments import bit_width, element_offset, i32, in_memory, index

@@ -1,0 +1,29 @@
+"""MLIR's dialects, each imported when it is first used: `check` needs few, and waits for all.
+
+`from tilec.ir.dialects import arith` gives what stands for the module `mlir.dialects.arith`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class _Dialect:
+    """A module of `mlir.dialects` that is not there yet."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        found = getattr(import_module(f"mlir.dialects.{self._name}"), attribute)
+        setattr(self, attribute, found)  # the next look-up finds it here
+        return found
+
+
+arith = _Dialect("arith")
+gpu = _Dialect("gpu")
+llvm = _Dialect("llvm")
+nvvm = _Dialect("nvvm")
+scf = _Dialect("scf")
+vector = _Dialect("vector")
