@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from mlir import ir
 
+from tilec.artifact.abi import COUNT_LIMIT
 from tilec.checks.affine import Affine, NotAffineError, affine, condition
 from tilec.checks.places import Sources, name_of, place_of
 from tilec.diagnostics import Diagnostic, Label
@@ -32,8 +33,6 @@ from tilec.ops.rules import HostExpression
 
 if TYPE_CHECKING:
     import islpy
-
-LARGEST_EXTENT = 1 << 40  # launchers refuse larger ones (docs/language.md, Indices)
 
 
 def check_grids(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
@@ -145,7 +144,7 @@ def _witness(
     facts = [f"{sides[0]} != {sides[1]}", *kernel.preconditions(variables)]
     # Rather a witness that is not empty.
     for least in (1, 0):
-        bounds = [f"{least} <= {variables[n].text} <= {LARGEST_EXTENT}" for n in kernel.extents]
+        bounds = [f"{least} <= {variables[n].text} <= {COUNT_LIMIT}" for n in kernel.extents]
         text = f"{{ [{listed}] : {' and '.join([*bounds, *facts])} }}"
         differing = islpy.Set(text)
         if not differing.is_empty():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilec.artifact.abi import COUNT_LIMIT
 from tilec.diagnostics import CompileError
 from tilec.frontend import ast
 from tilec.frontend.bindings import Constant, Environment
@@ -27,7 +28,6 @@ from tilec.types import (
 )
 
 MAX_ARRAY = 1024  # each item is a value of its own in the program
-MAX_EXTENT = 1 << 40  # what launchers take (docs/language.md, Indices)
 _BUILT_IN = ("Tile", "Tensor", "Part", "Atomic")
 
 
@@ -171,10 +171,10 @@ def _tensor(node: ast.PathType, environment: Environment, own: Own) -> TensorTyp
     extents = []
     for argument in node.arguments[1:]:
         value = resolve_extent(argument, environment)
-        if isinstance(value, int) and not 0 <= value <= MAX_EXTENT:
+        if isinstance(value, int) and not 0 <= value <= COUNT_LIMIT:
             raise refusal(
                 "E0203",
-                f"an extent of a tensor is between 0 and {MAX_EXTENT}",
+                f"an extent of a tensor is between 0 and {COUNT_LIMIT}",
                 argument.span,
                 f"this is {value}",
             )

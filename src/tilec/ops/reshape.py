@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from math import prod
 
@@ -43,8 +44,9 @@ class _Regroup(Operation):
         tile = uses.expect_tile(call, 0)
         return TileType(tile.element, self.shape(call, tile))
 
+    @abstractmethod
     def shape(self, call: Call, tile: TileType) -> tuple[int, ...]:
-        raise NotImplementedError
+        """The extents of the result."""
 
     def emit(self, emission: Emission) -> ir.Value:
         assert isinstance(emission.result, TileType)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 from mlir import ir
 
@@ -35,8 +37,9 @@ class _OfInteger(Operation):
             x, element = converted(x, USIZE, I64), I64
         return self.build(element, x)
 
+    @abstractmethod
     def build(self, element: Element, x: ir.Value) -> ir.Value:
-        raise NotImplementedError
+        """The result, from the operand."""
 
 
 class _Ilog2(_OfInteger):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,11 +34,13 @@ class _Reorder(Operation):
         self.signature = f"{'t' if on_tile else 'x'}.{self.written}"
         self.summary = self.meaning if on_tile else f"{self.meaning} A view: nothing is copied."
 
+    @abstractmethod
     def order(self, call: Call, rank: int) -> tuple[int, ...]:
-        raise NotImplementedError
+        """Axis i of the result is axis `order[i]`; E03xx if the use says none."""
 
+    @abstractmethod
     def emit_order(self, emission: Emission, rank: int) -> tuple[int, ...]:
-        raise NotImplementedError
+        """The same, of a checked use."""
 
     def result_type(self, call: Call) -> Type:
         uses.expect_counts(call, 1, None)
