@@ -23,7 +23,7 @@ from tilec.ops.lowering import Lowered, Lowering, View
 from tilec.ops.memory_layout import held_layout, is_as_wide, memory_layout
 from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing, is_tile
 from tilec.ops.thread_access import Access
-from tilec.types import UNIT, USIZE, Element, Own, PartType, TileType, Type
+from tilec.types import UNIT, USIZE, Element, PartType, TileType, Type
 
 
 def _stored(
@@ -88,14 +88,6 @@ class _Store(Operation):
             message = f"expected a tile of rank {tensor.rank}, got `{tile}`"
             raise uses.refuse("E0303", message, Label(call.arguments[2].span))
         _expect_value(call, 2, tensor.element, shape, Label(call.name_span, "stored here"))
-        if tensor.own is Own.MUT and not call.in_unsafe:
-            raise uses.refuse(
-                "E0103",
-                "a store to an unpartitioned `&mut Tensor` is not yet proved disjoint between"
-                " programs",
-                Label(call.name_span),
-                help="take a `Part` of the tensor, or vouch for it in `unsafe { … }`",
-            )
         return UNIT
 
     def emit(self, emission: Emission) -> Value:
