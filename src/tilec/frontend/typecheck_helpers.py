@@ -103,14 +103,16 @@ def _argument(checker: Checker, node: ast.Expression) -> typed.Expression:
     value = checker.expression(node.value)
     if not isinstance(value.type, (PartType, TensorType)):
         raise refusal("E0102", "tiles and scalars are passed by value", node.span, help="drop `&`")
+    if isinstance(value.type, TensorType) and value.type.own is Own.ATOMIC and not node.mutable:
+        return value
+    if isinstance(value.type, TensorType) and value.type.own is not Own.MUT and node.mutable:
+        raise refusal(
+            "E0203", "a shared tensor cannot be lent mutably", node.span, f"`{value.type}`"
+        )
     if node.mutable:
         expect_mutable(value, node)
     own = Own.MUT if node.mutable else Own.SHARED
     if isinstance(value.type, TensorType):
-        if value.type.own is Own.SHARED and node.mutable:
-            raise refusal(
-                "E0203", "a shared tensor cannot be lent mutably", node.span, f"`{value.type}`"
-            )
         return typed.Borrow(node.span, replace(value.type, own=own), node.mutable, value)
     if value.type.borrowed is Own.SHARED and node.mutable:
         raise refusal("E0203", "a shared part cannot be lent mutably", node.span, f"`{value.type}`")
