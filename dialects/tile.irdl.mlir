@@ -125,8 +125,8 @@ irdl.dialect @tile {
   }
 
   // Of `gather`, `scatter` and `atomic`: `tiled` lists the axes of the view that a tile of indices chooses, in order;
-  // `tiles` are those, one element of each for one of the result (or of what is stored); `indices` are those of the other
-  // axes. `unsafe` and `unchecked` as of `load`.
+  // `tiles` are those, of one shape, which stretches along extents of 1 to that of the result (or of what is stored);
+  // `indices` are those of the other axes. `unsafe` and `unchecked` as of `load`.
   //
   // Along the axes that are not `tiled`, `indices` of `gather` and `scatter` are first elements, as in `load` with the
   // unit "element".

@@ -16,6 +16,7 @@ from tilec.frontend.modules import Module
 from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import resolve_type
 from tilec.frontend.solve_generics import solve_generics
+from tilec.frontend.typecheck_operations import expect_no_memory
 from tilec.types import (
     Dim,
     Extent,
@@ -42,6 +43,7 @@ def call_helper(
     if any(check_generics(function)):
         raise AlreadyReportedError
     arguments = tuple(_argument(checker, argument) for argument in node.arguments)
+    expect_no_memory(checker, arguments)
     solution = solve_generics(checker, node, module, function, arguments)
     environment = Environment(module, solution.bindings)
     parameters: list[tuple[Type, Own | None]] = []

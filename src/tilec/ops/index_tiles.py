@@ -5,7 +5,8 @@ where the tile starts along its axis, a tile of rank 1 chooses along its axis, a
 own rank chooses for each element. In *pairs* (atomics) index tiles broadcast with each other, and
 there is one access for each of their elements; a scalar is the same for all.
 
-In the IR both are scalars for some axes and tiles of one shape for the others, listed by `tiled`.
+In the IR both are scalars for some axes, and tiles of one shape for the others, which `tiled`
+lists. That shape stretches to the whole: an index for each row is no larger than that.
 """
 
 from __future__ import annotations
@@ -69,19 +70,25 @@ def paired_shape(call: Call, position: int) -> tuple[int, ...]:
 def index_operands(
     emission: Emission, position: int, shape: tuple[int, ...]
 ) -> tuple[list[ir.Value], list[ir.Value], ir.Attribute]:
-    """The scalars and the tiles of an index list, these of this shape, and `tiled`."""
+    """The scalars and the tiles of an index list, and `tiled`.
+
+    Shapes:   `shape` is that of the accesses; the tiles have one that stretches to it
+    """
     types = uses.components_of(emission.types[position])
     values = emission.operands[position]
     assert types is not None and isinstance(values, tuple), "an index list is a tuple of values"
-    scalars, tiles, tiled = [], [], []
+    scalars: list[ir.Value] = []
+    tiles: list[ir.Value] = []
+    tiled: list[int] = []
     for axis, (value, kind) in enumerate(zip(values, types, strict=True)):
         index = converted(value, element_in(kind), USIZE)
         if not shape_of(index):
             scalars.append(index)
             continue
-        tiles.append(spread(_along(index, axis, len(shape)), USIZE, shape))
+        tiles.append(_along(index, axis, len(shape)))
         tiled.append(axis)
-    return scalars, tiles, integer_list(tiled)
+    common = [max(extents) for extents in zip(*map(shape_of, tiles), strict=True)]
+    return scalars, [spread(tile, USIZE, common) for tile in tiles], integer_list(tiled)
 
 
 def _along(index: ir.Value, axis: int, rank: int) -> ir.Value:
@@ -98,7 +105,7 @@ def _along(index: ir.Value, axis: int, rank: int) -> ir.Value:
 def places_of(
     op: ir.OpView, scalars: Sequence[Datum], tiles: Sequence[Datum], shape: tuple[int, ...]
 ) -> list[Array]:
-    """The index along each axis of every access, of this shape; a scalar is the same for all."""
+    """The index along each axis of every access, of `shape`; a scalar is the same for all."""
     tiled = {ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(op.attributes["tiled"])}
     scalar, tile = iter(scalars), iter(tiles)
     found = [next(tile if axis in tiled else scalar) for axis in range(len(scalars) + len(tiles))]
@@ -118,7 +125,7 @@ def block_of(
 
 
 def placed_by_default(op: ir.OpView, placing: Placing) -> Places:
-    """Every tile as nothing asks anything of it: one shape, so one layout."""
+    """Every tile as if nothing asked anything of it."""
 
     def layouts(values: Sequence[ir.Value]) -> tuple[Layout | None, ...]:
         return tuple(placing.default(shape_of(v)) if is_tile(v) else None for v in values)
