@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from front_end import checked, emitted, refusals
+from front_end import checked, emitted
 
 from tilec.frontend.emit import emit
 from tilec.ir.dialect import context
@@ -118,22 +118,16 @@ ACCEPTED = [
     "add", "atomic_histogram", "attention", "in_place", "matmul_nt", "softmax_rows", "two_outputs",
     "unsafe_scatter",
 ]  # fmt: skip
-WAITING = ["even_odd", "permute_heads", "row_loop"]
+PROVED = ["even_odd", "permute_heads", "row_loop"]
 
 
 def accepted(name: str) -> str:
     return (CASES / "accept" / f"{name}.tile").read_text(encoding="utf-8")
 
 
-def vouched(text: str) -> str:
-    """The program with each store of a `&mut Tensor` in `unsafe`."""
-    return re.sub(r"^( *)((?:y|dst)\.store.*)$", r"\1unsafe { \2 }", text, flags=re.MULTILINE)
-
-
-@pytest.mark.parametrize("name", ACCEPTED + WAITING)
+@pytest.mark.parametrize("name", ACCEPTED + PROVED)
 def test_accepted_programs_use_the_decided_vocabulary(name: str) -> None:
-    text = accepted(name)
-    instances, found, program = checked(vouched(text) if name in WAITING else text)
+    instances, found, program = checked(accepted(name))
     assert found == []
     with context():
         module = emit(instances, program.sources)
@@ -143,11 +137,6 @@ def test_accepted_programs_use_the_decided_vocabulary(name: str) -> None:
         name for name in used - ALLOWED if name.split(".")[0] not in ("arith", "math", "tile")
     }
     assert others == set()
-
-
-@pytest.mark.parametrize("name", WAITING)
-def test_stores_that_need_a_proof_wait_for_it(name: str) -> None:
-    assert {code for code, _ in refusals(accepted(name))} == {"E0103"}
 
 
 def test_chains_and_branches_as_deep_as_the_parser_takes_are_emitted() -> None:

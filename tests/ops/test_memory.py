@@ -205,11 +205,10 @@ def test_stored_tiles_fit() -> None:
     assert tensor("load_like", SHARED, SHARED).refusal().code == "E0203"
 
 
-def test_stores_to_tensors_wait_for_their_proof() -> None:
+def test_stores_to_tensors_are_for_the_checks_to_refuse() -> None:
     kinds = INDEX, tile(F32, 4, 8)
-    assert tensor("store", OUTPUT, *kinds).refusal().code == "E0103"
+    assert tensor("store", OUTPUT, *kinds).type() == UNIT
     assert tensor("store", OUTPUT, *kinds, in_unsafe=True).type() == UNIT
-    # Writing through a shared borrow is for the ownership check to refuse.
     assert tensor("store", SHARED, *kinds).type() == UNIT
 
 
