@@ -22,6 +22,7 @@ class Options:
     defines: tuple[str, ...] = ()  # `-D`, as written: "NAME=VALUE"
     instances: tuple[str, ...] = ()  # `--instance`, as written: "matmul<T=f16,BM=64>"
     emit: tuple[str, ...] = ()
+    checked: bool = False  # trap on what is defined, but hardly meant (docs/language.md)
 
 
 @dataclass(frozen=True)

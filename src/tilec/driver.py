@@ -34,6 +34,7 @@ from tilec.sources import Sources
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
+from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
 
 # The checks, which read and never rewrite.
@@ -62,6 +63,9 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
             return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
         # Before any rewrite, so that launchers see grids and preconditions as they were written.
         kernels = describe_kernels(front.module)
+        if options.checked:
+            # Before any rewrite: divisions are told by the guards that the front end gave them.
+            insert_traps(front.module, front.sources)
         # Before layouts are placed: MLIR cannot fold operations on tiles that have a layout.
         drop_markers(front.module)
         simplify(front.module)

@@ -31,6 +31,7 @@ from tilec.source import SourceFile
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
+from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
 
 FIRST_ADDRESS = 1 << 40
@@ -96,8 +97,8 @@ class Program:
 
 
 @contextmanager
-def program(text: str) -> Iterator[Program]:
-    """A program, valid inside the `with`."""
+def program(text: str, *, checked: bool = False) -> Iterator[Program]:
+    """A program, valid inside the `with`; `checked` as a checked build has it."""
     parsed, found = load_program(SourceFile("case.tile", text), parse)
     typed, more = ((), ()) if found else check_program(parsed)
     if found or more:
@@ -106,6 +107,8 @@ def program(text: str) -> Iterator[Program]:
         tiles = emit(typed, parsed.sources)  # kept: operations die with their module
         inline_helpers(tiles)
         instances = describe_kernels(tiles)
+        if checked:
+            insert_traps(tiles, parsed.sources)
         drop_markers(tiles)
         simplify(tiles)
         module, body = gpu_module("kernels", '#nvvm.target<chip = "sm_90a">')

@@ -80,8 +80,8 @@ class _And(Elementwise):
 
 
 RULES: tuple[OpRules, ...] = (
-    _And("arith.andi", np.bitwise_and, launcher="bitand"),
-    Elementwise("arith.ori", np.bitwise_or, launcher="bitor"),
+    _And("arith.andi", np.bitwise_and, launcher="bitand", decided_by=False),
+    Elementwise("arith.ori", np.bitwise_or, launcher="bitor", decided_by=True),
     Elementwise("arith.xori", np.bitwise_xor, launcher="bitxor"),
     Unsigned("arith.shli", np.left_shift, "shl"),
     Unsigned("arith.shrui", np.right_shift, "shr"),

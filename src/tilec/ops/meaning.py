@@ -27,6 +27,7 @@ class Elementwise(ElementwiseRules):
     extends: Callable[[Sequence[int]], int] | None = None
     # What launchers call it.
     launcher: str | None = None
+    decided_by: bool | None = None
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [self.function(*operands)]
