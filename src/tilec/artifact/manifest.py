@@ -15,7 +15,7 @@ from typing import Literal
 from tilec.artifact.expression import Expression
 from tilec.artifact.structure import StructureError, decoded, encoded
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 Own = Literal["shared", "mut", "part", "atomic"]
@@ -167,11 +167,15 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What one cubin holds: the kernels of one source file for one target."""
+    """What one cubin holds: the kernels of one source file for one target.
+
+    `checked` tells a build that traps (`tilec build --checked`).
+    """
 
     source: Source
     toolchain: Toolchain
     target: str
+    checked: bool
     kernels: tuple[Kernel, ...]
 
 

@@ -124,7 +124,7 @@ class _Claim(OpRules):
         if self.word == "requires":  # launchers check it
             return ()
         text = ir.StringAttr(op.attributes["text"]).value
-        return [Claim(op.operands[0], f"{self.word}!({text})")]
+        return [Claim(op.operands[0], f"{self.word}!({text})", is_written=True)]
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

@@ -144,11 +144,12 @@ DataOf = Callable[[ir.Value], "ir.Value | Data"]
 class Claim:
     """What checked builds trap on: a truth value, or a tile of them, that is to hold throughout.
 
-    `text` says what holds, or is the condition as it is written.
+    `text` says what holds; or, `is_written`, it is what the operation itself says.
     """
 
     condition: ir.Value
     text: str
+    is_written: bool = False
 
 
 class OpRules:

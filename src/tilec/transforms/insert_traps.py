@@ -29,7 +29,7 @@ from tilec.ir.places import span_of
 from tilec.ir.walk import functions, operations
 from tilec.ops.build import make
 from tilec.ops.registry import rules
-from tilec.ops.rules import Data, ElementwiseRules, is_tile
+from tilec.ops.rules import Claim, Data, ElementwiseRules, is_tile
 from tilec.source import SourceFile
 from tilec.transforms.effects import blocks_of
 
@@ -44,7 +44,7 @@ def insert_traps(module: ir.Module, sources: Mapping[str, SourceFile] | None = N
             place, deciding = _short_circuit(op)
             with op.location, ir.InsertionPoint(place):
                 for claim in rules()[op.operation.name].claims(op, data.of):
-                    text = _message(claim.text, op.location, sources or {})
+                    text = _message(claim, op.location, sources or {})
                     ir.Operation.create(
                         "tile.trap_unless",
                         operands=[_unless(deciding, claim.condition)],
@@ -120,15 +120,18 @@ def _unless(deciding: list[_Deciding], condition: ir.Value) -> ir.Value:
 # ---- messages ------------------------------------------------------------------------------------
 
 
-def _message(claim: str, location: ir.Location, sources: Mapping[str, SourceFile]) -> str:
-    """The claim, after the text of the operation; that alone if it is the claim."""
+def _message(claim: Claim, location: ir.Location, sources: Mapping[str, SourceFile]) -> str:
+    """The claim, after the text of the operation; that alone if it says the claim."""
     span = span_of(location, dict(sources))
     if span is None:
-        return claim
-    words = " ".join(sources[span.file].text[span.start : span.end].split())
-    if words.startswith(claim.removesuffix(")")):  # `assert!`, which may have a text of its own
-        return words.removesuffix(";")
-    return f"{words if len(words) <= _LONGEST else words[:_LONGEST] + '…'}: {claim}"
+        return claim.text
+    quoted = _on_one_line(sources[span.file].text[span.start : span.end])
+    return quoted.removesuffix(";") if claim.is_written else f"{quoted}: {claim.text}"
+
+
+def _on_one_line(text: str) -> str:
+    words = " ".join(text.split()).replace("( ", "(").replace(" )", ")")
+    return words if len(words) <= _LONGEST else words[:_LONGEST] + "…"
 
 
 # ---- padding -------------------------------------------------------------------------------------
