@@ -6,7 +6,7 @@ when they compile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mlir import ir
@@ -16,7 +16,7 @@ from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
 from tilec.checks.check_grids import check_grids
 from tilec.checks.check_moves import check_moves
 from tilec.checks.check_preconditions import check_preconditions
-from tilec.checks.check_resources import check_resources
+from tilec.checks.check_resources import check_resources, is_within_shared_memory
 from tilec.checks.check_writes import check_writes
 from tilec.compilation import Compiled, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
@@ -44,7 +44,11 @@ CHECKS = (check_writes, check_moves, check_borrows, check_grids, check_precondit
 def check_sources(sources: Sources, options: Options) -> Compiled:
     """What is wrong with a program; no outputs."""
     with context():
-        return front_end(sources, options).compiled
+        front = front_end(sources, options)
+        if front.compiled.is_refused or front.module is None:
+            return front.compiled
+        found = tuple(_beyond_shared_memory(front, options))
+        return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
 
 
 def compile_sources(sources: Sources, options: Options) -> Compiled:
@@ -124,6 +128,35 @@ def front_end(sources: Sources, options: Options) -> Front:
         unmatched=unmatched_options(program, chosen),
     )
     return Front(compiled, module, program.sources)
+
+
+def _beyond_shared_memory(front: Front, options: Options) -> Iterator[Diagnostic]:
+    """E0702 for what has to go through shared memory, and is larger.
+
+    Only layouts tell what has to. So where an operation works on more than there is, and nowhere
+    else, a check goes as far as a build does, on the module itself, which nobody needs after.
+    """
+    assert front.module is not None, "the program is right"
+    targets = [resolve(name) for name in options.targets]
+    if all(is_within_shared_memory(front.module, target) for target in targets):
+        return
+    from tilec.machine_code import lower_all
+    from tilec.outputs import describe_kernels
+
+    inline_helpers(front.module)
+    if any(check_gpu_code(front.module, front.sources)):
+        return
+    kernels = describe_kernels(front.module)
+    drop_markers(front.module)
+    simplify(front.module)
+    for target in targets:
+        try:
+            lower_all(kernels, target)
+        except NoGpuCodeError:
+            return
+        except DoesNotFitError as error:
+            yield _not_lowered(error, front.sources)
+            return
 
 
 def _errors(diagnostics: Sequence[Diagnostic]) -> bool:
