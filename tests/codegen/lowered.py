@@ -25,8 +25,11 @@ from tilec.frontend.modules import load_program
 from tilec.frontend.parse import parse
 from tilec.interpret.contract import strides_of
 from tilec.ir.dialect import context
+from tilec.ir.walk import functions
 from tilec.machine_code import Instance, lower_variant
 from tilec.outputs import describe_kernels
+from tilec.proofs.mark import mark_residual
+from tilec.proofs.proof import Proof
 from tilec.source import SourceFile
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
@@ -106,8 +109,11 @@ def program(text: str, *, checked: bool = False) -> Iterator[Program]:
     with context():
         tiles = emit(typed, parsed.sources)  # kept: operations die with their module
         inline_helpers(tiles)
-        instances = describe_kernels(tiles)
+        proofs = [Proof(kernel) for kernel in functions(tiles)]
+        instances = describe_kernels(proofs)
         if checked:
+            for proof in proofs:
+                mark_residual(proof)
             insert_traps(tiles, parsed.sources)
         drop_markers(tiles)
         simplify(tiles)

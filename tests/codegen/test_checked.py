@@ -269,6 +269,38 @@ def test_an_access_in_unsafe_that_misses_the_tensor_traps(i: int) -> None:
     assert message.endswith("an element is inside of the tensor") and line == 4
 
 
+RESIDUAL = """pub fn k<N: Dim>(
+    z: Part<&mut Tensor<f32, 64>, 64>, x: &Tensor<f32, N>, places: &Tensor<i32, 1>,
+) {
+    let place = places.load::<1>([0]).item();
+    z.store(x.load_at::<64>([place]));
+}"""
+
+
+@pytest.mark.parametrize("place", [64, 90, -1, -63])
+def test_a_residual_access_may_be_cut(place: int) -> None:
+    x = np.ones(100, np.float32)
+    found = run(RESIDUAL, z=np.zeros(64, np.float32), x=x, places=ints(place))["z"]
+    assert found.sum() == min(64, 64 + place, 100 - place)
+
+
+@pytest.mark.parametrize("place", [100, 2**30, -64])
+def test_a_residual_access_that_misses_its_tensor_traps(place: int) -> None:
+    arguments = {"z": np.zeros(64, np.float32), "x": np.ones(100, np.float32)}
+    message, line = trapped(RESIDUAL, **arguments, places=ints(place))
+    assert (message, line) == ("x.load_at::<64>([place]): an element is inside of the tensor", 5)
+    says_so = RESIDUAL.replace("load_at::<64>([place])", "load_or::<64>([place], 5.0)")
+    assert (run(says_so, **arguments, places=ints(place))["z"] == 5).all()
+
+
+def test_what_a_condition_on_the_arguments_decides_is_not_residual() -> None:
+    """Of two tiles that one program handles, the second may be behind the end."""
+    text = """pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 32>, x: &Tensor<f32, N>) {
+        z.store(x.load::<16>([z.id(0) * 2]).max_all() + x.load::<16>([z.id(0) * 2 + 1]).max_all());
+    }"""
+    assert (run(text, z=np.zeros(40, np.float32), x=np.ones(40, np.float32))["z"][32:] == 1).all()
+
+
 def test_safe_accesses_are_total() -> None:
     text = UNSAFE.replace("unsafe { ", "").replace(" };", ";")
     x = np.ones((5, 6), np.float32)

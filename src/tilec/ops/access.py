@@ -9,10 +9,11 @@ from mlir import ir
 from tilec.artifact.abi import COUNT_LIMIT
 from tilec.diagnostics.diagnostic import Label
 from tilec.ops import uses
+from tilec.ops.bounds import is_residual
 from tilec.ops.build import broadcast_along, compared, constant, make
 from tilec.ops.call import Call, Emission
 from tilec.ops.formats import Array
-from tilec.ops.rules import AccessShape, Claim, both
+from tilec.ops.rules import AccessShape, Claim, conjunction
 from tilec.types import USIZE, Own, TensorType
 
 
@@ -82,15 +83,11 @@ def claims_of_access(op: ir.OpView, access: AccessShape, *, has_fill: bool) -> l
         return []
     if "unchecked" in op.attributes:
         inside = [_axis_inside(access, axis) for axis in range(len(access.shape))]
-        return [Claim(both(inside), "every element is inside of the tensor")]
-    if has_fill or not ("unsafe" in op.attributes or RESIDUAL in op.attributes):
+        return [Claim(conjunction(inside), "every element is inside of the tensor")]
+    if has_fill or not ("unsafe" in op.attributes or is_residual(op)):
         return []
     meets = [_axis_meets(access, axis) for axis in range(len(access.shape))]
-    return [Claim(both(meets), "an element is inside of the tensor")]
-
-
-# The unit attribute of an access whose mask the proofs could not remove.
-RESIDUAL = "residual"
+    return [Claim(conjunction(meets), "an element is inside of the tensor")]
 
 
 def data_of_access(access: AccessShape) -> ir.Value:
@@ -107,7 +104,7 @@ def data_of_access(access: AccessShape) -> ir.Value:
         inside = compared("ult", place, end)
         others = [other for other in range(len(access.shape)) if other != axis]
         masks.append(broadcast_along(inside, whole, others) if others else inside)
-    return both(masks)
+    return conjunction(masks)
 
 
 def _axis_inside(access: AccessShape, axis: int) -> ir.Value:
@@ -115,7 +112,7 @@ def _axis_inside(access: AccessShape, axis: int) -> ir.Value:
     start = _start(access, axis)
     end = make("arith.addi", start.type, start, constant(USIZE, access.shape[axis]))
     below = compared("sle", end, _extent(access, axis))
-    return both([compared("sge", start, constant(USIZE, 0)), below])
+    return conjunction([compared("sge", start, constant(USIZE, 0)), below])
 
 
 def _axis_meets(access: AccessShape, axis: int) -> ir.Value:
@@ -123,7 +120,7 @@ def _axis_meets(access: AccessShape, axis: int) -> ir.Value:
     start = _start(access, axis)
     end = make("arith.addi", start.type, start, constant(USIZE, access.shape[axis]))
     extent = make("arith.maxsi", start.type, _extent(access, axis), constant(USIZE, 1))
-    return both([compared("sgt", end, constant(USIZE, 0)), compared("slt", start, extent)])
+    return conjunction([compared("sgt", end, constant(USIZE, 0)), compared("slt", start, extent)])
 
 
 def _start(access: AccessShape, axis: int) -> ir.Value:

@@ -12,23 +12,17 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 
+from tilec.integers.number import Number, combined
+from tilec.ops.abstract import Reasoning
 from tilec.ops.arithmetic import negated
 from tilec.ops.broadcasting import method, operator
 from tilec.ops.build import chosen, compared, constant_like, known_integer, make
 from tilec.ops.call import Operation
 from tilec.ops.formats import Array
+from tilec.ops.guarded import Guarded
 from tilec.ops.host_expression import as_signed, as_unsigned
-from tilec.ops.meaning import Elementwise, Rounded, Unsigned
-from tilec.ops.rules import (
-    Claim,
-    Data,
-    DataOf,
-    DivisorsWhere,
-    HostExpression,
-    OpRules,
-    both,
-    is_tile,
-)
+from tilec.ops.meaning import Elementwise, NumberRule, Rounded, Unsigned
+from tilec.ops.rules import DivisorsWhere, HostExpression, OpRules
 from tilec.ops.uses import Domain
 from tilec.types import Element
 
@@ -192,110 +186,37 @@ def _dividend(op: ir.OpView, number: int) -> Sequence[tuple[ir.Value, int]]:
     return [(value, known)] if number == 0 and known is not None and known > 0 else []
 
 
-# ---- checked builds ------------------------------------------------------------------------------
+def _quotient_rule(rounding: str) -> NumberRule:
+    # The emitter has seen to it that the divisor is neither 0 nor, where that wraps, -1.
+    def rule(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
+        found = reasoning.quotient(a, b, rounding, op)
+        return reasoning.wrapped(found, op.results[0].type, op)
+
+    return rule
 
 
-class _Guarded(OpRules):
-    """A division behind a `_Divisor`: what it replaces is what checked builds trap on."""
-
-    def claims(self, op: ir.OpView, data_of: DataOf) -> Sequence[Claim]:
-        a, safe = op.operands
-        divisor, guarded = _guards(safe)
-        data = _data_of_both(a, divisor, data_of)
-        found = []
-        if 0 in guarded:
-            nonzero = compared("ne", divisor, _same_everywhere(divisor, 0))
-            found.append(("the divisor is not 0", nonzero))
-        if -1 in guarded:
-            least = -(1 << (_width(a) - 1))
-            fits = [
-                compared("ne", divisor, _same_everywhere(divisor, -1)),
-                compared("ne", a, _same_everywhere(a, least)),
-            ]
-            found.append(("the quotient fits its type", _either(*fits)))
-        if data is Data.UNKNOWN:
-            return []
-        if isinstance(data, ir.Value):
-            padding = make("arith.xori", data.type, data, _same_everywhere(data, 1))
-            found = [(text, _either(holds, padding)) for text, holds in found]
-        return [Claim(holds, text) for text, holds in found]
+def _remainder_rule(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
+    quotient = reasoning.quotient(a, b, "truncated", op)
+    rest = combined(lambda a, q, b: a - q * b, a, quotient, b)
+    return reasoning.wrapped(rest, op.results[0].type, op)
 
 
-def _guards(safe: ir.Value) -> tuple[ir.Value, set[int]]:
-    """The divisor as it is written, and which of 0 and -1 are replaced: what `_Divisor` made."""
-    condition = _condition_of_guard(safe)
-    if condition is None:
-        return safe, set()
-    divisor = condition.operands[0]
-    guarded, inner = set(), safe
-    while inner != divisor:
-        condition = _condition_of_guard(inner)
-        if condition is None or condition.operands[0] != divisor:
-            return safe, set()  # a `select` of the program's own
-        number = known_integer(condition.operands[1])
-        assert number is not None, "a guard compares with a constant"
-        guarded.add(number)
-        inner = inner.owner.operands[2]
-    return divisor, guarded
-
-
-def _condition_of_guard(value: ir.Value) -> ir.Operation | None:
-    """The comparison with 0 or -1 of a `select` that replaces the value by 1."""
-    choice = value.owner
-    if isinstance(choice, ir.Block) or choice.name != "arith.select":
-        return None
-    condition = choice.operands[0].owner
-    if known_integer(choice.operands[1]) != 1 or isinstance(condition, ir.Block):
-        return None
-    if condition.name != "arith.cmpi" or known_integer(condition.operands[1]) not in (0, -1):
-        return None
-    return condition
-
-
-def _data_of_both(a: ir.Value, b: ir.Value, data_of: DataOf) -> ir.Value | Data:
-    """Which elements of a quotient come from data alone."""
-    found = [data_of(value) for value in (a, b) if is_tile(value)]
-    masks = [mask for mask in found if not isinstance(mask, Data)]
-    if Data.UNKNOWN in found:
-        return Data.UNKNOWN
-    return both(masks) if masks else Data.ALL
-
-
-def _either(left: ir.Value, right: ir.Value) -> ir.Value:
-    return make("arith.ori", left.type, left, right)
-
-
-def _same_everywhere(value: ir.Value, number: int) -> ir.Value:
-    """A scalar or tile like the value, full of a number."""
-    kind = value.type
-    element = ir.RankedTensorType(kind).element_type if is_tile(value) else kind
-    attribute = ir.IntegerAttr.get(element, -1 if str(element) == "i1" else number)
-    if is_tile(value):
-        attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
-    return make("arith.constant", kind, value=attribute)
-
-
-def _width(value: ir.Value) -> int:
-    element = ir.RankedTensorType(value.type).element_type if is_tile(value) else value.type
-    return 64 if isinstance(element, ir.IndexType) else int(ir.IntegerType(element).width)
-
-
-class _Quotient(_Guarded, Elementwise):
+class _Quotient(Guarded, Elementwise):
     pass
 
 
-class _UnsignedQuotient(_Guarded, Unsigned):
+class _UnsignedQuotient(Guarded, Unsigned):
     pass
 
 
-class _Remainder(_Guarded, Elementwise):
+class _Remainder(Guarded, Elementwise):
     def divisors_where(
         self, op: ir.OpView, number: int, divisors_where: DivisorsWhere
     ) -> Sequence[tuple[ir.Value, int]]:
         return _dividend(op, number)
 
 
-class _UnsignedRemainder(_Guarded, Unsigned):
+class _UnsignedRemainder(Guarded, Unsigned):
     def divisors_where(
         self, op: ir.OpView, number: int, divisors_where: DivisorsWhere
     ) -> Sequence[tuple[ir.Value, int]]:
@@ -303,13 +224,25 @@ class _UnsignedRemainder(_Guarded, Unsigned):
 
 
 RULES: tuple[OpRules, ...] = (
-    _Quotient("arith.divsi", _truncated, extends=lambda b: b[0], launcher="div"),
-    _Remainder("arith.remsi", np.fmod, extends=min, launcher="rem"),
-    Elementwise("arith.floordivsi", np.floor_divide),
-    _Quotient("arith.ceildivsi", _ceiling, extends=lambda b: b[0], launcher="ceildiv"),
-    _UnsignedQuotient("arith.divui", np.floor_divide, "div"),
-    _UnsignedRemainder("arith.remui", np.remainder, "rem"),
-    _UnsignedQuotient("arith.ceildivui", _ceiling, "ceildiv"),
+    _Quotient(
+        "arith.divsi",
+        _truncated,
+        extends=lambda b: b[0],
+        launcher="div",
+        numbers=_quotient_rule("truncated"),
+    ),
+    _Remainder("arith.remsi", np.fmod, extends=min, launcher="rem", numbers=_remainder_rule),
+    Elementwise("arith.floordivsi", np.floor_divide, numbers=_quotient_rule("floor")),
+    _Quotient(
+        "arith.ceildivsi",
+        _ceiling,
+        extends=lambda b: b[0],
+        launcher="ceildiv",
+        numbers=_quotient_rule("ceiling"),
+    ),
+    _UnsignedQuotient("arith.divui", np.floor_divide, "div", _quotient_rule("truncated")),
+    _UnsignedRemainder("arith.remui", np.remainder, "rem", _remainder_rule),
+    _UnsignedQuotient("arith.ceildivui", _ceiling, "ceildiv", _quotient_rule("ceiling")),
     Rounded("arith.divf", lambda a, b: a / b),
     Rounded("arith.remf", np.fmod),
 )

@@ -15,7 +15,7 @@ from tilec.ops.fragments import pack, unpack
 from tilec.ops.lower_reduce import Row, lower_reduce
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.reduce import reduced
-from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules, Places, Placing, both
+from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules, Places, Placing, conjunction
 from tilec.types import BOOL
 
 
@@ -48,7 +48,7 @@ class _LinalgReduce(OpRules):
         if not masks or Data.UNKNOWN in found:
             return Data.UNKNOWN
         [either] = reduced(
-            [both(masks)],
+            [conjunction(masks)],
             [constant(BOOL, False)],
             list(op.attributes["dimensions"]),
             lambda sofar, item: [make("arith.ori", sofar[0].type, sofar[0], item[0])],

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from mlir import ir
 
 from tilec.layout import Layout
+from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.build import make
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
 
@@ -101,15 +102,6 @@ class AccessShape:
     unit: str
 
 
-@dataclass(frozen=True)
-class Origin:
-    """An index that is the place of a part along an axis: in tiles of its block, or in elements."""
-
-    part: ir.Value
-    axis: int
-    counts_tiles: bool
-
-
 # Divisors that follow from a value's being a number.
 DivisorsWhere = Callable[[ir.Value, int], Sequence[tuple[ir.Value, int]]]
 
@@ -166,14 +158,18 @@ class OpRules:
     control: bool = False
     # Whether its regions may run several times.
     loop: bool = False
-    # Whether it makes a part of a tensor by the program's index.
-    cuts_grid: bool = False
     # For a truth value of two: what its first operand is where the second does not matter.
     decided_by: bool | None = None
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         """The results on the CPU: the meaning of the operation."""
         raise NotImplementedError(f"{self.name} has no meaning yet")
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        """The results for all programs at once: whatever `interpret` gives is among them."""
+        return reasoning.opaque(op)
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         """The layouts of operands and results, given those that operands have or would like best.
@@ -262,10 +258,6 @@ class OpRules:
         """The axis of the view it takes that this axis of the view it makes is."""
         return axis
 
-    def origin(self, op: ir.OpView) -> Origin | None:
-        """The place of a part that its one result is."""
-        return None
-
     def access(self, op: ir.OpView) -> AccessShape | None:
         """How it accesses global memory, if it does."""
         return None
@@ -290,7 +282,7 @@ class OpRules:
             if found is Data.UNKNOWN or shape_of(operand) != shape_of(op.results[0]):
                 return Data.UNKNOWN
             masks.append(found)
-        return both(masks) if masks else Data.UNKNOWN
+        return conjunction(masks) if masks else Data.UNKNOWN
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
@@ -308,7 +300,7 @@ class ElementwiseRules(OpRules):
         return lower_elementwise(op, operands, lowering)
 
 
-def both(masks: Sequence[ir.Value]) -> ir.Value:
+def conjunction(masks: Sequence[ir.Value]) -> ir.Value:
     """Where all of these tiles of bool, one at least, are true."""
     return reduce(lambda left, right: make("arith.andi", left.type, left, right), masks)
 
