@@ -26,6 +26,7 @@ class Options:
     defines: tuple[str, ...] = ()  # `-D`, as written: "NAME=VALUE"
     instances: tuple[str, ...] = ()  # `--instance`, as written: "matmul<T=f16,BM=64>"
     emit: tuple[str, ...] = ()
+    checked: bool = False  # trap on what is defined, but hardly meant (docs/language.md)
     report: bool = False  # whether to say what was proved
     deny: tuple[str, ...] = ()  # what of `DENIABLE` is an error
 
