@@ -49,12 +49,13 @@ def check_sources(sources: Sources, options: Options) -> Compiled:
 def compile_sources(sources: Sources, options: Options) -> Compiled:
     """Everything that a program compiles to, or what is wrong with it."""
     # Here and not above: `check` needs no code generation, and waits for every import.
-    from tilec.outputs import describe_kernels, outputs_of
+    from tilec.outputs import describe_kernels, outputs_of, text_of
 
     with context():
         front = front_end(sources, options)
         if front.compiled.is_refused or front.module is None:
             return front.compiled
+        emitted = text_of(front.module) if "tile" in options.emit else None
         # The ownership checks were the last to see helpers as they are written.
         inline_helpers(front.module)
         found = list(check_gpu_code(front.module, front.sources))
@@ -66,7 +67,7 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
         drop_markers(front.module)
         simplify(front.module)
         try:
-            return replace(front.compiled, outputs=outputs_of(kernels, sources, options))
+            return replace(front.compiled, outputs=outputs_of(kernels, sources, options, emitted))
         except (NoGpuCodeError, DoesNotFitError) as error:
             found = [_not_lowered(error, front.sources)]
         return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))

@@ -28,6 +28,9 @@ from tilec.ir.dialect import declarations
 from tilec.ir.views import ancestors, is_view, root
 from tilec.ir.walk import functions, operations
 
+PASS = "tile-verify-ownership"
+INLINED = False
+
 _LOANS = ("tile.borrow", "tile.sub")
 
 

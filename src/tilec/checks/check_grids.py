@@ -34,6 +34,9 @@ from tilec.ops.rules import HostExpression
 if TYPE_CHECKING:
     import islpy
 
+PASS = "tile-verify-grids"
+INLINED = False
+
 
 def check_grids(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
     """Yields E0404 for each part whose grid is not that of the kernel's first part."""

@@ -28,6 +28,9 @@ from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.walk import functions
 from tilec.recursion import deep_recursion
 
+PASS = "tile-verify-ownership"
+INLINED = False
+
 _Moved = dict[ir.Value, ir.OpView]  # each with the operation that moved it first
 _LOOPS = ("scf.for", "scf.while")
 

@@ -20,6 +20,9 @@ from tilec.ir.walk import functions, operations
 from tilec.source import SourceFile, Span
 from tilec.target.description import Target
 
+PASS = "tile-verify-resources"
+INLINED = False
+
 _REGISTER_BITS = 32
 
 

@@ -21,6 +21,9 @@ from tilec.ir.types import view_facts
 from tilec.ir.views import ancestors, is_view
 from tilec.ir.walk import functions, operand_group, operations
 
+PASS = "tile-verify-ownership"
+INLINED = False
+
 
 def check_writes(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
     """Yields E0402 for each write, or mutable loan, through a shared borrow."""
