@@ -28,6 +28,7 @@ from tilec.frontend.modules import load_program
 from tilec.frontend.parse import parse
 from tilec.ir.dialect import context
 from tilec.ir.place_texts import Reader
+from tilec.ir.places import text_with_places
 from tilec.ops.rules import Placing
 from tilec.source import SourceFile
 from tilec.sources import Sources
@@ -102,8 +103,8 @@ def _rewritten(
             warnings += [_named(text, name) for text in found]
     except ir.MLIRError as error:
         return Rewritten(errors=tuple(_messages(error, name)), warnings=tuple(warnings))
-    text = module.operation.get_asm(enable_debug_info=passes.with_places)
-    return Rewritten(f"{text.rstrip()}\n", warnings=tuple(warnings))
+    text = text_with_places(module) if passes.with_places else f"{module}\n"
+    return Rewritten(text, warnings=tuple(warnings))
 
 
 Transform = Callable[..., object]

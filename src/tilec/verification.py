@@ -23,6 +23,7 @@ from tilec.diagnostics import Diagnostic, Severity
 from tilec.diagnostics.once import once
 from tilec.ir.place_texts import Reader, give_places, texts_of
 from tilec.ir.places import location_of
+from tilec.recursion import deep_recursion
 from tilec.source import Span
 from tilec.target.description import Target
 from tilec.transforms.inline_helpers import inline_helpers
@@ -77,7 +78,8 @@ def _found(
     check: Check, module: ir.OpView, sources: Sources, target: Target
 ) -> Sequence[Diagnostic]:
     options = {"target": target} if check.takes_target else {}
-    return list(check.function(module, sources, **options))
+    with deep_recursion():
+        return list(check.function(module, sources, **options))
 
 
 def _text(diagnostic: Diagnostic, sources: Sources) -> str:

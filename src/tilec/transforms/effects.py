@@ -13,6 +13,7 @@ from mlir import ir
 from tilec.ir.dialect import Declaration, declarations
 from tilec.ir.types import view_facts
 from tilec.ops.registry import rules
+from tilec.ops.rules import OpRules
 
 
 def is_removable(op: ir.OpView) -> bool:
@@ -22,7 +23,9 @@ def is_removable(op: ir.OpView) -> bool:
     """
     name = op.operation.name
     declared = declarations().get(name)
-    if declared is None or declared.writes or rules()[name].cuts_grid:
+    if declared is None or declared.writes:
+        return False
+    if type(rules()[name]).host_grid is not OpRules.host_grid:
         return False
     return declared.pure or bool(declared.reads)
 
