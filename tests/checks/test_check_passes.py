@@ -155,7 +155,8 @@ pub fn k<N: Dim>(
     assert opt_program(program, "tile-verify-grids").errors == (
         "case.tile:4:5: E0404: `a` and `b` have different grids: cut in 2\n"
         "case.tile:3:5: note: cut in 4\n"
-        "note: along axis 0, at N = 3: 1 and 2 tiles",
+        "note: along axis 0, at N = 3: 1 and 2 tiles\n"
+        "help: cut them in as many parts, or state in `requires!` what makes the grids agree",
     )
 
 
@@ -163,3 +164,23 @@ def test_what_is_found_in_two_instances_is_reported_once() -> None:
     program = TWICE.replace("64", "B").replace("N: Dim", "N: Dim, const B: usize")
     program = program.replace("#[kernel]", "#[kernel]\n#[instance(B = 32)]\n#[instance(B = 64)]")
     assert len(opt_program(program, "tile-verify-ownership").errors) == 1
+
+
+RACE = """\
+fn put<N: Dim>(y: &mut Tensor<f32, N>, i: usize) {
+    y.store::<64>([i], Tile::<f32, 64>::zeros());
+}
+
+#[kernel(grid = [N, 1, 1])]
+pub fn k<N: Dim>(y: &mut Tensor<f32, N>) {
+    let [p, _, _] = program_id();
+    put(y, p / 2);
+}
+"""
+
+
+@pytest.mark.parametrize("before", ["", "inline_helpers,", "inline_helpers,drop_markers,simplify,"])
+def test_races_are_found_in_any_form_of_the_module(before: str) -> None:
+    [error] = opt_program(RACE, f"{before}tile-verify-races").errors
+    assert error.startswith("case.tile:2:5: E0501: two programs may write the same element of `y`")
+    assert not opt_program(RACE.replace("p / 2", "p"), f"{before}tile-verify-races").errors

@@ -211,6 +211,7 @@ def _finding(first: _Part, other: _Part, found: _Difference, sources: Sources) -
             Label(there, f"cut in {_shown(first.block)}"),
         ),
         notes=(text,),
+        help="cut them in as many parts, or state in `requires!` what makes the grids agree",
     )
 
 

@@ -101,7 +101,9 @@ def _tensors(actual: TensorType, expected: TensorType) -> _Found | None:
     if actual.extents != expected.extents:
         return "E0301", "extents of tensors differ", None
     if actual.own != expected.own and (actual.own, expected.own) != (Own.MUT, Own.SHARED):
-        return "E0203", f"expected a `{expected.own.value}` tensor", None
+        is_to_be_written = expected.own is Own.MUT
+        way = "a `&` tensor is only read: take and lend it as `&mut`" if is_to_be_written else None
+        return "E0203", f"expected a `{expected.own.value}` tensor", way
     return None
 
 
@@ -118,7 +120,9 @@ def _parts(actual: PartType, expected: PartType) -> _Found | None:
 
 def _lending(actual: PartType, expected: PartType) -> str | None:
     if actual.borrowed is not None:
-        return None
+        if expected.borrowed is None:
+            return "what is lent cannot be given away: take it there as `&mut Part<…>`"
+        return "what is lent to be read is only read: take and lend it as `&mut`"
     return {Own.MUT: "lend it: `&mut …`", Own.SHARED: "lend it: `&…`"}.get(
         expected.borrowed or Own.ATOMIC
     )
