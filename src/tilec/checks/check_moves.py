@@ -7,7 +7,7 @@ Algorithm:
 1. A function is walked in program order with the set of what may have been moved.
 2. Branches start from the same set; where they meet the set is the union.
 3. The body of a loop is visited again if something is moved in it, so that a move in one turn is
-   seen by the next. So is a combiner, which runs for each pair.
+   seen by the next.
 A helper gets its parts as arguments, so each function stands for itself.
 
 Why it is sound: parts are never carried by loops or chosen by branches (the front end refuses it),
@@ -29,7 +29,6 @@ from tilec.checks.places import Sources, name_of, place_of
 from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.views import CALL, MOVE
 from tilec.ir.walk import functions
-from tilec.ops.registry import rules
 from tilec.recursion import deep_recursion
 
 PASS = "tile-verify-ownership"
@@ -98,7 +97,7 @@ class _Walk:
     def _finding(self, op: ir.OpView, part: ir.Value, move: ir.OpView) -> Diagnostic:
         here, there = place_of(op, self._sources), place_of(move, self._sources)
         if move.operation == op.operation:
-            text = _again(op)
+            text = "moved in an earlier turn of the loop"
             labels: tuple[Label, ...] = (Label(here, text),)
         else:
             labels = Label(here, "used here"), Label(there, "moved here")
@@ -109,16 +108,6 @@ class _Walk:
             labels,
             help=_way_out(move),
         )
-
-
-def _again(move: ir.OpView) -> str:
-    """What happens to a move that is its own second time."""
-    around = move.operation.parent
-    while not is_repeated(around):
-        around = around.parent
-    if around.name in rules() and rules()[around.name].loop:
-        return "moved in an earlier turn of the loop"
-    return "moved each time that the combiner runs"
 
 
 def _way_out(move: ir.OpView) -> str | None:

@@ -1,9 +1,8 @@
 """E0402: nothing is written through a shared borrow.
 
-Shared are tensors that the kernel takes as `&`, what a helper takes as `&` (`tile.lent`), what is
-lent as `&` (`tile.borrow`), and all that a combiner finds outside of itself: it may run any number
-of times. Written is what an operation says that it writes, what is lent mutably, and a part that is
-given away, since its new owner may write it.
+Shared are tensors that the kernel takes as `&`, what a helper takes as `&` (`tile.lent`), and what
+is lent as `&` (`tile.borrow`). Written is what an operation says that it writes, what is lent
+mutably, and a part that is given away, since its new owner may write it.
 
 Why it is sound: what an operation writes is in its declaration; a view of a view, and what a helper
 gives back of what it was lent, is as its origin. So a write whose view has no shared ancestor is of
@@ -19,14 +18,12 @@ from collections.abc import Iterator
 
 from mlir import ir
 
-from tilec.checks.flow import is_repeated
-from tilec.checks.places import UNNAMED, Sources, name_of, place_of, place_of_value
+from tilec.checks.places import Sources, name_of, place_of, place_of_value
 from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.dialect import declarations
 from tilec.ir.types import view_facts
 from tilec.ir.views import BORROW, CALL, Views, is_view
 from tilec.ir.walk import functions, operand_group, operations
-from tilec.ops.registry import rules
 
 PASS = "tile-verify-ownership"
 INLINED = False
@@ -42,12 +39,6 @@ def check_writes(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
                 shared = [v for v in views.ancestors(view) if v in lent or _is_shared(v)]
                 if shared:
                     yield _refused(op, shared[-1], sources)
-                    continue
-                combiner = _combiner_between(op, view, views)
-                if combiner is not None:
-                    names = (name_of(v, sources) for v in views.ancestors(view))
-                    name = next((name for name in names if name != UNNAMED), UNNAMED)
-                    yield _in_combiner(op, name, combiner, sources)
 
 
 def _written(op: ir.OpView) -> list[ir.Value]:
@@ -95,24 +86,6 @@ def _is_shared(view: ir.Value) -> bool:
     return not ir.BoolAttr(view.owner.attributes["mutable"]).value
 
 
-def _combiner_between(op: ir.OpView, view: ir.Value, views: Views) -> ir.Operation | None:
-    """A combiner around an operation but not around what it writes."""
-    homes = [
-        root.owner.owner if isinstance(root.owner, ir.Block) else root.owner.parent
-        for root in views.roots(view)
-    ]
-    around = op.operation.parent
-    while around is not None and around not in homes:
-        if is_repeated(around) and not _is_loop(around):
-            return around
-        around = around.parent
-    return None
-
-
-def _is_loop(op: ir.Operation) -> bool:
-    return op.name in rules() and rules()[op.name].loop
-
-
 # ---- what is said --------------------------------------------------------------------------------
 
 
@@ -144,15 +117,3 @@ def _way_out(shared: ir.Value) -> str:
         case "mut":
             return "take it as `&mut Tensor<…>`"
     return "take it as a `Part<&mut Tensor<…>, …>`"
-
-
-def _in_combiner(op: ir.OpView, name: str, combiner: ir.Operation, sources: Sources) -> Diagnostic:
-    return Diagnostic(
-        "E0402",
-        f"{name} is written in a combiner",
-        (
-            Label(place_of(op, sources), _done(op)),
-            Label(place_of(combiner.opview, sources), "the combiner runs any number of times"),
-        ),
-        help="write after the reduction",
-    )
