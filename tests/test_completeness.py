@@ -7,6 +7,7 @@ from pathlib import Path
 
 from docs_blocks import PAGES
 
+from tilec.checks.registry import check_passes
 from tilec.cli.entry import COMMANDS
 from tilec.diagnostics.pages import codes
 from tilec.frontend.attributes import HINTS
@@ -59,6 +60,14 @@ def test_a_check_has_a_test() -> None:
     pages = {f"check_{page.stem}" for page in (TESTS / "checks").glob("*.md")}
     tests = {file.stem.removeprefix("test_") for file in (TESTS / "checks").glob("test_*.py")}
     assert checks <= pages | tests
+
+
+def test_a_check_belongs_to_a_pass_that_is_documented() -> None:
+    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    for name, checks in check_passes().items():
+        assert re.fullmatch(r"tile-verify-[a-z-]+", name)
+        assert f"| `{name}` |" in design
+        assert all(isinstance(check.inlined, bool) for check in checks)
 
 
 def test_a_command_has_a_file_and_is_documented() -> None:

@@ -11,7 +11,7 @@ from tilec.diagnostics.diagnostic import Diagnostic, Severity
 DEFAULT_TARGETS = ("sm_90a",)
 
 # What can be written beside the cubin and the manifest, by the word that asks for it.
-INTERMEDIATE = {"mlir": ".mlir", "llvm": ".ll", "ptx": ".ptx"}
+INTERMEDIATE = {"tile": ".tile.mlir", "mlir": ".mlir", "llvm": ".ll", "ptx": ".ptx"}
 EMITTABLE = (*INTERMEDIATE, "dep")
 
 IN_KERNEL_CHECKS = "in-kernel-checks"

@@ -30,7 +30,7 @@ from tilec.frontend.modules import load_program
 from tilec.frontend.options import Options as FrontOptions
 from tilec.frontend.parse import parse
 from tilec.ir.dialect import context
-from tilec.ir.places import span_of
+from tilec.ir.places import span_of, text_with_places
 from tilec.ir.walk import functions
 from tilec.ops.lowering import DoesNotFitError, NoGpuCodeError
 from tilec.proofs.account import accesses_of, coverage_of
@@ -85,7 +85,9 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
         drop_markers(front.module)
         simplify(front.module)
         try:
-            return replace(front.compiled, outputs=outputs_of(kernels, sources, options))
+            return replace(
+                front.compiled, outputs=outputs_of(kernels, sources, options, front.emitted)
+            )
         except (NoGpuCodeError, DoesNotFitError) as error:
             found = [_not_lowered(error, front.sources)]
         return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
@@ -110,13 +112,15 @@ def warm_up(sources: Sources) -> None:
 class Front:
     """A program after every check: the module with helpers inlined, unless something is wrong.
 
-    `proofs` are about its kernels as they are: before any rewrite.
+    `proofs` are about its kernels as they are: before any rewrite. `emitted` is the module in text
+    form as the ownership checks saw it, if that is asked for.
     """
 
     compiled: Compiled
     module: ir.Module | None
     sources: dict[str, SourceFile]
     proofs: tuple[Proof, ...] = ()
+    emitted: str | None = None
 
 
 def front_end(sources: Sources, options: Options) -> Front:
@@ -127,7 +131,7 @@ def front_end(sources: Sources, options: Options) -> Front:
     program, found = load_program(sources.root, parse, sources.module)
     chosen = FrontOptions(options.defines, options.instances)
     diagnostics = list(found)
-    module, proofs = None, []
+    module, proofs, emitted = None, [], None
     # A program that does not parse is not typed: what is missing would be reported as unknown.
     if not diagnostics:
         instances, found = check_program(program, chosen)
@@ -143,6 +147,7 @@ def front_end(sources: Sources, options: Options) -> Front:
         # Proofs take for granted what the checks before have seen to: parts with one owner, and
         # grids that agree.
         if module is not None and not _errors(diagnostics):
+            emitted = text_with_places(module) if "tile" in options.emit else None
             inline_helpers(module)
             proofs = [Proof(function) for function in functions(module)]
             diagnostics += once(_wrong(proofs, program.sources, options))
@@ -153,7 +158,7 @@ def front_end(sources: Sources, options: Options) -> Front:
         texts=texts,
         unmatched=unmatched_options(program, chosen),
     )
-    return Front(compiled, module, program.sources, tuple(proofs))
+    return Front(compiled, module, program.sources, tuple(proofs), emitted)
 
 
 def _wrong(

@@ -26,12 +26,19 @@ def describe_kernels(proofs: Sequence[Proof]) -> list[Instance]:
     return [Instance(proof.function, describe(proof)) for proof in proofs]
 
 
-def outputs_of(kernels: Sequence[Instance], sources: Sources, options: Options) -> dict[str, bytes]:
-    """The content of each file by its name, for each target the manifest last."""
+def outputs_of(
+    kernels: Sequence[Instance], sources: Sources, options: Options, emitted: str | None = None
+) -> dict[str, bytes]:
+    """The content of each file by its name, for each target the manifest last.
+
+    `emitted` is the module as the front end made it, in text, if that is wanted.
+    """
     if not kernels:
         return {}  # only helpers and constants, for other files to use
     stem = Path(sources.root.name).stem
     outputs: dict[str, bytes] = {}
+    if emitted is not None:
+        outputs[f"{stem}{INTERMEDIATE['tile']}"] = emitted.encode()
     if "mlir" in options.emit:
         module = kernels[0].function.operation.parent
         outputs[f"{stem}{INTERMEDIATE['mlir']}"] = f"{module}\n".encode()

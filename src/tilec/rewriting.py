@@ -1,7 +1,8 @@
 """Passes on a module in text form, as `tilec opt` runs them.
 
 A file of `tilec.transforms` with a public function of its own name is such a pass by being there.
-The function takes a module, or one function of it and how layouts are placed.
+The function takes a module, or one function of it and how layouts are placed. So is every check, by
+the pass that it says it belongs to (`tilec.checks.registry`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,22 @@ from mlir import ir
 from mlir.passmanager import PassManager
 
 import tilec.transforms
+from tilec.checks.registry import check_passes
 from tilec.codegen.warps import warps_for
+from tilec.diagnostics import Diagnostic
 from tilec.diagnostics.setup_error import SetupError
+from tilec.frontend.check import check_program
+from tilec.frontend.emit import emit
+from tilec.frontend.modules import load_program
+from tilec.frontend.parse import parse
 from tilec.ir.dialect import context
+from tilec.ir.place_texts import Reader
+from tilec.ir.places import text_with_places
 from tilec.ops.rules import Placing
 from tilec.source import SourceFile
+from tilec.sources import Sources
 from tilec.target.description import Target
+from tilec.verification import run_checks
 
 
 @dataclass(frozen=True)
@@ -31,27 +42,77 @@ class Rewritten:
 
     text: str = ""
     errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()  # of a program that the front end refuses
 
 
-def run_passes(source: SourceFile, passes: str, target: Target) -> Rewritten:
-    """Run tilec's passes and MLIR pipelines, separated by commas, on a module in text form.
+@dataclass(frozen=True)
+class Passes:
+    """Which passes to run, tilec's own and MLIR pipelines, separated by commas, and how."""
+
+    names: str
+    target: Target
+    with_places: bool = False  # whether the printed module has locations
+
+
+def no_other_texts(name: str) -> SourceFile | None:
+    """A reader for a module whose locations are in its own text."""
+    return None
+
+
+def run_passes(source: SourceFile, passes: Passes, read: Reader = no_other_texts) -> Rewritten:
+    """Run passes on a module in text form.
+
+    `read` gives the texts of the files that locations name, for what checks say.
 
     Raises:   SetupError if a pass is unknown or misspelt
     """
+
+    def text_of(name: str) -> SourceFile | None:
+        return SourceFile(name, source.text) if name == _UNNAMED else read(name)
+
     with context():
-        try:
-            module = ir.Module.parse(source.text)
-            for name in _split(passes):
-                _run_pass(module, name, target)
-        except ir.MLIRError as error:
-            return Rewritten(errors=tuple(_messages(error, source.name)))
-        return Rewritten(f"{module}\n")
+        return _rewritten(lambda: ir.Module.parse(source.text), passes, text_of, source.name)
+
+
+def run_passes_on_program(sources: Sources, passes: Passes) -> Rewritten:
+    """Run passes on the module of a program as the front end emits it, before any check of the IR.
+
+    Raises:   SetupError if a pass is unknown or misspelt
+    """
+    if sources.problems:
+        return Rewritten(diagnostics=sources.problems)
+    program, found = load_program(sources.root, parse, sources.module)
+    instances, wrong = check_program(program) if not found else ([], [])
+    if found or wrong:
+        return Rewritten(diagnostics=(*found, *wrong))
+    with context():
+        module = emit(instances, program.sources)
+        return _rewritten(lambda: module, passes, program.sources.get, sources.root.name)
+
+
+def _rewritten(
+    module_of: Callable[[], ir.Module], passes: Passes, read: Reader, name: str
+) -> Rewritten:
+    """The module after these passes; what MLIR says of it is about the file of that name."""
+    warnings: list[str] = []
+    try:
+        module = module_of()
+        for pass_name in _split(passes.names):
+            found = _run_pass(module, pass_name, passes.target, read)
+            warnings += [_named(text, name) for text in found]
+    except ir.MLIRError as error:
+        return Rewritten(errors=tuple(_messages(error, name)), warnings=tuple(warnings))
+    text = text_with_places(module) if passes.with_places else f"{module}\n"
+    return Rewritten(text, warnings=tuple(warnings))
 
 
 Transform = Callable[..., object]
 
 # What `tilec opt` takes pointers and outer strides to be multiples of, as the first variant does.
 _VECTOR_BYTES = 16
+# What MLIR calls a module that it parses from a string.
+_UNNAMED = "-"
 
 
 @cache
@@ -62,12 +123,16 @@ def passes() -> dict[str, Transform]:
     return {name: getattr(file, name) for name, file in files if hasattr(file, name)}
 
 
-def _run_pass(module: ir.Module, name: str, target: Target) -> None:
+def _run_pass(module: ir.Module, name: str, target: Target, read: Reader) -> tuple[str, ...]:
+    """Run one pass; what it warns of."""
+    if name in check_passes():
+        return run_checks(module, name, check_passes()[name], target, read)
     if name not in passes():
         _pipeline(name).run(module.operation)
-        return
+        return ()
     _run_own(passes()[name], module, target)
     module.operation.verify()
+    return ()
 
 
 def _run_own(transform: Transform, module: ir.Module, target: Target) -> None:
@@ -90,7 +155,8 @@ def _pipeline(name: str) -> PassManager:
     except ValueError as error:
         # "MLIR Textual PassPipeline Parser:1:1: error: what is wrong", then the text and a caret.
         reason = str(error).splitlines()[0].rpartition("error: ")[2]
-        known = f"tilec's own passes are {', '.join(passes())}; MLIR's are pipelines"
+        own = ", ".join((*passes(), *check_passes()))
+        known = f"tilec's own passes are {own}; MLIR's are pipelines"
         raise SetupError(f"`{name}` is no pass: {reason}", help=known) from error
 
 
@@ -107,14 +173,21 @@ def _split(passes: str) -> Iterator[str]:
 
 def _messages(error: ir.MLIRError, file: str) -> Iterator[str]:
     for diagnostic in error.error_diagnostics:
-        yield f"{_place(diagnostic.location, file)}{diagnostic.message}"
+        yield _named(f"{_place(diagnostic.location)}{diagnostic.message}", file)
         for note in diagnostic.notes:
-            yield f"{_place(note.location, file)}{note.message}"
+            yield _named(f"{_place(note.location)}{note.message}", file)
 
 
-def _place(location: ir.Location, file: str) -> str:
+def _place(location: ir.Location) -> str:
     if not location.is_a_file():
         return ""
-    # MLIR calls a module that it parses from a string "-".
-    name = file if location.filename == "-" else location.filename
-    return f"{name}:{location.start_line}:{location.start_col}: "
+    return f"{location.filename}:{location.start_line}:{location.start_col}: "
+
+
+def _named(text: str, file: str) -> str:
+    """A message whose places are in the file as users named it."""
+    unnamed = f"{_UNNAMED}:"
+    return "\n".join(
+        f"{file}:{line.removeprefix(unnamed)}" if line.startswith(unnamed) else line
+        for line in text.split("\n")
+    )

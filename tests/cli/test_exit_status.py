@@ -163,3 +163,44 @@ def test_output_that_nobody_reads_is_no_error(tilec_process):
     process.stderr.close()
     assert process.wait() == 0
     assert errors == b""
+
+
+MOVED_TWICE = """\
+fn end<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>) {}
+
+#[kernel]
+pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>) {
+    end(z);
+    end(z);
+}
+"""
+
+
+def test_opt_runs_a_check_as_a_pass_on_a_module_with_locations(tilec):
+    Path("a.tile").write_text(MOVED_TWICE, encoding="utf-8")
+    Path("a.mlir").write_text(
+        tilec("opt", "a.tile", "--passes", "", "--locations").out, encoding="utf-8"
+    )
+    for file in ("a.tile", "a.mlir"):
+        ended = tilec("opt", file, "--passes", "tile-verify-grids,tile-verify-ownership")
+        assert (ended.status, ended.out) == (1, "")
+        assert ended.err == (
+            "error: a.tile:6:9: E0401: `z` is used after it was moved: used here\n"
+            "a.tile:5:9: note: moved here\n"
+            "help: lend it instead: `&mut …`, to a helper that takes `&mut Part<…>`\n"
+        )
+
+
+def test_opt_takes_what_emit_tile_writes(tilec):
+    Path("a.tile").write_text(MOVED_TWICE.replace("    end(z);\n", "", 1), encoding="utf-8")
+    assert tilec("build", "a.tile", "--emit", "tile").status == 0
+    ended = tilec("opt", "build/a.tile.mlir", "--passes", "tile-verify-ownership")
+    assert (ended.status, ended.err) == (0, "")
+    assert '"tile.move"' in ended.out
+
+
+def test_opt_reports_a_program_that_the_front_end_refuses(tilec):
+    Path("a.tile").write_text("fn f() { x }\n", encoding="utf-8")
+    ended = tilec("opt", "a.tile", "--passes", "cse")
+    assert (ended.status, ended.out) == (1, "")
+    assert "error[E0201]" in ended.err

@@ -37,7 +37,7 @@ def contents(folder: str) -> dict[str, bytes]:
 
 
 def test_the_same_inputs_give_the_same_bytes(monkeypatch, tilec_process):
-    emit = ("--emit", "mlir,llvm,ptx")
+    emit = ("--emit", "tile,mlir,llvm,ptx")
     for seed in ("0", "1"):
         monkeypatch.setenv("PYTHONHASHSEED", seed)
         arguments = ("double.tile", "-o", f"out{seed}", "--no-cache", *emit)
@@ -45,7 +45,7 @@ def test_the_same_inputs_give_the_same_bytes(monkeypatch, tilec_process):
     assert contents("out0") == contents("out1")
     assert sorted(contents("out0")) == [
         "double.json", "double.mlir", "double.sm_90a.cubin", "double.sm_90a.ll",
-        "double.sm_90a.ptx",
+        "double.sm_90a.ptx", "double.tile.mlir",
     ]  # fmt: skip
 
 
@@ -144,3 +144,37 @@ def test_an_unchecked_build_is_another(tilec):
     tilec("build", "wrong.tile", "--checked")
     assert contents("build")["wrong.sm_90a.cubin"] == checked["wrong.sm_90a.cubin"]
     assert "wrong.tile for sm_90a, a checked build" in tilec("inspect", "build/wrong.json").out
+
+
+UNSAFE = """
+use helper::put;
+
+#[kernel(grid = [1])]
+pub fn k<N: Dim>(y: &mut Tensor<f32, N>) {
+    unsafe {
+        y.store_unchecked::<4>([0], y.load::<4>([1]));
+    }
+    put(y, 1);
+    put(y, 2);
+}
+"""
+PUT = """pub fn put<N: Dim>(y: &mut Tensor<f32, N>, i: usize) {
+    unsafe { y.store::<4>([i], Tile::<f32, 4>::zeros()); }
+}
+"""
+
+
+def test_the_manifest_lists_each_unsafe_access_once_with_its_place(tilec):
+    Path("k.tile").write_text(UNSAFE)
+    Path("helper.tile").write_text(PUT)
+    assert tilec("build", "k.tile").status == 0
+    [kernel] = from_json(Path("build/k.json").read_bytes()).kernels
+    assert [(use.file, use.line, use.column, use.what) for use in kernel.unsafe] == [
+        ("k.tile", 7, 37, "load"),
+        ("k.tile", 7, 9, "store_unchecked"),
+        ("helper.tile", 2, 14, "store"),
+    ]
+    shown = [line.split() for line in tilec("inspect", "build/k.sm_90a.cubin").out.splitlines()]
+    assert ["unsafe", "load", "(line", "7)"] in shown
+    assert ["unsafe", "store_unchecked", "(line", "7)"] in shown
+    assert ["unsafe", "store", "(helper.tile:2)"] in shown

@@ -47,3 +47,9 @@ def test_kernels_of_other_files_are_not_built() -> None:
 def test_a_name_that_is_used_and_defined_is_defined_twice() -> None:
     other = "pub const TWO: usize = 2;"
     assert refusals("use other::TWO;\nconst TWO: usize = 3;", other=other) == [("E0205", 1)]
+
+
+def test_a_use_of_a_form_that_is_not_in_the_language_is_refused_once() -> None:
+    for use in ("use other::a as b;", "use other::*;", "use other::{a as b, TWO};", "use a::b::c;"):
+        assert refusals(f"{use}\n{KERNEL}") == [("E0102", 1)], use
+        assert refusals(f"{use}\n{KERNEL}", other="pub const TWO: usize = 2;") == [("E0102", 1)]

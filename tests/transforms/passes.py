@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilec.compilation import Options
 from tilec.driver import front_end
 from tilec.ir.dialect import context
-from tilec.rewriting import run_passes
+from tilec.rewriting import Passes, run_passes
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.resolve import resolve
@@ -22,6 +22,7 @@ def after(passes: str, program: str) -> str:
         assert not front.compiled.is_refused, front.compiled.diagnostics
         assert front.module is not None
         text = str(front.module)
-    done = run_passes(SourceFile("case.mlir", text), f"{FIRST},{passes}", resolve("sm_90a"))
+    chosen = Passes(f"{FIRST},{passes}", resolve("sm_90a"))
+    done = run_passes(SourceFile("case.mlir", text), chosen)
     assert not done.errors, done.errors
     return done.text

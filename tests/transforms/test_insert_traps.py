@@ -5,7 +5,7 @@ import re
 from tilec.compilation import Options
 from tilec.driver import front_end
 from tilec.ir.dialect import context
-from tilec.rewriting import run_passes
+from tilec.rewriting import Passes, run_passes
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.resolve import resolve
@@ -25,7 +25,7 @@ def emitted(body: str) -> str:
 
 
 def with_traps(ir: str) -> str:
-    done = run_passes(SourceFile("case.mlir", ir), "insert_traps", resolve("sm_90a"))
+    done = run_passes(SourceFile("case.mlir", ir), Passes("insert_traps", resolve("sm_90a")))
     assert not done.errors, done.errors
     return done.text
 

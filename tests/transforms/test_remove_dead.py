@@ -44,3 +44,18 @@ def test_chains_without_users_go_and_effects_stay() -> None:
     ):  # fmt: skip
         assert text.count(f'"{kept}"') == 1
     assert not rewritten(text, remove_dead)[1]
+
+
+PART = 'memref<?xf32, strided<[1], offset: ?>, {own = "part", block = [4]}>'
+
+
+def test_a_part_without_users_stays_since_it_is_the_grid() -> None:
+    module = f"""
+func.func @k(%v: {VIEW}) {{
+  %p = "tile.part"(%v) {{block = [4]}} : ({VIEW}) -> {PART}
+  return
+}}
+"""
+    text, changed = rewritten(module, remove_dead)
+    assert not changed
+    assert text.count('"tile.part"') == 1

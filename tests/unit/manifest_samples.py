@@ -85,7 +85,7 @@ def copy_kernel() -> Kernel:
             dims=("M",),
             grid=(("div", "M", 2), "count"),
             requires=(Requirement("M % 2 == 0", ("eq", ("rem", "M", 2), 0), 11),),
-            unsafe=(UnsafeUse(14, "scatter"),),
+            unsafe=(UnsafeUse("histogram.tile", 14, 5, "scatter"),),
             accesses=(
                 Access("add.tile", 13, 9, "load", "source", "proved", facts=("the grid",)),
                 Access("add.tile", 14, 9, "scatter", "target", "in-kernel"),

@@ -90,9 +90,14 @@ class Requirement:
 
 @dataclass(frozen=True)
 class UnsafeUse:
-    """One access inside `unsafe`, such as `scatter`, and its one-based line."""
+    """One access inside `unsafe`, such as `scatter`. `file` is the kernel's or one that it uses.
 
+    Units:    `line` and `column` are one-based
+    """
+
+    file: str
     line: int
+    column: int
     what: str
 
 

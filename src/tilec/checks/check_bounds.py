@@ -21,6 +21,9 @@ from tilec.proofs.access import Access
 from tilec.proofs.bounds import is_never_inside
 from tilec.proofs.reasoning import Reasoning
 
+PASS = "tile-verify-bounds"
+INLINED = True
+
 
 def check_bounds(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
     """Yields E0601 for each access that is always outside, helpers inlined."""

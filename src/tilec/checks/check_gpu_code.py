@@ -17,6 +17,9 @@ from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.source import SourceFile, Span
 
+PASS = "tile-verify-gpu-code"
+INLINED = True
+
 
 def check_gpu_code(module: ir.Module, sources: Mapping[str, SourceFile]) -> Iterator[Diagnostic]:
     """One finding for each place in the source, in program order."""

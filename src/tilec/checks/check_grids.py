@@ -34,6 +34,9 @@ from tilec.ops.rules import HostExpression
 if TYPE_CHECKING:
     import islpy
 
+PASS = "tile-verify-grids"
+INLINED = False
+
 
 def check_grids(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
     """Yields E0404 for each part whose grid is not that of the kernel's first part."""
@@ -208,6 +211,7 @@ def _finding(first: _Part, other: _Part, found: _Difference, sources: Sources) -
             Label(there, f"cut in {_shown(first.block)}"),
         ),
         notes=(text,),
+        help="cut them in as many parts, or state in `requires!` what makes the grids agree",
     )
 
 

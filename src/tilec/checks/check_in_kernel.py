@@ -11,10 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mlir import ir
+
 from tilec.checks.places import Sources, place_of
 from tilec.diagnostics import Diagnostic, Label
+from tilec.ir.walk import functions
 from tilec.proofs.bounds import Bounds, Verdict
 from tilec.proofs.proof import Proof
+
+PASS = "tile-verify-in-kernel"
+INLINED = True
+
+
+def check_in_kernel(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
+    """Yields E0602 for each access that keeps its mask in every variant, helpers inlined."""
+    for function in functions(module):
+        yield from in_kernel_checks_of(Proof(function), sources)
 
 
 def in_kernel_checks_of(proof: Proof, sources: Sources) -> Iterator[Diagnostic]:

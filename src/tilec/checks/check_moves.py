@@ -6,7 +6,8 @@ lives is a loan, which moving it breaks: E0403.) One part is reported once, at t
 Algorithm:
 1. A function is walked in program order with the set of what may have been moved.
 2. Branches start from the same set; where they meet the set is the union.
-3. The body of a loop is visited twice, so that a move in one turn is seen by the next.
+3. The body of a loop is visited again if something is moved in it, so that a move in one turn is
+   seen by the next.
 A helper gets its parts as arguments, so each function stands for itself.
 
 Why it is sound: parts are never carried by loops or chosen by branches (the front end refuses it),
@@ -23,13 +24,17 @@ from collections.abc import Iterator
 
 from mlir import ir
 
+from tilec.checks.flow import is_repeated
 from tilec.checks.places import Sources, name_of, place_of
 from tilec.diagnostics import Diagnostic, Label
+from tilec.ir.views import CALL, MOVE
 from tilec.ir.walk import functions
 from tilec.recursion import deep_recursion
 
+PASS = "tile-verify-ownership"
+INLINED = False
+
 _Moved = dict[ir.Value, ir.OpView]  # each with the operation that moved it first
-_LOOPS = ("scf.for", "scf.while")
 
 
 def check_moves(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
@@ -52,22 +57,32 @@ class _Walk:
         """What may have been moved after a block, given what was before it."""
         moved = dict(moved)
         for op in block.operations:
+            # What a turn of a loop makes is not what the turn before gave away.
+            for made in op.results:
+                moved.pop(made, None)
             self._uses(op, moved)
-            if op.operation.name == "tile.move":
+            if op.operation.name == MOVE:
                 moved.setdefault(op.operands[0], op)
             moved = self._regions(op, moved)
         return moved
 
     def _regions(self, op: ir.OpView, moved: _Moved) -> _Moved:
         blocks = [block for region in op.regions for block in region.blocks]
-        if op.operation.name in _LOOPS:
-            for block in (*blocks, *blocks):
-                moved = self.block(block, moved)
+        if not blocks:
             return moved
-        after = dict(moved)
+        if not is_repeated(op.operation):
+            after = dict(moved)
+            for block in blocks:
+                after = {**self.block(block, moved), **after}
+            return after
+        before = set(moved)
         for block in blocks:
-            after = {**self.block(block, moved), **after}
-        return after
+            moved = self.block(block, moved)
+        # A second turn finds no more than the first if that moved nothing.
+        if not before.issuperset(moved):
+            for block in blocks:
+                moved = self.block(block, moved)
+        return moved
 
     def _uses(self, op: ir.OpView, moved: _Moved) -> None:
         for part in op.operands:
@@ -91,5 +106,12 @@ class _Walk:
             "E0401",
             f"{name} is used after it was moved",
             labels,
-            help="lend it instead: `&mut …`, to a helper that takes `&mut Part<…>`",
+            help=_way_out(move),
         )
+
+
+def _way_out(move: ir.OpView) -> str | None:
+    """What to write instead of a move: a part given to a helper can be lent."""
+    if any(use.owner.operation.name == CALL for use in move.results[0].uses):
+        return "lend it instead: `&mut …`, to a helper that takes `&mut Part<…>`"
+    return "the name that it was bound to is the one to use"

@@ -22,6 +22,9 @@ from tilec.ops.facts import KnownFacts
 from tilec.ops.host_expression import NoHostExpressionError, host_expression
 from tilec.ops.registry import rules
 
+PASS = "tile-verify-preconditions"
+INLINED = False
+
 
 def check_preconditions(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
     """Yields E0203 for each condition or extent that a launcher cannot compute."""

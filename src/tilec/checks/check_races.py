@@ -23,6 +23,9 @@ from tilec.proofs.reasoning import Reasoning
 from tilec.proofs.witness import box_text, program_text
 from tilec.source import Span
 
+PASS = "tile-verify-races"
+INLINED = True
+
 _HELP = (
     "take it as a `Part<&mut Tensor<…>, …>`, let the index name every program, state what it takes "
     "in `requires!`, or vouch for it in `unsafe { … }`"

@@ -34,6 +34,9 @@ from tilec.ops.rules import is_tile
 from tilec.source import SourceFile, Span
 from tilec.target.description import Target
 
+PASS = "tile-verify-resources"
+INLINED = False
+
 _REGISTER_BITS = 32
 _HELP = "work on smaller tiles, in a loop or with a larger grid"
 

@@ -11,6 +11,7 @@ from tilec.ir.places import span_of
 from tilec.source import SourceFile, Span
 
 Sources = Mapping[str, SourceFile]
+UNNAMED = "this"  # what a view is called that has no name
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -29,9 +30,12 @@ def place_of_value(value: ir.Value, sources: Sources) -> Span | None:
 
 
 def name_of(value: ir.Value, sources: Sources) -> str:
-    """The name that a view has where it is made, in backticks; else "this"."""
+    """The name that a view has where it is made, in backticks; else `UNNAMED`."""
+    location = value.location
+    if location.is_a_name():
+        return f"`{location.name_str}`"
     span = place_of_value(value, sources)
     if span is None:
-        return "this"
+        return UNNAMED
     text = sources[span.file].text[span.start : span.end].removeprefix("&mut ").removeprefix("&")
-    return f"`{text}`" if _WORD.fullmatch(text) else "this"
+    return f"`{text}`" if _WORD.fullmatch(text) else UNNAMED

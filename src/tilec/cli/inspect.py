@@ -15,6 +15,7 @@ from tilec.artifact.manifest import (
     ManifestError,
     Parameter,
     Precondition,
+    UnsafeUse,
     Variant,
     from_json,
 )
@@ -74,13 +75,17 @@ def _kernel(kernel: Kernel, file: str) -> Iterator[str]:
     rows = [(p.name, _type(p)) for p in kernel.parameters]
     rows.append(("grid", ", ".join(map(text_of, kernel.grid))))
     rows += [("requires", f"{r.text} (line {r.line})") for r in kernel.requires]
-    rows += [("unsafe", f"{use.what} (line {use.line})") for use in kernel.unsafe]
+    rows += [("unsafe", f"{use.what} ({_place(use, file)})") for use in kernel.unsafe]
     if kernel.generics:
         bound = ", ".join(f"{g.name} = {_value(g.value)}" for g in kernel.generics)
         rows.insert(0, ("generics", bound))
     yield from _table(rows)
     yield ""
     yield from _table([_COLUMNS, *map(_variant, kernel.variants)])
+
+
+def _place(use: UnsafeUse, file: str) -> str:
+    return f"line {use.line}" if use.file == file else f"{use.file}:{use.line}"
 
 
 def _type(parameter: Parameter) -> str:

@@ -1,10 +1,12 @@
-"""`tilec opt`: one pass, or several, on a file of MLIR."""
+"""`tilec opt`: one pass, or several, on a file of MLIR or the module of a program."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +16,11 @@ from tilec.cli.options import reporting
 from tilec.cli.report import Reporter
 from tilec.diagnostics.setup_error import SetupError
 from tilec.source import SourceFile
+from tilec.sources import read_sources
 from tilec.target.resolve import DEFAULT, resolve
+
+if TYPE_CHECKING:
+    from tilec.rewriting import Rewritten
 
 
 @click.command()
@@ -28,24 +34,43 @@ from tilec.target.resolve import DEFAULT, resolve
 @click.option(
     "--target", default=DEFAULT, show_default=True, help="What the passes write code for."
 )
+@click.option("--locations", is_flag=True, help="Print the place of each operation too.")
 @reporting
-def command(file: str, passes: str, target: str, reporter: Reporter) -> int:
-    """Run passes on FILE (`-` for standard input) and print what becomes of it."""
-    from tilec.rewriting import run_passes
+def command(file: str, passes: str, target: str, locations: bool, reporter: Reporter) -> int:
+    """Run passes on FILE and print what becomes of it.
 
-    source = SourceFile(file, _text(file))
-    job = partial(run_passes, source, passes, resolve(target))
+    FILE is a module of MLIR (`-` for standard input), or a `.tile` file: its module is then the
+    one that the front end emits, before checks. Checks are passes too, as `tile-verify-ownership`.
+    """
+    job, sources = _job(file, passes, target, locations=locations)
     # In a child: malformed IR can abort the process.
     [(_, answer)] = run_in_children([job], 1)
     if isinstance(answer, Crashed):
-        reporter.internal_error(answer.reason, answer.details, [source], about=file)
+        reporter.internal_error(answer.reason, answer.details, sources.values(), about=file)
         return INTERNAL
+    reporter.diagnostics(answer.diagnostics, sources)
+    for warning in answer.warnings:
+        reporter.warning(warning)
     for message in answer.errors:
         reporter.error(message)
-    if answer.errors:
+    if answer.errors or answer.diagnostics:
         return REFUSED
     click.echo(answer.text, nl=False)
     return DONE
+
+
+def _job(
+    file: str, names: str, target: str, *, locations: bool
+) -> tuple[Callable[[], Rewritten], Mapping[str, SourceFile]]:
+    """What to do, and the texts that it is about."""
+    from tilec.rewriting import Passes, run_passes, run_passes_on_program
+
+    passes = Passes(names, resolve(target), locations)
+    if file.endswith(".tile"):
+        sources = read_sources(file)
+        return partial(run_passes_on_program, sources, passes), sources.files
+    source = SourceFile(file, _text(file))
+    return partial(run_passes, source, passes, _text_of_place), {file: source}
 
 
 def _text(file: str) -> str:
@@ -56,3 +81,11 @@ def _text(file: str) -> str:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise SetupError(f"cannot read `{file}`: {reason}") from error
+
+
+def _text_of_place(name: str) -> SourceFile | None:
+    """The file that locations name; None if it is not to be had."""
+    try:
+        return SourceFile(name, Path(name).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return None

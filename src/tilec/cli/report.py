@@ -60,6 +60,10 @@ class Reporter:
         """An error that has no code: it is not about a `.tile` program."""
         self._error(None, text, None)
 
+    def warning(self, text: str) -> None:
+        """As `error`, of what does not stop the command."""
+        self._error(None, text, None, severity="warning")
+
     def internal_error(
         self, reason: str, details: str, files: Iterable[SourceFile] = (), about: str | None = None
     ) -> None:
@@ -71,15 +75,21 @@ class Reporter:
         self._error(None, f"internal compiler error{subject}: {first_line}", saved, "note")
 
     def _error(
-        self, code: str | None, message: str, remark: str | None, kind: str = "help"
+        self,
+        code: str | None,
+        message: str,
+        remark: str | None,
+        kind: str = "help",
+        severity: str = "error",
     ) -> None:
         self._clear()
         if self.json:
-            click.echo(_json_without_place(code, message, remark, kind), err=True)
+            click.echo(_json_without_place(code, message, remark, kind, severity), err=True)
             return
-        head = f"error[{code}]" if code else "error"
+        head = f"{severity}[{code}]" if code else severity
+        strong = "red" if severity == "error" else "yellow"
         click.echo(
-            f"{click.style(head, fg='red', bold=True)}: {message}", err=True, color=_colour()
+            f"{click.style(head, fg=strong, bold=True)}: {message}", err=True, color=_colour()
         )
         if remark:
             click.echo(f"  = {kind}: {remark}", err=True)
@@ -97,12 +107,14 @@ def _colour() -> bool | None:
     return None if wants_colour(sys.stderr) else False
 
 
-def _json_without_place(code: str | None, message: str, remark: str | None, kind: str) -> str:
+def _json_without_place(
+    code: str | None, message: str, remark: str | None, kind: str, severity: str
+) -> str:
     """The object of `--error-format=json` for an error that has no place in a source file."""
     return json.dumps(
         {
             "code": code,
-            "severity": "error",
+            "severity": severity,
             "message": message,
             "file": None,
             "range": None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mlir import ir
@@ -72,7 +73,8 @@ def describe(proof: Proof) -> Description:
         slots=slots,
         grid=_grid(block),
         requires=tuple(_requirements(kernel)),
-        unsafe=tuple(_unsafe_uses(kernel)),
+        # A helper that is called twice has its accesses twice, at the same places.
+        unsafe=tuple(dict.fromkeys(_unsafe_uses(kernel))),
         accesses=accesses_of(proof),
         coverage=coverage_of(proof),
         conditions=conditions_of(proof),
@@ -134,7 +136,13 @@ def _requirements(kernel: ir.OpView) -> Iterator[Requirement]:
 def _unsafe_uses(kernel: ir.OpView) -> Iterator[UnsafeUse]:
     for op in operations(kernel):
         if "unsafe" in op.attributes:
-            yield UnsafeUse(op.location.start_line, op.operation.name.removeprefix("tile."))
+            what = op.operation.name.removeprefix("tile.")
+            yield UnsafeUse(
+                file=Path(op.location.filename).name,
+                line=op.location.start_line,
+                column=op.location.start_col,
+                what=f"{what}_unchecked" if "unchecked" in op.attributes else what,
+            )
 
 
 # ---- attributes as Python values -----------------------------------------------------------------

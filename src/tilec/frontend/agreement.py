@@ -104,7 +104,9 @@ def _tensors(actual: TensorType, expected: TensorType) -> _Found | None:
         help = "take it as `&Atomic<Tensor<…>>`, and read and write it by atomic operations"
         return "E0503", "an atomic tensor is used as a plain one", help
     if actual.own != expected.own and (actual.own, expected.own) != (Own.MUT, Own.SHARED):
-        return "E0203", f"expected {_OWNED[expected.own]} tensor", None
+        is_to_be_written = expected.own is Own.MUT
+        way = "a `&` tensor is only read: take and lend it as `&mut`" if is_to_be_written else None
+        return "E0203", f"expected {_OWNED[expected.own]} tensor", way
     return None
 
 
@@ -124,7 +126,9 @@ def _parts(actual: PartType, expected: PartType) -> _Found | None:
 
 def _lending(actual: PartType, expected: PartType) -> str | None:
     if actual.borrowed is not None:
-        return None
+        if expected.borrowed is None:
+            return "what is lent cannot be given away: take it there as `&mut Part<…>`"
+        return "what is lent to be read is only read: take and lend it as `&mut`"
     return {Own.MUT: "lend it: `&mut …`", Own.SHARED: "lend it: `&…`"}.get(
         expected.borrowed or Own.ATOMIC
     )

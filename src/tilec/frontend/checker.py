@@ -65,6 +65,7 @@ class Checker:
     in_unsafe: bool = False
     conditional_depth: int = 0  # how many branches and loops are around
     closure_depth: int | None = None  # the scope depth of the closure being checked, if any
+    has_refused_return: bool = False
     literals: list[typed.Literal] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from tilec.frontend.emitter import (
     structured,
 )
 from tilec.frontend.patterns import bound_values
+from tilec.ir.views import is_view
 from tilec.ops.call import Value
 
 
@@ -43,13 +44,28 @@ def evaluate(emitter: Emitter, node: typed.Evaluate) -> None:
 @emits_statement(typed.Let)
 def let(emitter: Emitter, node: typed.Let) -> None:
     if node.value is not None:
-        emitter.values.update(bound_values(node.pattern, emitter.expression(node.value)))
+        value = emitter.expression(node.value)
+        _name(emitter, node, value)
+        emitter.values.update(bound_values(node.pattern, value))
         return
     assert isinstance(node.pattern, typed.Bind), "checked"
     local = node.pattern.local
     if local.type is not None:  # else it is never assigned, and so never read
         # Assigned before it is read: the number does not matter, but loops need one.
         emitter.values[local] = zero(emitter.inference.final_type(local.type))
+
+
+def _name(emitter: Emitter, node: typed.Let, value: Value) -> None:
+    """Put the name of a view into the location of the operation that makes it, for messages."""
+    if not isinstance(node.pattern, typed.Bind) or isinstance(value, tuple):
+        return
+    assert node.value is not None, "asked only with a value"
+    if not is_view(value) or isinstance(value.owner, ir.Block):
+        return
+    made_here = emitter.at(node.value.span)
+    # A name for a view that is there already is not the view's own.
+    if value.owner.location == made_here:
+        value.owner.location = ir.Location.name(node.pattern.local.name, made_here)
 
 
 @emits_statement(typed.Assign)

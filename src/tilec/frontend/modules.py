@@ -104,8 +104,8 @@ def _load_used(
 
 def _resolve_uses(module: Module, program: Program, loader: Loader) -> Iterator[Diagnostic]:
     for use in module.file.items:
-        if not isinstance(use, ast.Use):
-            continue
+        if not isinstance(use, ast.Use) or not use.module.text:
+            continue  # a `use` without a module is of a form that the parser has refused
         source = loader(use.module.text, module.source)
         if source is None:
             module.missing |= {name.text for name in use.names}

@@ -17,6 +17,7 @@ def return_(checker: Checker, node: ast.Return) -> typed.Expression:
         text, help = "not at the top level of the kernel, under an `if`", None
     else:
         text, help = "in a helper", "write the value as the last expression"
+    checker.has_refused_return = True
     raise refusal(
         "E0102", "`return` is a guard: `if … { return; }` in a kernel", node.span, text, help=help
     )

@@ -56,7 +56,7 @@ def call_helper(
             raise AlreadyReportedError from None
         expected = in_terms_of(declared, solution.extents)
         passed.append(_passed(checker, argument, expected, parameter))
-        parameters.append((_as_viewed(declared, argument.type), _lent(declared)))
+        parameters.append((_as_viewed(declared, argument), _lent(declared)))
     instance = _instance(checker, environment, function, tuple(parameters))
     extents = tuple(solution.extents[dim.name] for dim in instance.dims)
     result = in_terms_of(instance.result, solution.extents)
@@ -138,15 +138,18 @@ def _passed(
         Label(parameter.span, "declared here"),
         what=f"argument `{_text(parameter.pattern)}`",
     )
-    if isinstance(argument, typed.Borrow) or is_fresh(argument):
+    if isinstance(argument, typed.Borrow):
         return argument
     match expected:
+        # A view that is made here is one more way to a tensor that has a name.
+        case TensorType(own=own) if isinstance(actual, TensorType) and actual.own is Own.MUT:
+            return typed.Borrow(argument.span, argument.type, own is Own.MUT, argument)
+        case PartType() if is_fresh(argument):
+            return argument
         case PartType(borrowed=None):
             return typed.Move(argument.span, argument.type, argument)
         case PartType(borrowed=own):
             return typed.Borrow(argument.span, expected, own is Own.MUT, argument)
-        case TensorType(own=own) if isinstance(actual, TensorType) and actual.own is Own.MUT:
-            return typed.Borrow(argument.span, argument.type, own is Own.MUT, argument)
     return argument
 
 
@@ -165,8 +168,9 @@ def _without_view(type_: Type) -> Type:
     return replace(type_, contiguous=-1) if isinstance(type_, TensorType) else type_
 
 
-def _as_viewed(declared: Type, actual: Type) -> Type:
+def _as_viewed(declared: Type, argument: typed.Expression) -> Type:
     """The parameter's type, with the owner and the axis of stride 1 that the argument has."""
+    actual = argument.value.type if isinstance(argument, typed.Borrow) else argument.type
     if isinstance(declared, TensorType) and isinstance(actual, TensorType):
         return replace(declared, contiguous=actual.contiguous, own=actual.own)
     return declared

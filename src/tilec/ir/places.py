@@ -32,3 +32,8 @@ def span_of(location: ir.Location, sources: dict[str, SourceFile]) -> Span | Non
     start = source.offset(location.start_line - 1, location.start_col - 1)
     end = source.offset(location.end_line - 1, location.end_col - 1)
     return Span(source.name, start, max(start, end))
+
+
+def text_with_places(module: ir.Module) -> str:
+    """A module in text form with the locations of all that is in it, to be read again."""
+    return f"{module.operation.get_asm(enable_debug_info=True).rstrip()}\n"

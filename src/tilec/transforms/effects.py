@@ -12,12 +12,20 @@ from mlir import ir
 
 from tilec.ir.dialect import Declaration, declarations
 from tilec.ir.types import view_facts
+from tilec.ops.registry import rules
+from tilec.ops.rules import OpRules
 
 
 def is_removable(op: ir.OpView) -> bool:
-    """Whether nobody misses it once its results are unused: loads too, which only read."""
-    declared = declarations().get(op.operation.name)
+    """Whether nobody misses it once its results are unused: loads too, which only read.
+
+    A part that nobody uses still says what the grid is.
+    """
+    name = op.operation.name
+    declared = declarations().get(name)
     if declared is None or declared.writes or declared.updates:
+        return False
+    if type(rules()[name]).host_grid is not OpRules.host_grid:
         return False
     return declared.pure or bool(declared.reads)
 
