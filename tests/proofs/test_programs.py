@@ -1,0 +1,136 @@
+"""The programs of `programs/`: each is accepted, or refused for what its marks say.
+
+What the marks say is held twice against something: against the compiler, and against what the
+programs touch when they run (`observed.py`), so that no expectation is a guess.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.on_cpu import compiled
+from tests.proofs.marks import FILES, Kernel, Verdict, kernels_of
+from tests.proofs.observed import Seen, observe
+from tilec.compilation import Options
+from tilec.driver import check_sources
+from tilec.source import SourceFile
+from tilec.sources import read_sources
+
+# The families whose checks the compiler has: what is marked with another code is not asked for yet.
+CHECKED: frozenset[str] = frozenset()  # to be: {"E0501", "E0502", "E0601"}
+
+files = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+
+
+@files
+def test_the_compiler_refuses_exactly_what_is_marked(path: Path) -> None:
+    marked = {(r.code, r.line) for kernel in kernels_of(path) for r in kernel.refusals}
+    name = str(path)
+    found = check_sources(read_sources(name), Options()).diagnostics
+    source = SourceFile(name, path.read_text(encoding="utf-8"))
+    lines = {(d.code, source.position(d.span.start)[0] + 1) for d in found}
+    assert lines == {(code, line) for code, line in marked if code in CHECKED}
+
+
+def wrong_verdicts(
+    marked: Iterable[Verdict], found: Iterable[tuple[int, str, str | None]]
+) -> list[str]:
+    """What a report of accesses, as (line, verdict, condition), says otherwise than the marks.
+
+    Every access of a marked line must have the verdict of the mark, and its condition if it
+    names one; other lines are not pinned.
+    """
+    accesses = list(found)
+    wrong = []
+    for mark in marked:
+        here = {(v, c) for line, v, c in accesses if line == mark.line}
+        if not here:
+            wrong.append(f"line {mark.line}: no access is reported")
+        for verdict, condition in sorted(here, key=str):
+            if verdict != mark.verdict:
+                wrong.append(f"line {mark.line}: expected {mark.verdict}, got {verdict}")
+            elif mark.condition is not None and condition != mark.condition:
+                wrong.append(f"line {mark.line}: expected `{mark.condition}`, got `{condition}`")
+    return wrong
+
+
+def test_verdicts_are_compared_by_line() -> None:
+    marked = [Verdict(3, "proved", None), Verdict(4, "launch-checked", "N % 4 == 0")]
+    right = [(3, "proved", None), (3, "proved", None), (4, "launch-checked", "N % 4 == 0")]
+    assert wrong_verdicts(marked, [*right, (5, "in-kernel", None)]) == []
+    assert wrong_verdicts(marked, right[:2]) == ["line 4: no access is reported"]
+    other = [(3, "in-kernel", None), (4, "launch-checked", "N == 4")]
+    assert wrong_verdicts(marked, other) == [
+        "line 3: expected proved, got in-kernel",
+        "line 4: expected `N % 4 == 0`, got `N == 4`",
+    ]
+
+
+@files
+def test_what_runs_agrees_with_the_marks(path: Path) -> None:
+    source = SourceFile(str(path), path.read_text(encoding="utf-8"))
+    kernels = {kernel.name: kernel for kernel in kernels_of(path)}
+    faults = []
+    with compiled(path) as program:
+        assert {symbol.partition("__")[0] for symbol in program.symbols} == set(kernels)
+        for symbol, function in program.kernels.items():
+            kernel = kernels[symbol.partition("__")[0]]
+            seen = observe(function, kernel, source)
+            faults += [f"{symbol}: {fault}" for fault in _faults(kernel, seen)]
+    assert not faults, "\n".join(faults)
+
+
+def _faults(kernel: Kernel, seen: Seen) -> Iterable[str]:
+    """Where the marks of a kernel and its runs contradict each other."""
+    if not seen.launches:
+        yield "no launch fits its contract"
+    races = {(r.code, r.line) for r in kernel.refusals if r.code != "E0601"}
+    for code, line in sorted(seen.races - races):
+        yield f"line {line}: a race that is not marked {code}"
+    for refusal in kernel.refusals:
+        if refusal.code == "E0601":
+            access = seen.accesses.get(refusal.line)
+            if access is None or access.inside:
+                yield f"line {refusal.line}: not always outside: {access}"
+        elif not refusal.undecided and (refusal.code, refusal.line) not in seen.races:
+            yield f"line {refusal.line}: no race was seen"
+    outside = {r.line for r in kernel.refusals if r.code == "E0601"}
+    for line, access in sorted(seen.accesses.items()):
+        if line not in outside and not access.inside:
+            yield f"line {line}: never inside: {access}"
+    for verdict in kernel.verdicts:
+        access = seen.accesses.get(verdict.line)
+        if access is None:
+            yield f"line {verdict.line}: not seen"
+        elif (verdict.verdict == "proved") == bool(access.outside):
+            yield f"line {verdict.line}: {verdict.verdict}, but {access}"
+
+
+def test_refused_kernels_have_the_name_of_their_twin() -> None:
+    names = [(path.stem, kernel) for path in FILES for kernel in kernels_of(path)]
+    accepted = {(stem, k.name) for stem, k in names if not k.is_refused}
+    for stem, kernel in names:
+        assert kernel.is_refused == kernel.name.endswith("_refused"), (stem, kernel.name)
+        if kernel.is_refused:
+            assert (stem, _twin(kernel.name, {n for s, n in accepted if s == stem})) in accepted, (
+                f"{stem}: `{kernel.name}` has no twin"
+            )
+
+
+def _twin(refused: str, accepted: set[str]) -> str:
+    """The accepted kernel whose name begins the refused one's: the longest."""
+    stem = refused.removesuffix("_refused")
+    return max((n for n in accepted if stem == n or stem.startswith(f"{n}_")), key=len, default="")
+
+
+def test_no_code_has_few_programs() -> None:
+    refused = Counter(
+        r.code for path in FILES for kernel in kernels_of(path) for r in kernel.refusals
+    )
+    assert refused["E0501"] >= 50
+    assert refused["E0502"] >= 15
+    assert refused["E0601"] >= 15
