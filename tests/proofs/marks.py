@@ -11,6 +11,7 @@ On a line of its own, before a kernel, for the observed runs (`observed.py`):
 
     //~ sizes N = 257, k = 2         extents and scalars to try first; the others are tried as ever
     //~ small N                      an extent to keep at 4 or less
+    //~ never launched               no launch fits its contract
 
 A kernel is refused if and only if its name ends in `_refused`; its accepted twin has the name
 without that, or `x_and_so_on` for `x_so_on_refused`.
@@ -30,6 +31,7 @@ _REFUSAL = re.compile(r"(E\d{4})( undecided)?")
 _VERDICT = re.compile(r"(proved|launch-checked|in-kernel)(?:: (.+))?")
 _SIZES = re.compile(r"sizes ((?:\w+ = -?\d+(?:, )?)+)")
 _SMALL = re.compile(r"small (\w+(?:, \w+)*)")
+NEVER = "never launched"
 _KERNEL = re.compile(r"pub fn (\w+)")
 
 
@@ -56,6 +58,7 @@ class Kernel:
     verdicts: tuple[Verdict, ...]
     sizes: tuple[dict[str, int], ...]
     small: frozenset[str]
+    never_launched: bool
 
     @property
     def is_refused(self) -> bool:
@@ -79,7 +82,8 @@ def kernels_of(path: Path) -> tuple[Kernel, ...]:
         if name is not None:
             sizes = tuple(_sizes(text) for text in now if text.startswith("sizes"))
             small = frozenset(n for text in now for n in _small(text))
-            found.append(Kernel(name, tuple(refusals), tuple(verdicts), sizes, small))
+            never = NEVER in now
+            found.append(Kernel(name, tuple(refusals), tuple(verdicts), sizes, small, never))
 
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         mark = _MARK.search(line)
@@ -113,5 +117,5 @@ def _sizes(text: str) -> dict[str, int]:
 
 def _small(text: str) -> list[str]:
     found = _SMALL.fullmatch(text)
-    assert found or text.startswith("sizes"), f"no such mark: {text}"
+    assert found or text == NEVER or text.startswith("sizes"), f"no such mark: {text}"
     return found[1].split(", ") if found else []

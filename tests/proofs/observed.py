@@ -8,7 +8,7 @@ is inside.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -25,10 +25,11 @@ from tilec.source import SourceFile
 
 EXTENTS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17)
 SMALL = (0, 1, 2, 3, 4)
-SCALARS = (0, 1, 2, 3, 5, -1, 7, -4)
-LAUNCHES = 12
-MOST_LAUNCHES = 60  # where a race is still to be seen
-MOST_PROGRAMS = 320
+SCALARS = (0, 1, 2, 3, 4, 5, -1, -4)
+# A kernel has run enough after so many launches or accesses; where a race is still to be seen, more.
+LAUNCHES, ACCESSES = 12, 1000
+MOST_LAUNCHES, MOST_ACCESSES = 60, 20_000
+LARGEST_GRID = 320
 MOST_ELEMENTS = 200_000
 
 
@@ -48,7 +49,6 @@ class Seen:
     accesses: dict[int, Access] = field(default_factory=dict)
     races: set[tuple[str, int]] = field(default_factory=set)
     launches: int = 0
-    programs: int = 0  # in the largest launch
 
 
 @dataclass
@@ -89,7 +89,9 @@ class Watch:
             for first in lines:
                 self._seen.races.add(("E0501", max(first, line)) if written else ("E0502", line))
         if written:
-            readers = (r for p, lines in element.readers.items() if p != self.program for r in lines)
+            readers = (
+                r for p, lines in element.readers.items() if p != self.program for r in lines
+            )
             self._seen.races.update(("E0502", reader) for reader in readers)
         (element.writers if written else element.readers).setdefault(self.program, set()).add(line)
 
@@ -100,28 +102,36 @@ def _size(op: ir.OpView, written: bool) -> int:
     return prod(tile.shape) if isinstance(tile, ir.RankedTensorType) else 1
 
 
-def observe(function: ir.OpView, kernel: Kernel, source: SourceFile) -> Seen:
-    """What a kernel touches in its first launches that the contract allows."""
+def observe(functions: Iterable[ir.OpView], kernel: Kernel, source: SourceFile) -> Seen:
+    """What the instances of a kernel touch in the first launches that the contract allows."""
     seen = Seen()
+    for function in functions:
+        _observe(function, kernel, source, seen)
+    return seen
+
+
+def _observe(function: ir.OpView, kernel: Kernel, source: SourceFile, seen: Seen) -> None:
     wanted = {(r.code, r.line) for r in kernel.refusals if r.code != "E0601" and not r.undecided}
     code = code_of(function)
+    launches = 0
     for arguments in _arguments(function, kernel):
         watch = Watch(source, seen)
         try:
             slots, grid = execution._prepared(function, arguments, watch)
         except BrokenContract:
             continue
-        if prod(grid) > MOST_PROGRAMS:
+        if prod(grid) > LARGEST_GRID:
             continue
         with np.errstate(all="ignore"):
             for watch.program, index in enumerate(np.ndindex(*grid)):
                 Machine(code, index, grid).run(function.regions[0].blocks[0], slots)
+        launches += 1
         seen.launches += 1
-        seen.programs = max(seen.programs, prod(grid))
-        is_enough = seen.launches >= LAUNCHES and wanted <= seen.races
-        if is_enough or seen.launches == MOST_LAUNCHES:
-            break
-    return seen
+        accesses = sum(access.executed for access in seen.accesses.values())
+        if launches >= LAUNCHES or accesses >= ACCESSES:
+            has_all = wanted <= seen.races
+            if has_all or launches >= MOST_LAUNCHES or accesses >= MOST_ACCESSES:
+                return
 
 
 def _arguments(function: ir.OpView, kernel: Kernel) -> Iterator[dict[str, Any]]:
