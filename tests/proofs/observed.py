@@ -26,10 +26,11 @@ from tilec.source import SourceFile
 EXTENTS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17)
 SMALL = (0, 1, 2, 3, 4)
 SCALARS = (0, 1, 2, 3, 4, 5, -1, -4)
-# A kernel has run enough after so many launches or accesses; where a race is still to be seen, more.
-LAUNCHES, ACCESSES = 12, 1000
+# A kernel has run enough after so many launches or accesses; until a race that is marked was seen,
+# it has more.
+LAUNCHES, ACCESSES = 10, 250
 MOST_LAUNCHES, MOST_ACCESSES = 60, 20_000
-LARGEST_GRID = 320
+LARGEST_GRID = 48  # unless the extents are asked for, or the kernel has none
 MOST_ELEMENTS = 200_000
 
 
@@ -114,13 +115,14 @@ def _observe(function: ir.OpView, kernel: Kernel, source: SourceFile, seen: Seen
     wanted = {(r.code, r.line) for r in kernel.refusals if r.code != "E0601" and not r.undecided}
     code = code_of(function)
     launches = 0
-    for arguments in _arguments(function, kernel):
+    for number, arguments in enumerate(_arguments(function, kernel)):
         watch = Watch(source, seen)
         try:
             slots, grid = execution._prepared(function, arguments, watch)
         except BrokenContract:
             continue
-        if prod(grid) > LARGEST_GRID:
+        is_given = number < len(kernel.sizes) or not _dims(parameters_of(function))
+        if prod(grid) > LARGEST_GRID and not is_given:
             continue
         with np.errstate(all="ignore"):
             for watch.program, index in enumerate(np.ndindex(*grid)):
@@ -148,8 +150,7 @@ def _arguments(function: ir.OpView, kernel: Kernel) -> Iterator[dict[str, Any]]:
 
 
 def _sizes(parameters: tuple[Parameter, ...], kernel: Kernel) -> Iterator[dict[str, int]]:
-    extents = [e for p in parameters for e in p.extents or () if isinstance(e, str)]
-    dims = list(dict.fromkeys(extents))
+    dims = _dims(parameters)
     scalars = [p.name for p in parameters if p.extents is None]
     choices = [SMALL if n in kernel.small or len(dims) > 3 else EXTENTS for n in dims]
     choices += [SCALARS] * len(scalars)
@@ -164,6 +165,11 @@ def _sizes(parameters: tuple[Parameter, ...], kernel: Kernel) -> Iterator[dict[s
     else:
         for _ in range(500):
             yield {n: int(rng.choice(choice)) for n, choice in zip(names, choices, strict=True)}
+
+
+def _dims(parameters: tuple[Parameter, ...]) -> list[str]:
+    extents = [e for p in parameters for e in p.extents or () if isinstance(e, str)]
+    return list(dict.fromkeys(extents))
 
 
 def _shape(parameter: Parameter, sizes: Mapping[str, int]) -> tuple[int, ...]:
