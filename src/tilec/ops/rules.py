@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from mlir import ir
 
 from tilec.layout import Layout
+from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
 
 # A tile or a scalar is a NumPy array (`ops/formats.py`: of rank 0 for a scalar), a view a `View`.
@@ -98,15 +99,6 @@ class AccessShape:
     unit: str
 
 
-@dataclass(frozen=True)
-class Origin:
-    """An index that is the place of a part along an axis: in tiles of its block, or in elements."""
-
-    part: ir.Value
-    axis: int
-    counts_tiles: bool
-
-
 # Divisors that follow from a value's being a number.
 DivisorsWhere = Callable[[ir.Value, int], Sequence[tuple[ir.Value, int]]]
 
@@ -140,12 +132,16 @@ class OpRules:
     control: bool = False
     # Whether its regions may run several times.
     loop: bool = False
-    # Whether it makes a part of a tensor by the program's index.
-    cuts_grid: bool = False
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         """The results on the CPU: the meaning of the operation."""
         raise NotImplementedError(f"{self.name} has no meaning yet")
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        """The results for all programs at once: whatever `interpret` gives is among them."""
+        return reasoning.opaque(op)
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         """The layouts of operands and results, given those that operands have or would like best.
@@ -233,10 +229,6 @@ class OpRules:
     def viewed_axis(self, op: ir.OpView, axis: int) -> int:
         """The axis of the view it takes that this axis of the view it makes is."""
         return axis
-
-    def origin(self, op: ir.OpView) -> Origin | None:
-        """The place of a part that its one result is."""
-        return None
 
     def access(self, op: ir.OpView) -> AccessShape | None:
         """How it accesses global memory, if it does."""
