@@ -113,8 +113,11 @@ ALLOWED = {
     "scf.yield", "scf.condition", "memref.reinterpret_cast", "memref.transpose",
 }  # fmt: skip
 
-# Without atomics, scatter, pipelines and stores that wait for their proofs.
-ACCEPTED = ["add", "attention", "in_place", "matmul_nt", "softmax_rows", "two_outputs"]
+# Without pipelines and stores that wait for their proofs.
+ACCEPTED = [
+    "add", "atomic_histogram", "attention", "in_place", "matmul_nt", "softmax_rows", "two_outputs",
+    "unsafe_scatter",
+]  # fmt: skip
 WAITING = ["even_odd", "permute_heads", "row_loop"]
 
 

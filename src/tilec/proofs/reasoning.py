@@ -138,6 +138,8 @@ class Reasoning:
     # ---- the grid --------------------------------------------------------------------------------
 
     def program(self, axis: int) -> Polynomial:
+        if self.programs_of and axis >= len(self.programs_of):
+            return ZERO
         if axis not in self.ids:
             name = f"program_id()[{axis}]"
             self.ids[axis] = self.knowledge.unknown(name, (0, COUNT_LIMIT - 1), uniform=False)
