@@ -7,7 +7,7 @@ Behind the code of a line, as in rustc's UI tests:
     //~ proved                       the verdict on every access of the line; these two may also be
     //~ launch-checked: N % 4 == 0   "in-kernel"; the condition may be left out
 
-On a line of its own, before a kernel, for the observed runs (`observed.py`):
+On a line of its own, before a kernel, for the observed runs (`touches.py`):
 
     //~ sizes N = 257, k = 2         extents and scalars to try first; the others are tried as ever
     //~ small N                      an extent to keep at 4 or less
@@ -59,6 +59,7 @@ class Kernel:
     sizes: tuple[dict[str, int], ...]
     small: frozenset[str]
     never_launched: bool
+    line: int  # of `pub fn`; what stands below up to the next one belongs to it
 
     @property
     def is_refused(self) -> bool:
@@ -73,6 +74,7 @@ def kernels_of(path: Path) -> tuple[Kernel, ...]:
     """
     found: list[Kernel] = []
     name: str | None = None
+    begun = 0
     refusals: list[Refusal] = []
     verdicts: list[Verdict] = []
     ahead: list[str] = []
@@ -83,7 +85,8 @@ def kernels_of(path: Path) -> tuple[Kernel, ...]:
             sizes = tuple(_sizes(text) for text in now if text.startswith("sizes"))
             small = frozenset(n for text in now for n in _small(text))
             never = NEVER in now
-            found.append(Kernel(name, tuple(refusals), tuple(verdicts), sizes, small, never))
+            marks = tuple(refusals), tuple(verdicts)
+            found.append(Kernel(name, *marks, sizes, small, never, begun))
 
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         mark = _MARK.search(line)
@@ -93,7 +96,7 @@ def kernels_of(path: Path) -> tuple[Kernel, ...]:
             _read(mark[1], number, refusals, verdicts)
         if kernel := _KERNEL.match(line):
             close()
-            name, refusals, verdicts = kernel[1], [], []
+            name, begun, refusals, verdicts = kernel[1], number, [], []
             now, ahead = ahead, []
     close()
     return tuple(found)
