@@ -140,6 +140,8 @@ class OpRules:
     control: bool = False
     # Whether its regions may run several times.
     loop: bool = False
+    # Whether its results are the same wherever and whenever it is executed.
+    constant: bool = False
     # Whether it makes a part of a tensor by the program's index.
     cuts_grid: bool = False
 
