@@ -121,9 +121,7 @@ class Touches:
     def starts(self, program: tuple[int, ...]) -> None:
         self.seen.append(program)
 
-    def touched(
-        self, op: Any, tensor: str, elements: Any, *, written: bool, outside: int
-    ) -> None:
+    def touched(self, op: Any, tensor: str, elements: Any, *, written: bool, outside: int) -> None:
         self.seen.append((tensor, written, list(elements), outside))
 
 

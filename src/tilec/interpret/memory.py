@@ -102,9 +102,7 @@ class View:
             within.append(slice(low - first, high - first) if high > low else slice(0, 0))
         return tuple(window), tuple(within)
 
-    def _tell(
-        self, op: ir.OpView, window: tuple[slice, ...], size: int, *, written: bool
-    ) -> None:
+    def _tell(self, op: ir.OpView, window: tuple[slice, ...], size: int, *, written: bool) -> None:
         if self.observer is None or self.elements is None:
             return
         # `...` keeps what is taken of an array of rank 0 an array.
