@@ -1,4 +1,4 @@
-"""The dynamic checker against the proofs: what launches do, and whether a verdict denies it.
+"""The dynamic checker against the proofs: does a launch deny what they say of a kernel.
 
 `python -m tests.proofs.adversary --count 10000 --seed 1` makes that many random kernels, launches
 each at several small sizes, and prints what there was and what disagrees.
@@ -6,27 +6,41 @@ each at several small sizes, and prints what there was and what disagrees.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
 from mlir import ir
 
-from tests.proofs.random_kernels import Launch
-from tilec.interpret.contract import DTYPES, BrokenContract, Parameter, parameters_of
-from tilec.interpret.machine import Code, code_of
-from tilec.interpret.memory import Array, Observer
-from tilec.interpret.run import run_kernel
-from tilec.interpret.sanitize import Program, Race, Sanitizer, Touch
+from tests.proofs.observed import (
+    Launch,
+    Observed,
+    Place,
+    kernel_of,
+    observe,
+    observed_launch,
+    shapes_of,
+)
+from tests.proofs.random_kernels import random_kernel
+from tilec.frontend.check import check_program
+from tilec.frontend.emit import emit
+from tilec.frontend.modules import load_program
+from tilec.frontend.parse import parse
+from tilec.interpret.contract import parameters_of
+from tilec.interpret.memory import Array
+from tilec.interpret.sanitize import Program
+from tilec.ir.dialect import context
+from tilec.source import SourceFile
 
-Place = tuple[int, int]  # of the source, from one: line, column
-
-# A launch that makes more accesses is cut short: what it did until then is seen.
-MOST_ACCESSES = 250
-# How many launches are tried for each that is wanted: some break `requires!`.
-MOST_TRIES = 5
+__all__ = ["Launch", "Observed", "Place", "disagreements", "observe"]
 
 
 class Verdict(Enum):
@@ -58,182 +72,15 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class SeenRace:
-    """A race that happened, and at which sizes."""
+class Said:
+    """What the proofs say of a kernel: its accesses by place, and its errors."""
 
-    code: str  # E0501, E0502
-    launch: Launch
-    tensor: str
-    element: tuple[int, ...]
-    programs: tuple[Program, Program]
-    places: tuple[Place, Place]
-
-    def __str__(self) -> str:
-        one, other = self.programs
-        return (
-            f"{self.code}: {one} at {self.places[0]} and {other} at {self.places[1]} meet at "
-            f"`{self.tensor}{list(self.element)}`, at {self.launch}"
-        )
+    verdicts: Mapping[Place, Verdict] = field(default_factory=dict)
+    refusals: Sequence[Refusal] = ()
 
 
-@dataclass(frozen=True)
-class Access:
-    """What became of an access in all launches."""
-
-    inside: int
-    outside: int
-    outside_at: Launch | None  # the first launch in which an element was outside
-    inside_at: Launch | None
-
-
-@dataclass(frozen=True)
-class Observed:
-    """What the launches of a kernel did; an access that is not there was never executed."""
-
-    races: tuple[SeenRace, ...] = ()
-    accesses: Mapping[Place, Access] = field(default_factory=dict)
-    launches: int = 0
-    accessed: int = 0
-
-
-# ---- launching ----------------------------------------------------------------------------------
-
-
-class _Enough(Exception):  # noqa: N818, no error
-    """The launch has shown enough."""
-
-
-class _Bounded(Sanitizer):
-    """A sanitizer that ends a launch which goes on and on."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.accessed = 0
-
-    def starts(self, program: Program) -> None:
-        super().starts(program)
-        self._count()
-
-    def touched(self, op: ir.OpView, tensor: str, elements: Array, **kinds: Any) -> None:
-        super().touched(op, tensor, elements, **kinds)
-        self._count()
-
-    def _count(self) -> None:
-        self.accessed += 1
-        if self.accessed > MOST_ACCESSES:
-            raise _Enough
-
-
-def kernel_of(module: ir.Module) -> ir.OpView:
-    """The one kernel of a module."""
-    [kernel] = (op for op in module.body.operations if "tile.kernel" in op.attributes)
-    return kernel
-
-
-def arguments_of(parameters: Sequence[Parameter], launch: Launch) -> dict[str, Any]:
-    """Tensors of the launch's extents, of small numbers; its scalars."""
-    source = np.random.default_rng(0)
-    arguments: dict[str, Any] = {}
-    for parameter in parameters:
-        if parameter.extents is None:
-            arguments[parameter.name] = launch.scalars[parameter.name]
-            continue
-        shape = [launch.dims[e] if isinstance(e, str) else e for e in parameter.extents]
-        arguments[parameter.name] = source.integers(-2, 9, shape).astype(DTYPES[parameter.element])
-    return arguments
-
-
-def observed_launch(
-    function: ir.OpView, launch: Launch, observer: Observer, code: Code | None = None
-) -> bool:
-    """Run one launch; False if the kernel does not allow it.
-
-    Raises:   nothing of the launch's own: a failed `assert!` ends it
-    """
-    try:
-        arguments = arguments_of(parameters_of(function), launch)
-        run_kernel(function, arguments, observer=observer, code=code)
-    except BrokenContract:
-        return False
-    except _Enough:
-        pass
-    return True
-
-
-def small_launches(function: ir.OpView, most: int = 7) -> Iterator[Launch]:
-    """Launches of any kernel: all extents and scalars alike, then different ones."""
-    parameters = parameters_of(function)
-    dims = list(dict.fromkeys(e for p in parameters for e in p.extents or () if isinstance(e, str)))
-    scalars = [p.name for p in parameters if p.extents is None]
-    for size in range(most):
-        yield Launch(dict.fromkeys(dims, size), dict.fromkeys(scalars, size))
-    source = np.random.default_rng(0)
-    while True:
-        yield Launch(
-            {dim: int(source.integers(0, most)) for dim in dims},
-            {scalar: int(source.integers(-3, most)) for scalar in scalars},
-        )
-
-
-def observe(
-    module: ir.Module, launches: Iterable[Launch] | None = None, count: int = 10
-) -> Observed:
-    """What the kernel of a module does in `count` launches that it allows.
-
-    `launches` are tried in order, `MOST_TRIES` for each that is wanted; without, small ones.
-    """
-    function = kernel_of(module)
-    code = code_of(function)
-    tried = iter(small_launches(function) if launches is None else launches)
-    parameters = parameters_of(function)
-    races: dict[tuple[str, Place, Place], SeenRace] = {}
-    accesses: dict[Place, Access] = {}
-    done = accessed = 0
-    for launch, _ in zip(tried, range(count * MOST_TRIES), strict=False):
-        if done == count:
-            break
-        sanitizer = _Bounded(_shapes(parameters, launch))
-        if not observed_launch(function, launch, sanitizer, code):
-            continue
-        done += 1
-        accessed += sanitizer.accessed
-        for race in (_seen(race, launch) for race in sanitizer.races()):
-            races.setdefault((race.code, *race.places), race)
-        for op, touch in sanitizer.seen.items():
-            place = _place(op)
-            accesses[place] = _with(accesses.get(place), touch, launch)
-    return Observed(tuple(races.values()), accesses, done, accessed)
-
-
-def _shapes(parameters: Sequence[Parameter], launch: Launch) -> dict[str, tuple[int, ...]]:
-    return {
-        p.name: tuple(launch.dims[e] if isinstance(e, str) else e for e in p.extents)
-        for p in parameters
-        if p.extents is not None
-    }
-
-
-def _seen(race: Race, launch: Launch) -> SeenRace:
-    one, other = map(_place, race.ops)
-    code = "E0502" if race.is_read else "E0501"
-    return SeenRace(code, launch, race.tensor, race.element, race.programs, (one, other))
-
-
-def _place(op: ir.OpView) -> Place:
-    return op.location.start_line, op.location.start_col
-
-
-def _with(access: Access | None, touch: Touch, launch: Launch) -> Access:
-    before = access or Access(0, 0, None, None)
-    return Access(
-        before.inside + touch.inside,
-        before.outside + touch.outside,
-        before.outside_at or (launch if touch.outside else None),
-        before.inside_at or (launch if touch.inside else None),
-    )
-
-
-# ---- what the proofs say, and whether it is so --------------------------------------------------
+# The proofs, asked of a module that was emitted from these sources and not changed since.
+Verifier = Callable[[ir.Module, Mapping[str, SourceFile]], Said]
 
 
 def disagreements(
@@ -314,7 +161,7 @@ class _Meeting:
 def reproduces(module: ir.Module, code: str, witness: Witness) -> bool:
     """Whether at the witness's sizes its programs meet at its element, as its code says."""
     function = kernel_of(module)
-    shape = _shapes(parameters_of(function), witness.launch)[witness.tensor]
+    shape = shapes_of(parameters_of(function), witness.launch)[witness.tensor]
     one, other = witness.programs
     if one == other or any(not 0 <= i < n for i, n in zip(witness.element, shape, strict=True)):
         return False
@@ -326,3 +173,92 @@ def reproduces(module: ir.Module, code: str, witness: Witness) -> bool:
     if code == "E0501":
         return all(True in kind for kind in kinds)
     return any(True in a and False in b for a, b in (kinds, kinds[::-1]))
+
+
+# ---- many random kernels -------------------------------------------------------------------------
+
+VERIFIER: Verifier | None = None
+CHUNK = 50
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What came of some random kernels: counts by what is counted, and what is wrong."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: tuple[str, ...] = ()
+
+    def __add__(self, other: Trials) -> Trials:
+        return Trials(self.counts + other.counts, self.wrong + other.wrong)
+
+
+def trials(seeds: Sequence[int], verifier: Verifier | None = VERIFIER) -> Trials:
+    """The random kernels of these seeds, each launched and asked about."""
+    with context():
+        return sum((trial(seed, verifier) for seed in seeds), Trials())
+
+
+def trial(seed: int, verifier: Verifier | None) -> Trials:
+    """One random kernel; needs a current context."""
+    kernel = random_kernel(seed)
+    program, found = load_program(SourceFile("random.tile", kernel.text), parse)
+    instances, more = ((), ()) if found else check_program(program)
+    if found or more:
+        return Trials(Counter({"kernels": 1, "not typed": 1}))
+    module = emit(instances, program.sources)
+    seen = observe(module, kernel.launches())
+    counts = Counter(
+        {
+            "kernels": 1,
+            "launches": seen.launches,
+            "with races": bool(seen.races),
+            "accesses": len(seen.accesses),
+            "accesses always inside": sum(not a.outside for a in seen.accesses.values()),
+            "accesses never inside": sum(not a.inside for a in seen.accesses.values()),
+        }
+    )
+    if verifier is None:
+        return Trials(counts)
+    said = verifier(module, program.sources)
+    counts += _counted(said, seen)
+    wrong = disagreements(module, said.verdicts, said.refusals, seen)
+    return Trials(counts, tuple(f"seed {seed}: {text}\n{kernel.text}" for text in wrong))
+
+
+def _counted(said: Said, seen: Observed) -> Counter[str]:
+    codes = {refusal.code for refusal in said.refusals}
+    races = [r for r in said.refusals if r.code in ("E0501", "E0502")]
+    return Counter(
+        {
+            "refused for races": bool(races),
+            "refused, and no launch raced": bool(races) and not seen.races,
+            "refused without a witness": any(r.witness is None for r in races),
+            "refused for bounds": "E0601" in codes,
+            **Counter(f"accesses {verdict.value}" for verdict in said.verdicts.values()),
+        }
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--count", type=int, default=1000, help="how many kernels")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the first; others follow")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    given = parser.parse_args()
+    started = time.monotonic()
+    seeds = range(given.seed, given.seed + given.count)
+    chunks = [seeds[i : i + CHUNK] for i in range(0, given.count, CHUNK)]
+    with ProcessPoolExecutor(given.jobs) as pool:
+        done = sum(pool.map(partial(trials, verifier=VERIFIER), chunks), Trials())
+    print(f"seeds {seeds[0]} to {seeds[-1]}, {time.monotonic() - started:.0f} s")
+    for name, count in done.counts.items():
+        print(f"{count:>9} {name}")
+    if VERIFIER is not None:
+        print(f"{len(done.wrong):>9} disagreements")
+    for text in done.wrong:
+        print(text, file=sys.stderr)
+    return min(len(done.wrong), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -277,7 +277,7 @@ class _Builder:
             for adapter in self.random.sample(adapters, self.random.choice((1, 1, 2))):
                 adapted += adapter
         self.loops += 1
-        below = bounds.removeprefix("0..") if bounds.startswith("0..") else None
+        below = bounds[3:].removesuffix("usize") if bounds.startswith("0..") else None
         lines = self.block_of(depth - 1, Variable(name, kind, weight=5, below=below))
         self.loops -= 1
         return [f"for {name} in {adapted} {{", *lines, "}"]
@@ -287,8 +287,8 @@ class _Builder:
         dim = self.said.dim()
         low, few = self.random.randint(0, 2), self.random.randint(1, 4)
         short = [
-            ("usize", f"0..{few}"),
-            ("usize", f"{low}..={low + few - 1}"),
+            ("usize", f"0..{few}usize"),
+            ("usize", f"{low}usize..={low + few - 1}"),
             ("usize", f"0..{dim}.min({few})"),
             ("i32", f"-{low}..{few}i32"),
             ("u8", f"0u8..{few}"),
