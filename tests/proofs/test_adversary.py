@@ -63,7 +63,7 @@ def test_launches_show_races_and_what_accesses_touch() -> None:
     with module(OWNED) as emitted:
         seen = observe(emitted)
     assert seen.races == ()
-    assert not seen.accesses[4, 29].inside and seen.accesses[4, 29].outside
+    assert not seen.accesses[4, 23].inside and seen.accesses[4, 23].outside
 
 
 def test_preconditions_choose_the_launches() -> None:
@@ -76,7 +76,7 @@ def test_preconditions_choose_the_launches() -> None:
 
 
 def test_right_verdicts_are_not_denied() -> None:
-    assert said(OWNED, {(4, 5): Verdict.IN_KERNEL, (4, 29): Verdict.NEVER_INSIDE}) == []
+    assert said(OWNED, {(4, 5): Verdict.IN_KERNEL, (4, 23): Verdict.NEVER_INSIDE}) == []
     refusal = Refusal("E0501", 4, witness(4, 0, 1, 2))
     assert said(SMEARED, {}, [refusal]) == []
     assert said(SMEARED, {}, [Refusal("E0501", 4)]) == []
