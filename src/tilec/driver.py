@@ -6,16 +6,18 @@ when they compile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mlir import ir
 
 from tilec.checks.check_borrows import check_borrows
+from tilec.checks.check_bounds import outside_of
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
 from tilec.checks.check_grids import check_grids
 from tilec.checks.check_moves import check_moves
 from tilec.checks.check_preconditions import check_preconditions
+from tilec.checks.check_races import races_of
 from tilec.checks.check_resources import check_resources
 from tilec.checks.check_writes import check_writes
 from tilec.compilation import Compiled, Options
@@ -28,7 +30,10 @@ from tilec.frontend.options import Options as FrontOptions
 from tilec.frontend.parse import parse
 from tilec.ir.dialect import context
 from tilec.ir.places import span_of
+from tilec.ir.walk import functions
 from tilec.ops.lowering import DoesNotFitError, NoGpuCodeError
+from tilec.proofs.proof import Proof
+from tilec.recursion import deep_recursion
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.resolve import resolve
@@ -55,8 +60,6 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
         front = front_end(sources, options)
         if front.compiled.is_refused or front.module is None:
             return front.compiled
-        # The ownership checks were the last to see helpers as they are written.
-        inline_helpers(front.module)
         found = list(check_gpu_code(front.module, front.sources))
         if found:
             return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
@@ -84,11 +87,15 @@ def warm_up(sources: Sources) -> None:
 
 @dataclass(frozen=True)
 class Front:
-    """A program after every check: the module, unless something is wrong."""
+    """A program after every check: the module with helpers inlined, unless something is wrong.
+
+    `proofs` are about its kernels as they are: before any rewrite.
+    """
 
     compiled: Compiled
     module: ir.Module | None
     sources: dict[str, SourceFile]
+    proofs: tuple[Proof, ...] = ()
 
 
 def front_end(sources: Sources, options: Options) -> Front:
@@ -99,7 +106,7 @@ def front_end(sources: Sources, options: Options) -> Front:
     program, found = load_program(sources.root, parse, sources.module)
     chosen = FrontOptions(options.defines, options.instances)
     diagnostics = list(found)
-    module = None
+    module, proofs = None, []
     # A program that does not parse is not typed: what is missing would be reported as unknown.
     if not diagnostics:
         instances, found = check_program(program, chosen)
@@ -112,6 +119,12 @@ def front_end(sources: Sources, options: Options) -> Front:
             targets = map(resolve, options.targets)
             too_big = (d for t in targets for d in check_resources(module, program.sources, t))
             diagnostics += dict.fromkeys(too_big)
+        # Proofs take for granted what the checks before have seen to: parts with one owner, and
+        # grids that agree.
+        if module is not None and not _errors(diagnostics):
+            inline_helpers(module)
+            proofs = [Proof(function) for function in functions(module)]
+            diagnostics += once(_wrong(proofs, program.sources))
     texts = {name: s.text for name, s in program.sources.items() if name not in sources.files}
     compiled = Compiled(
         diagnostics=tuple(diagnostics),
@@ -119,7 +132,15 @@ def front_end(sources: Sources, options: Options) -> Front:
         texts=texts,
         unmatched=unmatched_options(program, chosen),
     )
-    return Front(compiled, module, program.sources)
+    return Front(compiled, module, program.sources, tuple(proofs))
+
+
+def _wrong(proofs: Sequence[Proof], sources: dict[str, SourceFile]) -> Iterator[Diagnostic]:
+    """What proofs refuse."""
+    with deep_recursion():
+        for proof in proofs:
+            yield from races_of(proof.reasoning, sources)
+            yield from outside_of(proof.reasoning, sources)
 
 
 def _errors(diagnostics: Sequence[Diagnostic]) -> bool:

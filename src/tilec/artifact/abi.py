@@ -18,6 +18,10 @@ ELEMENT_BYTES = {
 # (docs/language.md, Indices).
 COUNT_LIMIT = 2**40
 
+# Tensors of more elements are refused, where extents of 0 count as 1, so that products of extents
+# of one tensor are exact too.
+ELEMENT_LIMIT = 2**60
+
 # The most thread blocks of a launch along x (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability").
 GRID_X_LIMIT = 2**31 - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as operator_
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
@@ -13,7 +14,7 @@ from tilec.ops.broadcasting import Builder, method, operator
 from tilec.ops.build import constant_like, like, make
 from tilec.ops.call import Call, Emission, Form, Operation, Value
 from tilec.ops.formats import Array, unsigned
-from tilec.ops.meaning import Elementwise, Rounded
+from tilec.ops.meaning import Elementwise, Rounded, exact
 from tilec.ops.rules import Datum, ElementwiseRules, Machine, OpRules
 from tilec.ops.uses import Domain
 from tilec.types import I64, USIZE, Element, Type
@@ -108,9 +109,18 @@ def _low(numbers: Array, bits: int) -> Array:
 
 
 RULES: tuple[OpRules, ...] = (
-    Elementwise("arith.addi", np.add, lambda d: gcd(*d), lambda b: max(b) + 1, "add"),
-    Elementwise("arith.subi", np.subtract, lambda d: gcd(*d), launcher="sub"),
-    Elementwise("arith.muli", np.multiply, prod, sum, "mul"),
+    Elementwise(
+        "arith.addi",
+        np.add,
+        lambda d: gcd(*d),
+        lambda b: max(b) + 1,
+        "add",
+        numbers=exact(operator_.add),
+    ),
+    Elementwise(
+        "arith.subi", np.subtract, lambda d: gcd(*d), launcher="sub", numbers=exact(operator_.sub)
+    ),
+    Elementwise("arith.muli", np.multiply, prod, sum, "mul", numbers=exact(operator_.mul)),
     Elementwise("arith.negf", np.negative, launcher="neg"),
     Rounded("arith.addf", lambda a, b: a + b),
     Rounded("arith.subf", lambda a, b: a - b),

@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from mlir import ir
 
+from tilec.integers.formula import Formula, both, either, negated
+from tilec.integers.number import Number, always, combined
 from tilec.ops import uses
+from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import Builder, element_in, operator
 from tilec.ops.build import constant_like, make, spread
 from tilec.ops.call import Call, Emission, Form, Operation
 from tilec.ops.convert import converted
-from tilec.ops.meaning import Elementwise, Unsigned
+from tilec.ops.meaning import Elementwise, Unsigned, abstract_by
 from tilec.ops.rules import DivisorsWhere, OpRules
 from tilec.ops.uses import Domain
 from tilec.types import BOOL, Element, TileType, Type
@@ -79,11 +82,62 @@ class _And(Elementwise):
         return [found for operand in op.operands for found in divisors_where(operand, 1)]
 
 
+def _masked(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
+    """`a & b`, where one is a number of the form 2^k - 1: the rest of a floored division."""
+    if a.known is not None and b.known is not None:
+        return always(a.known & b.known)
+    value, mask = (b, a) if b.known is None else (a, b)
+    if mask.known is None or mask.known < 0 or mask.known & (mask.known + 1):
+        return _not_followed(reasoning, op)
+    size = always(mask.known + 1)
+    quotient = reasoning.quotient(value, size, "floor", op)
+    return combined(lambda a, q, b: a - q * b, value, quotient, size)
+
+
+def _shifted_left(reasoning: Reasoning, op: ir.OpView, a: Number, count: Number) -> Number:
+    if count.known is None:
+        return _not_followed(reasoning, op)
+    return reasoning.wrapped(
+        combined(lambda x: x.scaled(1 << _low_bits(op, count)), a), op.results[0].type, op
+    )
+
+
+def _shifted_right(reasoning: Reasoning, op: ir.OpView, a: Number, count: Number) -> Number:
+    if count.known is None:
+        return _not_followed(reasoning, op)
+    return reasoning.quotient(a, always(1 << _low_bits(op, count)), "floor", op)
+
+
+class _ShiftLeft(Unsigned):
+    """On bits, so without a sign; to proofs a product, which has one."""
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        return abstract_by(_shifted_left, None, op, operands, reasoning)
+
+
+def _low_bits(op: ir.OpView, count: Number) -> int:
+    assert count.known is not None
+    width = 64 if str(op.results[0].type) == "index" else int(op.results[0].type.width)
+    return count.known & (width - 1)
+
+
+def _not_followed(reasoning: Reasoning, op: ir.OpView) -> Number:
+    [found] = reasoning.opaque(op)
+    assert isinstance(found, Number), "an integer is a number"
+    return found
+
+
+def _differ(a: Formula, b: Formula) -> Formula:
+    return either(both(a, negated(b)), both(negated(a), b))
+
+
 RULES: tuple[OpRules, ...] = (
-    _And("arith.andi", np.bitwise_and, launcher="bitand"),
-    Elementwise("arith.ori", np.bitwise_or, launcher="bitor"),
-    Elementwise("arith.xori", np.bitwise_xor, launcher="bitxor"),
-    Unsigned("arith.shli", np.left_shift, "shl"),
-    Unsigned("arith.shrui", np.right_shift, "shr"),
-    Elementwise("arith.shrsi", np.right_shift, launcher="shr"),
+    _And("arith.andi", np.bitwise_and, launcher="bitand", numbers=_masked, truths=both),
+    Elementwise("arith.ori", np.bitwise_or, launcher="bitor", truths=either),
+    Elementwise("arith.xori", np.bitwise_xor, launcher="bitxor", truths=_differ),
+    _ShiftLeft("arith.shli", np.left_shift, "shl"),
+    Unsigned("arith.shrui", np.right_shift, "shr", _shifted_right),
+    Elementwise("arith.shrsi", np.right_shift, launcher="shr", numbers=_shifted_right),
 )

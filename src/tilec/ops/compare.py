@@ -9,7 +9,12 @@ import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.integers.formula import FORMULAS, Formula, at_least, both, either, equal, less, negated
+from tilec.integers.number import Number
+from tilec.integers.number import compared as compared_numbers
+from tilec.integers.polynomial import Polynomial
 from tilec.ops import uses
+from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import Broadcasting, Builder
 from tilec.ops.build import compared, known_integer
 from tilec.ops.call import Call, Form, Operation, Receiver
@@ -102,6 +107,14 @@ _RELATIONS: dict[str, Callable[[Array, Array], Array]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal,
 }  # fmt: skip
+_FORMULAS: dict[str, Callable[[Polynomial, Polynomial], Formula]] = {
+    "eq": equal,
+    "ne": lambda a, b: negated(equal(a, b)),
+    "lt": less,
+    "le": lambda a, b: at_least(b, a),
+    "gt": lambda a, b: less(b, a),
+    "ge": at_least,
+}
 _INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 _FLOAT_PREDICATES = (
     "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule",
@@ -118,6 +131,22 @@ class _CompareIntegers(ElementwiseRules):
             return [_RELATIONS[wanted](*operands)]
         look = signed if wanted[0] == "s" else unsigned
         return [_RELATIONS[wanted[1:]](*map(look, operands))]
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        wanted = _INTEGER_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
+        left, right = operands
+        if isinstance(left, Number) and isinstance(right, Number):
+            if wanted[0] == "u":
+                kind = op.operands[0].type
+                left, right = (reasoning.unsigned(x, kind) for x in (left, right))
+            relation = wanted if wanted in ("eq", "ne") else wanted[1:]
+            return [compared_numbers(_FORMULAS[relation], left, right)]
+        if wanted in ("eq", "ne") and isinstance(left, FORMULAS) and isinstance(right, FORMULAS):
+            same = either(both(left, right), both(negated(left), negated(right)))
+            return [same if wanted == "eq" else negated(same)]
+        return reasoning.opaque(op)
 
     def host(
         self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]

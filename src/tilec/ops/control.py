@@ -7,6 +7,10 @@ from math import gcd
 
 from mlir import ir
 
+from tilec.integers.formula import FORMULAS, less, negated
+from tilec.integers.number import Number, always
+from tilec.integers.polynomial import Polynomial
+from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.facts import COUNT_BITS, NUMBER_BITS
 from tilec.ops.lower_control import (
     carried_by_for,
@@ -54,6 +58,27 @@ class _For(OpRules):
             carried = machine.run(block, [lower.dtype.type(number), *carried])
         return carried
 
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        first, last, step, *carried = operands
+        assert isinstance(first, Number) and isinstance(last, Number) and isinstance(step, Number)
+        lower, upper, stride = map(reasoning.single, (first, last, step))
+        # A loop that does not move on has no turns (the emitter sees to steps above zero).
+        assert stride.interval[0] > 0, "the step of a loop is above zero"
+        room = reasoning.choose(less(lower, upper), always(upper - lower), always(0))
+        turns = reasoning.single(reasoning.quotient(room, step, "ceiling", op))
+        [block] = op.regions[0].blocks
+
+        def turn(number: Polynomial, variables: Sequence[Abstract]) -> Sequence[Abstract]:
+            counter = lower + number * stride
+            inside = less(counter, upper)
+            # The counter never wraps: the emitter sees to bounds that leave room for a step.
+            return reasoning.run(block, [always(counter), *variables], [inside], op)
+
+        kinds = [v.type for v in op.results]
+        return reasoning.repeated(carried, kinds, turn, turns, op)
+
 
 class _While(OpRules):
     name = "scf.while"
@@ -77,6 +102,19 @@ class _While(OpRules):
             if not holds:
                 return carried
             carried = machine.run(after, carried)
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        before, after = (region.blocks[0] for region in op.regions)
+
+        def turn(number: Polynomial, variables: Sequence[Abstract]) -> Sequence[Abstract]:
+            condition, *passed = reasoning.run(before, variables, [], op)
+            assert isinstance(condition, FORMULAS), "a condition is a truth value"
+            return reasoning.run(after, passed, [condition], op)
+
+        reasoning.repeated(operands, [v.type for v in op.operands], turn, None, op)
+        return reasoning.opaque(op)
 
 
 class _If(OpRules):
@@ -108,6 +146,20 @@ class _If(OpRules):
         region = op.regions[0 if operands[0] else 1]
         return machine.run(region.blocks[0], []) if len(region.blocks) else []
 
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        [condition] = operands
+        assert isinstance(condition, FORMULAS), "a condition is a truth value"
+        sides = [
+            reasoning.run(region.blocks[0], [], [fact], op) if len(region.blocks) else []
+            for region, fact in zip(op.regions, (condition, negated(condition)), strict=True)
+        ]
+        return [
+            reasoning.joined(condition, yes, no, result)
+            for yes, no, result in zip(*sides, op.results, strict=True)
+        ]
+
 
 class _Call(OpRules):
     name = "func.call"
@@ -125,6 +177,11 @@ class _Terminator(OpRules):
         self.name = name
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return list(operands)
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
         return list(operands)
 
 

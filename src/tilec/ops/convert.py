@@ -13,8 +13,12 @@ import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.integers.formula import FORMULAS, equal
+from tilec.integers.number import Number, always, combined, compared
+from tilec.integers.number import chosen as chosen_number
 from tilec.ir.dialects import arith, llvm
 from tilec.ops import uses
+from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import integer, like, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
@@ -256,6 +260,22 @@ class _IntegerToInteger(ElementwiseRules):
             ones = values.astype(target)
             return [-ones if self.is_signed else ones]
         return [(values if self.is_signed else unsigned(values)).astype(target)]
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        [value], source, target = operands, op.operands[0].type, op.results[0].type
+        if isinstance(value, FORMULAS):
+            value = chosen_number(value, always(-1 if self.is_signed else 1), always(0))
+        if not isinstance(value, Number):
+            return reasoning.opaque(op)
+        if str(target) == "i1":
+            rest = reasoning.quotient(value, always(2), "floor", op)
+            odd = combined(lambda x, half: x - half.scaled(2), value, rest)
+            return [compared(equal, odd, always(1))]
+        if not self.is_signed and str(source) != "i1":
+            value = reasoning.unsigned(value, source)
+        return [reasoning.wrapped(value, target, op)]
 
     def host(
         self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]

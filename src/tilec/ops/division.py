@@ -12,13 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 
+from tilec.integers.number import Number, combined
+from tilec.ops.abstract import Reasoning
 from tilec.ops.arithmetic import negated
 from tilec.ops.broadcasting import method, operator
 from tilec.ops.build import chosen, compared, constant_like, known_integer, make
 from tilec.ops.call import Operation
 from tilec.ops.formats import Array
 from tilec.ops.host_expression import as_signed, as_unsigned
-from tilec.ops.meaning import Elementwise, Rounded, Unsigned
+from tilec.ops.meaning import Elementwise, NumberRule, Rounded, Unsigned
 from tilec.ops.rules import DivisorsWhere, HostExpression, OpRules
 from tilec.ops.uses import Domain
 from tilec.types import Element
@@ -183,6 +185,21 @@ def _dividend(op: ir.OpView, number: int) -> Sequence[tuple[ir.Value, int]]:
     return [(value, known)] if number == 0 and known is not None and known > 0 else []
 
 
+def _quotient_rule(rounding: str) -> NumberRule:
+    # The emitter has seen to it that the divisor is neither 0 nor, where that wraps, -1.
+    def rule(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
+        found = reasoning.quotient(a, b, rounding, op)
+        return reasoning.wrapped(found, op.results[0].type, op)
+
+    return rule
+
+
+def _remainder_rule(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
+    quotient = reasoning.quotient(a, b, "truncated", op)
+    rest = combined(lambda a, q, b: a - q * b, a, quotient, b)
+    return reasoning.wrapped(rest, op.results[0].type, op)
+
+
 class _Remainder(Elementwise):
     def divisors_where(
         self, op: ir.OpView, number: int, divisors_where: DivisorsWhere
@@ -198,13 +215,25 @@ class _UnsignedRemainder(Unsigned):
 
 
 RULES: tuple[OpRules, ...] = (
-    Elementwise("arith.divsi", _truncated, extends=lambda b: b[0], launcher="div"),
-    _Remainder("arith.remsi", np.fmod, extends=min, launcher="rem"),
-    Elementwise("arith.floordivsi", np.floor_divide),
-    Elementwise("arith.ceildivsi", _ceiling, extends=lambda b: b[0], launcher="ceildiv"),
-    Unsigned("arith.divui", np.floor_divide, "div"),
-    _UnsignedRemainder("arith.remui", np.remainder, "rem"),
-    Unsigned("arith.ceildivui", _ceiling, "ceildiv"),
+    Elementwise(
+        "arith.divsi",
+        _truncated,
+        extends=lambda b: b[0],
+        launcher="div",
+        numbers=_quotient_rule("truncated"),
+    ),
+    _Remainder("arith.remsi", np.fmod, extends=min, launcher="rem", numbers=_remainder_rule),
+    Elementwise("arith.floordivsi", np.floor_divide, numbers=_quotient_rule("floor")),
+    Elementwise(
+        "arith.ceildivsi",
+        _ceiling,
+        extends=lambda b: b[0],
+        launcher="ceildiv",
+        numbers=_quotient_rule("ceiling"),
+    ),
+    Unsigned("arith.divui", np.floor_divide, "div", _quotient_rule("truncated")),
+    _UnsignedRemainder("arith.remui", np.remainder, "rem", _remainder_rule),
+    Unsigned("arith.ceildivui", _ceiling, "ceildiv", _quotient_rule("ceiling")),
     Rounded("arith.divf", lambda a, b: a / b),
     Rounded("arith.remf", np.fmod),
 )

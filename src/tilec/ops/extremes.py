@@ -7,6 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from mlir import ir
 
+from tilec.integers.formula import at_least
+from tilec.integers.number import Number, always, combined, compared
+from tilec.ops.abstract import Reasoning
 from tilec.ops.broadcasting import Builder, method
 from tilec.ops.build import constant_like, make
 from tilec.ops.call import Operation
@@ -117,18 +120,32 @@ def _number_or(pick: Callable[[Array, Array], Array]) -> Callable[[Array, Array]
     return lambda a, b: np.where(np.isnan(a), b, np.where(np.isnan(b), a, pick(a, b)))
 
 
+def _least(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
+    return reasoning.choose(compared(at_least, b, a), a, b)
+
+
+def _most(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
+    return reasoning.choose(compared(at_least, a, b), a, b)
+
+
+def _magnitude(reasoning: Reasoning, op: ir.OpView, a: Number) -> Number:
+    turned = combined(lambda x: -x, a)
+    found = reasoning.choose(compared(at_least, a, always(0)), a, turned)
+    return reasoning.wrapped(found, op.results[0].type, op)
+
+
 _LEAST = _ordered(np.minimum, np.logical_or)
 _MOST = _ordered(np.maximum, np.logical_and)
 
 RULES: tuple[OpRules, ...] = (
-    Elementwise("arith.minsi", np.minimum, extends=min, launcher="min"),
-    Elementwise("arith.maxsi", np.maximum, extends=max, launcher="max"),
-    Unsigned("arith.minui", np.minimum, "min"),
-    Unsigned("arith.maxui", np.maximum, "max"),
+    Elementwise("arith.minsi", np.minimum, extends=min, launcher="min", numbers=_least),
+    Elementwise("arith.maxsi", np.maximum, extends=max, launcher="max", numbers=_most),
+    Unsigned("arith.minui", np.minimum, "min", _least),
+    Unsigned("arith.maxui", np.maximum, "max", _most),
     Elementwise("arith.minimumf", _LEAST, launcher="min"),
     Elementwise("arith.maximumf", _MOST, launcher="max"),
     Elementwise("arith.minnumf", _number_or(_LEAST), launcher="min"),
     Elementwise("arith.maxnumf", _number_or(_MOST), launcher="max"),
     Elementwise("math.absf", np.abs, launcher="abs"),
-    Elementwise("math.absi", np.abs),
+    Elementwise("math.absi", np.abs, numbers=_magnitude),
 )

@@ -8,10 +8,13 @@ import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.integers.formula import FALSE, TRUE
+from tilec.integers.number import always
 from tilec.ir.dialects import arith, llvm
 from tilec.ir.types import tile_type
 from tilec.layout import Layout
 from tilec.ops import uses
+from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import constant, make, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
@@ -161,6 +164,16 @@ class _ArithConstant(_Source):
         if value.is_splat:
             return [np.broadcast_to(_number(value.get_splat_value(), result), shape_of(result))]
         return [np.array(value).astype(dtype_of(result)).reshape(shape_of(result))]
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        value = op.attributes["value"]
+        if str(op.results[0].type) == "i1":
+            return [TRUE if attribute_number(value) else FALSE]
+        if isinstance(value, ir.IntegerAttr):
+            return [always(int(value.value))]
+        return reasoning.opaque(op)
 
     def host(
         self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]

@@ -8,12 +8,43 @@ from dataclasses import dataclass
 import numpy as np
 from mlir import ir
 
+from tilec.integers.formula import FORMULAS, Formula
+from tilec.integers.number import Number, combined
+from tilec.integers.polynomial import Polynomial
+from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.formats import Array, rounded, unsigned, wide
 from tilec.ops.host_expression import as_signed, as_unsigned
 from tilec.ops.rules import Datum, ElementwiseRules, Facts, HostExpression, Machine
 
 # What operations of the launchers' expressions are called on truth values.
 _LOGICAL = {"bitand": "and", "bitor": "or", "bitxor": "ne"}
+
+NumberRule = Callable[..., Number]  # (reasoning, op, *numbers)
+TruthRule = Callable[..., Formula]  # (*formulas)
+
+
+def abstract_by(
+    numbers: NumberRule | None,
+    truths: TruthRule | None,
+    op: ir.OpView,
+    operands: Sequence[Abstract],
+    reasoning: Reasoning,
+) -> Sequence[Abstract]:
+    """The result by the rule that fits what the operands are; not followed if none does."""
+    if numbers is not None and all(isinstance(x, Number) for x in operands):
+        return [numbers(reasoning, op, *operands)]
+    if truths is not None and all(isinstance(x, FORMULAS) for x in operands):
+        return [truths(*operands)]
+    return reasoning.opaque(op)
+
+
+def exact(function: Callable[..., Polynomial]) -> NumberRule:
+    """The rule of a function of integers that wraps where the result does not fit its type."""
+
+    def rule(reasoning: Reasoning, op: ir.OpView, *operands: Number) -> Number:
+        return reasoning.wrapped(combined(function, *operands), op.results[0].type, op)
+
+    return rule
 
 
 @dataclass(frozen=True)
@@ -27,6 +58,14 @@ class Elementwise(ElementwiseRules):
     extends: Callable[[Sequence[int]], int] | None = None
     # What launchers call it.
     launcher: str | None = None
+    # What it is to proofs, given the operands: of integers, and of truth values.
+    numbers: NumberRule | None = None
+    truths: TruthRule | None = None
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        return abstract_by(self.numbers, self.truths, op, operands, reasoning)
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [self.function(*operands)]
@@ -65,6 +104,17 @@ class Unsigned(ElementwiseRules):
     name: str
     function: Callable[..., Array]
     launcher: str | None = None
+    # What it is to proofs, given the operands without a sign; the result is without one, too.
+    numbers: NumberRule | None = None
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        if self.numbers is None or not all(isinstance(x, Number) for x in operands):
+            return reasoning.opaque(op)
+        kind = op.results[0].type
+        read = [reasoning.unsigned(x, kind) for x in operands if isinstance(x, Number)]
+        return [reasoning.signed(self.numbers(reasoning, op, *read), kind)]
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         result = np.asarray(self.function(*map(unsigned, operands)))

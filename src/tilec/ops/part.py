@@ -13,9 +13,11 @@ import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.integers.number import Number, always
 from tilec.ir.dialects import arith
 from tilec.ir.types import part_type, view_facts
 from tilec.ops import uses
+from tilec.ops.abstract import Abstract, AbstractView, Reasoning
 from tilec.ops.build import integer, integer_list, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.facts import COUNT_BITS
@@ -142,6 +144,17 @@ class _TilePart(OpRules):
         block = _block(op)
         return [view.tile(machine.program[: len(block)], block)]
 
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        [view] = operands
+        assert isinstance(view, AbstractView), "a view is known"
+        block = _block(op)
+        reasoning.is_cut(view, block)
+        ids = [reasoning.program(axis) for axis in range(len(block))]
+        starts = [i.scaled(size) for i, size in zip(ids, block, strict=True)]
+        return [view.tile([always(i) for i in ids], starts, block)]
+
     def grid(self, op: ir.OpView, operands: Sequence[Lowered]) -> Sequence[ir.Value] | None:
         [view] = operands
         assert isinstance(view, View)
@@ -171,6 +184,18 @@ class _TileSub(OpRules):
 
     def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
         return gcd(facts.start_divisor(op.operands[0], axis), self._offset(op, axis, facts))
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        view, *numbers = operands
+        assert isinstance(view, AbstractView), "a view is known"
+        ids = [x for x in numbers if isinstance(x, Number)]
+        starts = [
+            view.starts[axis] + reasoning.single(i).scaled(size)
+            for axis, i, size in zip(view.axes, ids, _block(op), strict=True)
+        ]
+        return [view.tile(ids, starts, _block(op))]
 
     def _offset(self, op: ir.OpView, axis: int, facts: Facts) -> int:
         return facts.divisor(op.operands[1 + axis]) * _block(op)[axis]
@@ -205,6 +230,13 @@ class _PartId(OpRules):
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.asarray(operands[0].index[_axis_of(op)], np.int64)]
 
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        [part] = operands
+        assert isinstance(part, AbstractView), "a view is known"
+        return [part.ids[_axis_of(op)]]
+
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
         return COUNT_BITS if _is_of_grid(op.operands[0]) else None
 
@@ -224,6 +256,14 @@ class _PartOffset(OpRules):
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.asarray(operands[0].origin[_axis_of(op)], np.int64)]
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        [part] = operands
+        assert isinstance(part, AbstractView), "a view is known"
+        start = always(part.starts[part.axes[_axis_of(op)]])
+        return [reasoning.wrapped(start, op.results[0].type, op)]
 
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
         return COUNT_BITS if _is_of_grid(op.operands[0]) else None
@@ -262,6 +302,11 @@ class _SameView(OpRules):
         self.name = name
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return [operands[0]]
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
         return [operands[0]]
 
     def lower(

@@ -11,7 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from mlir import ir
 
+from tilec.integers.formula import FORMULAS
+from tilec.integers.number import Number, always
+from tilec.integers.polynomial import Polynomial, number
 from tilec.ops import uses
+from tilec.ops.abstract import Abstract, AbstractView, Reasoning
 from tilec.ops.build import integer, known_integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Value
 from tilec.ops.facts import COUNT_BITS
@@ -55,11 +59,17 @@ class _OfGrid(OpRules):
     beyond: int
     of_machine: Callable[[Machine], tuple[int, ...]]
     of_thread: Callable[[Lowering], tuple[ir.Value, ...]]
+    of_reasoning: Callable[[Reasoning, int], Polynomial]
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         numbers, axis = self.of_machine(machine), self._axis(op)
         number = numbers[axis] if axis < len(numbers) else self.beyond
         return [np.asarray(number, np.int64)]
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        return [always(self.of_reasoning(reasoning, self._axis(op)))]
 
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
         return COUNT_BITS
@@ -80,6 +90,12 @@ class _Grid(OpRules):
     name = "tile.grid"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return []
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        reasoning.set_grid([x for x in operands if isinstance(x, Number)])
         return []
 
     def grid(self, op: ir.OpView, operands: Sequence[Lowered]) -> Sequence[ir.Value] | None:
@@ -106,6 +122,15 @@ class _Claim(OpRules):
             machine.fail(op, f"`{self.word}!({text})` does not hold")
         return []
 
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        [condition] = operands
+        # What `assert!` says is checked by no build but a checked one.
+        if self.word == "requires" and isinstance(condition, FORMULAS):
+            reasoning.assume(condition, op)
+        return []
+
     def precondition(self, op: ir.OpView) -> Precondition | None:
         if self.word != "requires":
             return None
@@ -130,6 +155,18 @@ class _ReinterpretCast(OpRules):
         sizes = _mixed(op.attributes["static_sizes"], op, 1, numbers, view.extents)
         assert sizes == view.extents, f"extents {sizes} of a view of {view.extents}"
         return [view]
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        [base, *numbers] = operands
+        assert isinstance(base, AbstractView), "a kernel's pointer is a view"
+        dynamic = iter(x for x in numbers if isinstance(x, Number))
+        extents = tuple(
+            reasoning.single(next(dynamic)) if size == _UNKNOWN else number(size)
+            for size in op.attributes["static_sizes"]
+        )
+        return [reasoning.tensor(base, extents)]
 
     def extent(self, op: ir.OpView, axis: int, facts: Facts) -> ir.Value | int | None:
         static = list(op.attributes["static_sizes"])
@@ -178,6 +215,15 @@ def _mixed(
 class _Dim(OpRules):
     name = "memref.dim"
 
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        view, axis = operands[0], known_integer(op.operands[1])
+        assert isinstance(view, AbstractView) and axis is not None, "an axis is a constant"
+        if view.ids:  # a part is clipped
+            return reasoning.opaque(op)
+        return [always(view.extents[view.axes[axis]])]
+
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         view, axis = operands
         return [np.asarray(view.extents[int(axis)], np.int64)]
@@ -192,8 +238,16 @@ class _Dim(OpRules):
 
 
 RULES: tuple[OpRules, ...] = (
-    _OfGrid("tile.program_id", 0, lambda m: m.program, lambda t: t.program),
-    _OfGrid("tile.num_programs", 1, lambda m: m.grid, lambda t: t.grid),
+    _OfGrid(
+        "tile.program_id",
+        0,
+        lambda m: m.program,
+        lambda t: t.program,
+        lambda r, axis: r.program(axis),
+    ),
+    _OfGrid(
+        "tile.num_programs", 1, lambda m: m.grid, lambda t: t.grid, lambda r, axis: r.programs(axis)
+    ),
     _Grid(),
     _Claim("tile.assume", "requires"),
     _Claim("tile.assert", "assert"),

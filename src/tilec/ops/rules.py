@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from mlir import ir
 
 from tilec.layout import Layout
+from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
 
 # A tile or a scalar is a NumPy array (`ops/formats.py`: of rank 0 for a scalar), a view a `View`.
@@ -148,6 +149,12 @@ class OpRules:
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         """The results on the CPU: the meaning of the operation."""
         raise NotImplementedError(f"{self.name} has no meaning yet")
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        """The results for all programs at once: whatever `interpret` gives is among them."""
+        return reasoning.opaque(op)
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         """The layouts of operands and results, given those that operands have or would like best.

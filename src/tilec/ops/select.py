@@ -9,7 +9,10 @@ import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.integers.formula import FORMULAS, both, either, negated
+from tilec.integers.number import Number
 from tilec.ops import uses
+from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import chosen, known_integer, shape_of, spread
 from tilec.ops.call import Call, Emission, Form, Operation
@@ -49,6 +52,18 @@ OPERATIONS: tuple[Operation, ...] = (_Select(),)
 @dataclass(frozen=True)
 class _ArithSelect(Elementwise):
     """For launchers, often the guard of a division."""
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        condition, yes, no = operands
+        if not isinstance(condition, FORMULAS):
+            return reasoning.opaque(op)
+        if isinstance(yes, Number) and isinstance(no, Number):
+            return [reasoning.choose(condition, yes, no)]
+        if isinstance(yes, FORMULAS) and isinstance(no, FORMULAS):
+            return [either(both(condition, yes), both(negated(condition), no))]
+        return reasoning.opaque(op)
 
     def host(
         self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]

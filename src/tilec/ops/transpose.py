@@ -12,6 +12,7 @@ from tilec.diagnostics.diagnostic import Label
 from tilec.ir.types import tensor_type
 from tilec.layout import Layout, views
 from tilec.ops import uses
+from tilec.ops.abstract import Abstract, AbstractView, Reasoning
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import make, transposed
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
@@ -158,6 +159,13 @@ class _ViewTranspose(OpRules):
 
     def start_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
         return facts.start_divisor(op.operands[0], self.viewed_axis(op, axis))
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        [view] = operands
+        assert isinstance(view, AbstractView), "a view is known"
+        return [view.permuted(_view_order(op))]
 
     def viewed_axis(self, op: ir.OpView, axis: int) -> int:
         return _view_order(op)[axis]

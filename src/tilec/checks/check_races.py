@@ -1,0 +1,129 @@
+"""E0501, E0502: programs of one launch do not touch one element, one of them writing.
+
+What races are, and how they are found, is in `tilec.proofs.races`; here they become messages.
+
+    refused                                        accepted
+    y.store::<256>([p % 8], t)                     y.store::<256>([p], t)
+    y.store_at::<256>([128 * p], t)                y.store_at::<256>([256 * p], t)
+    y.store::<256>([p], y.load_at([256 * p + 1]))  y.store::<256>([p], y.load::<256>([p]) + t)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mlir import ir
+
+from tilec.checks.places import Sources, place_of
+from tilec.diagnostics import Diagnostic, Label
+from tilec.ir.walk import functions
+from tilec.proofs.access import Access
+from tilec.proofs.races import Race, find_races
+from tilec.proofs.reasoning import Reasoning
+from tilec.proofs.witness import box_text, program_text
+from tilec.source import Span
+
+_HELP = (
+    "take it as a `Part<&mut Tensor<…>, …>`, let the index name every program, state what it takes "
+    "in `requires!`, or vouch for it in `unsafe { … }`"
+)
+
+
+def check_races(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
+    """Yields E0501 or E0502 for each access that may race, helpers inlined."""
+    for function in functions(module):
+        yield from races_of(Reasoning.of(function), sources)
+
+
+def races_of(reasoning: Reasoning, sources: Sources) -> Iterator[Diagnostic]:
+    """The findings for one kernel: one for each access at fault, the worst first met."""
+    seen: set[Span] = set()
+    for race in find_races(reasoning):
+        found = _finding(race, sources)
+        if found.span not in seen:
+            seen.add(found.span)
+            yield found
+
+
+def _finding(race: Race, sources: Sources) -> Diagnostic:
+    fault, other = _fault_and_other(race, sources)
+    code = "E0501" if fault.writes else "E0502"
+    if race.witness is None:
+        return _undecided(race, code, fault, other, sources)
+    first, second = (0, 1) if fault is race.first else (1, 0)
+    labels = [
+        _meeting_label(race, fault, first, sources),
+        _meeting_label(race, other, second, sources, again=True),
+    ]
+    if fault is other:
+        text = f"{labels[0].text}, and so does {_program(race, 1)}"
+        labels = [Label(labels[0].span, text)]
+    at = race.witness.arguments
+    return Diagnostic(
+        code,
+        _message(race, fault),
+        tuple(labels),
+        notes=(f"at {at}",) if at else (),
+        help=_HELP,
+    )
+
+
+def _message(race: Race, fault: Access) -> str:
+    if fault.writes:
+        return f"two programs may write the same element of `{race.tensor}`"
+    return f"a program may read an element of `{race.tensor}` that another program writes"
+
+
+def _fault_and_other(race: Race, sources: Sources) -> tuple[Access, Access]:
+    """Of a read and a write the read is at fault, of two writes the later one in the source."""
+    pair = (race.first, race.second)
+    reads = [access for access in pair if not access.writes]
+    if reads:
+        return reads[0], pair[1] if pair[0] is reads[0] else pair[0]
+    first, second = sorted(pair, key=lambda access: place_of(access.op, sources).start)
+    return second, first
+
+
+def _meeting_label(
+    race: Race, access: Access, number: int, sources: Sources, *, again: bool = False
+) -> Label:
+    assert race.witness is not None
+    box = box_text(race.tensor, race.witness.boxes[number])
+    text = f"{_program(race, number)} {_verb(access)} {box} here"
+    return Label(place_of(access.op, sources), f"and {text}" if again else text)
+
+
+def _program(race: Race, number: int) -> str:
+    assert race.witness is not None
+    return program_text(race.witness.programs[number])
+
+
+def _verb(access: Access) -> str:
+    return "writes" if access.writes else "reads"
+
+
+def _undecided(race: Race, code: str, fault: Access, other: Access, sources: Sources) -> Diagnostic:
+    labels = [Label(place_of(fault.op, sources), f"{_verb(fault)} `{race.tensor}`")]
+    if other is not fault:
+        labels.append(Label(place_of(other.op, sources), f"{_verb(other)} it"))
+    labels += _beyond(race, sources, {label.span for label in labels})
+    kind = "write" if fault.writes else "read what another writes in"
+    return Diagnostic(
+        code,
+        f"it cannot be decided whether two programs {kind} the same element of `{race.tensor}`",
+        tuple(labels),
+        notes=() if race.beyond else ("too many products of unknown numbers are compared",),
+        help=_HELP,
+    )
+
+
+def _beyond(race: Race, sources: Sources, said: set[Span]) -> Sequence[Label]:
+    """What of the program is beyond the analysis: each place once."""
+    found: dict[Span, Label] = {}
+    for unknown in race.beyond:
+        if not isinstance(unknown.about, ir.OpView):
+            continue
+        span = place_of(unknown.about, sources)
+        if span not in said:
+            found.setdefault(span, Label(span, f"this {unknown.name}"))
+    return list(found.values())

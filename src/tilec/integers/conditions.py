@@ -1,0 +1,169 @@
+"""For which values of some unknowns formulas cannot hold, as a condition that is easy to evaluate.
+
+That is quantifier elimination: the formulas as a set, all other dimensions projected out, and the
+complement. Products take part as numbers of their own, so that the condition may be too strict,
+never too lax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tilec.integers.formula import Formula
+from tilec.integers.isl_sets import Dimensions, limited
+from tilec.integers.polynomial import Unknown
+
+_SET, _DIV, _IN = isl.dim_type.set, isl.dim_type.div, isl.dim_type.in_
+
+# A condition with more alternatives than this is none that anybody would read.
+_ALTERNATIVES = 3
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A sum of multiples of unknowns and of floored quotients, and a constant."""
+
+    terms: tuple[tuple[int, Unknown | Floor], ...]
+    constant: int
+
+    @property
+    def low(self) -> int:
+        """A number that it is never below."""
+        return self.constant + sum(min(c * t.low, c * t.high) for c, t in self.terms)
+
+    @property
+    def high(self) -> int:
+        return self.constant + sum(max(c * t.low, c * t.high) for c, t in self.terms)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """`floor(dividend / divisor)`."""
+
+    dividend: Linear
+    divisor: int
+
+    @property
+    def low(self) -> int:
+        return self.dividend.low // self.divisor
+
+    @property
+    def high(self) -> int:
+        return self.dividend.high // self.divisor
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`value = 0`, or `value >= 0`."""
+
+    value: Linear
+    is_equality: bool
+
+
+Condition = tuple[tuple[Comparison, ...], ...]  # some alternative of which everything holds
+
+
+def never_holds(
+    formulas: Sequence[Formula],
+    where: Sequence[Formula],
+    wanted: Sequence[Formula],
+    unknowns: Sequence[Unknown],
+) -> Condition | None:
+    """A condition on `unknowns` under which `formulas` cannot hold together; None if none is found.
+
+    `where` is what is known of the unknowns. The condition leaves some of `wanted` possible: what
+    only holds where nothing happens is none.
+
+    Raises:   Undecided
+    """
+    bad = _projected(formulas, unknowns)
+    known = _projected(where, unknowns)
+    used = limited(lambda: known.intersect(_projected(wanted, unknowns)))
+    good = limited(lambda: known.subtract(bad))
+    if limited(lambda: good.intersect(used).is_empty()):
+        return None
+    # What is simple where something happens may still be right where nothing does.
+    for context in (used, known):
+        shown = _simplified(good, context)
+        if _implies(known, shown, good):
+            break
+    parts = shown.get_basic_sets()
+    if len(parts) > _ALTERNATIVES:
+        return None
+    return tuple(_comparisons(part, unknowns) for part in parts)
+
+
+def _simplified(condition: isl.Set, context: isl.Set) -> isl.Set:
+    """The condition without what holds in the context anyway."""
+    return limited(lambda: condition.gist(context).coalesce().compute_divs())
+
+
+def _implies(known: isl.Set, condition: isl.Set, good: isl.Set) -> bool:
+    return bool(limited(lambda: condition.intersect(known).is_subset(good)))
+
+
+def _projected(formulas: Sequence[Formula], unknowns: Sequence[Unknown]) -> isl.Set:
+    dimensions = Dimensions(formulas, unknowns, all_first=True)
+    whole = dimensions.set_of(formulas)
+    rest = len(dimensions.monomials) - len(unknowns)
+    return limited(lambda: whole.project_out(_SET, len(unknowns), rest))
+
+
+def _comparisons(part: isl.BasicSet, unknowns: Sequence[Unknown]) -> tuple[Comparison, ...]:
+    floors: list[Floor] = []
+    for number in range(part.dim(_DIV)):
+        meant = part.get_div(number)
+        divisor = meant.get_denominator_val().to_python()
+        floors.append(Floor(_dividend(meant, divisor, unknowns, floors), divisor))
+    found = []
+    for constraint in part.get_constraints():
+        terms = _terms(constraint.get_coefficient_val, _SET, unknowns, floors)
+        value = Linear(terms, constraint.get_constant_val().to_python())
+        found.append(Comparison(value, constraint.is_equality()))
+    return tuple(c for c in found if not _is_definition(c, floors))
+
+
+def _dividend(
+    meant: isl.Aff, divisor: int, unknowns: Sequence[Unknown], floors: Sequence[Floor]
+) -> Linear:
+    """What is divided; isl has the quotient, before it is floored."""
+    scale = isl.Val(divisor)
+
+    def coefficient(kind: isl.dim_type, place: int) -> isl.Val:
+        return meant.get_coefficient_val(kind, place) * scale
+
+    constant = (meant.get_constant_val() * scale).to_python()
+    return Linear(_terms(coefficient, _IN, unknowns, floors), constant)
+
+
+def _terms(
+    coefficient: Callable[[isl.dim_type, int], isl.Val],
+    kind: isl.dim_type,
+    unknowns: Sequence[Unknown],
+    floors: Sequence[Floor],
+) -> tuple[tuple[int, Unknown | Floor], ...]:
+    found: list[tuple[int, Unknown | Floor]]
+    found = [(coefficient(kind, i).to_python(), u) for i, u in enumerate(unknowns)]
+    found += [(coefficient(_DIV, i).to_python(), f) for i, f in enumerate(floors)]
+    return tuple((c, t) for c, t in found if c)
+
+
+def _is_definition(comparison: Comparison, floors: Sequence[Floor]) -> bool:
+    """Whether it only says what a quotient is: `0 <= dividend - divisor * floor < divisor`."""
+    if comparison.is_equality:
+        return False
+    for floor in floors:
+        terms = {t: c for c, t in comparison.value.terms}
+        sign = -1 if terms.get(floor) == -floor.divisor else 1
+        if terms.get(floor) not in (floor.divisor, -floor.divisor):
+            continue
+        rest = {t: c for t, c in terms.items() if t != floor}
+        meant = {t: -sign * c for c, t in floor.dividend.terms}
+        constant = comparison.value.constant
+        own = -sign * floor.dividend.constant
+        if rest == meant and constant in (own, own + floor.divisor - 1):
+            return True
+    return False

@@ -1,0 +1,172 @@
+"""Conditions on integers: comparisons of polynomials, `and`, `or`; negation is pushed inwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from tilec.integers.polynomial import Polynomial, Unknown, number
+
+
+@dataclass(frozen=True)
+class NotNegative:
+    """`polynomial >= 0`."""
+
+    polynomial: Polynomial
+
+    @property
+    def unknowns(self) -> frozenset[Unknown]:
+        return self.polynomial.unknowns
+
+
+@dataclass(frozen=True)
+class IsZero:
+    """`polynomial == 0`."""
+
+    polynomial: Polynomial
+
+    @property
+    def unknowns(self) -> frozenset[Unknown]:
+        return self.polynomial.unknowns
+
+
+@dataclass(frozen=True)
+class All:
+    """Every part holds; without parts it is true."""
+
+    parts: tuple[Formula, ...] = ()
+
+    @cached_property
+    def unknowns(self) -> frozenset[Unknown]:
+        return frozenset[Unknown]().union(*(part.unknowns for part in self.parts))
+
+
+@dataclass(frozen=True)
+class Any:
+    """Some part holds; without parts it is false."""
+
+    parts: tuple[Formula, ...] = ()
+
+    @cached_property
+    def unknowns(self) -> frozenset[Unknown]:
+        return frozenset[Unknown]().union(*(part.unknowns for part in self.parts))
+
+
+Formula: TypeAlias = "NotNegative | IsZero | All | Any"
+
+FORMULAS = (NotNegative, IsZero, All, Any)
+
+TRUE = All()
+FALSE = Any()
+
+
+def at_least(left: Polynomial, right: Polynomial | int) -> Formula:
+    """`left >= right`."""
+    difference = left - right
+    low, high = difference.interval
+    if low >= 0:
+        return TRUE
+    return FALSE if high < 0 else NotNegative(difference)
+
+
+def less(left: Polynomial, right: Polynomial | int) -> Formula:
+    """`left < right`."""
+    return at_least(_polynomial(right), left + 1)
+
+
+def equal(left: Polynomial, right: Polynomial | int) -> Formula:
+    difference = left - right
+    low, high = difference.interval
+    if low == high == 0:
+        return TRUE
+    if low > 0 or high < 0:
+        return FALSE
+    # One sign, so that equal conditions are equal formulas.
+    leading = difference.terms[-1][1]
+    return IsZero(difference if leading > 0 else -difference)
+
+
+def both(*parts: Formula) -> Formula:
+    """Every part holds."""
+    kept: dict[Formula, None] = {}
+    for part in parts:
+        if isinstance(part, All):
+            kept.update(dict.fromkeys(part.parts))
+        elif part == FALSE:
+            return FALSE
+        else:
+            kept[part] = None
+    return next(iter(kept)) if len(kept) == 1 else All(tuple(kept))
+
+
+def either(*parts: Formula) -> Formula:
+    """Some part holds."""
+    kept: dict[Formula, None] = {}
+    for part in parts:
+        if isinstance(part, Any):
+            kept.update(dict.fromkeys(part.parts))
+        elif part == TRUE:
+            return TRUE
+        else:
+            kept[part] = None
+    return next(iter(kept)) if len(kept) == 1 else Any(tuple(kept))
+
+
+def negated(formula: Formula) -> Formula:
+    match formula:
+        case NotNegative(polynomial):
+            return at_least(-polynomial, 1)
+        case IsZero(polynomial):
+            return either(at_least(polynomial, 1), at_least(-polynomial, 1))
+        case All(parts):
+            return either(*map(negated, parts))
+        case Any(parts):
+            return both(*map(negated, parts))
+
+
+def renamed(formula: Formula, names: Mapping[Unknown, Unknown]) -> Formula:
+    """The same over other unknowns; those that are not in `names` stay."""
+    if names.keys().isdisjoint(formula.unknowns):
+        return formula
+    match formula:
+        case NotNegative(polynomial):
+            return NotNegative(polynomial.renamed(names))
+        case IsZero(polynomial):
+            return IsZero(polynomial.renamed(names))
+        case All(parts):
+            return All(tuple(renamed(part, names) for part in parts))
+        case Any(parts):
+            return Any(tuple(renamed(part, names) for part in parts))
+
+
+def holds(formula: Formula, values: Mapping[Unknown, int]) -> bool:
+    """Whether it holds where each unknown has a value."""
+    match formula:
+        case NotNegative(polynomial):
+            return polynomial.at(values.__getitem__) >= 0
+        case IsZero(polynomial):
+            return polynomial.at(values.__getitem__) == 0
+        case All(parts):
+            return all(holds(part, values) for part in parts)
+        case Any(parts):
+            return any(holds(part, values) for part in parts)
+
+
+def polynomials(formula: Formula) -> Iterable[Polynomial]:
+    """Every polynomial that is compared."""
+    if isinstance(formula, (NotNegative, IsZero)):
+        yield formula.polynomial
+        return
+    for part in formula.parts:
+        yield from polynomials(part)
+
+
+def within(polynomial: Polynomial, low: int, high: int) -> Formula:
+    """`low <= polynomial <= high`."""
+    return both(at_least(polynomial, low), at_least(number(high), polynomial))
+
+
+def _polynomial(value: Polynomial | int) -> Polynomial:
+    return number(value) if isinstance(value, int) else value

@@ -1,0 +1,125 @@
+"""What is true of products, as formulas that are linear in them: said where a point ignores it.
+
+For products of one factor n >= 0 (x n and y n, where x or y may be 0) and any number d:
+
+    x - y = d  and  x n - y n = d n,   or
+    x - y > d  and  x n - y n >= (d + 1) n,   or
+    x - y < d  and  x n - y n <= (d - 1) n
+
+With d = 0 it says that products order as their factors do, which is what delinearisation needs.
+With d from a point it excludes the point. This is incremental linearisation (Cimatti et al.,
+"Incremental Linearization for Satisfiability and Verification Modulo Nonlinear Arithmetic", 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+from tilec.integers.formula import Formula, at_least, both, either, equal
+from tilec.integers.polynomial import ZERO, Monomial, Polynomial
+
+
+@dataclass(frozen=True)
+class _Multiple:
+    """A product seen as a multiple of one of its factors."""
+
+    times: Polynomial
+    product: Polynomial
+
+
+def violated(products: tuple[Monomial, ...], values: Mapping[Monomial, int]) -> Formula | None:
+    """One truth about products that a point ignores; None if every product is what it says."""
+    if all(_is_right(product, values) for product in products):
+        return None
+    families = _families(products)
+    for wanted in (True, False):
+        for factor, multiples in families.items():
+            found = _of_family(_one(factor), multiples, values, ordered=wanted)
+            if found is not None:
+                return found
+    return None
+
+
+def _of_family(
+    factor: Polynomial,
+    multiples: list[_Multiple],
+    values: Mapping[Monomial, int],
+    *,
+    ordered: bool,
+) -> Formula | None:
+    """A truth about two multiples of a factor: that of their order, or of their distance."""
+    if factor.interval[0] < 0:
+        size = _value(factor, values)
+        if size < 0:
+            return None
+    for left, right in combinations([*multiples, _Multiple(ZERO, ZERO)], 2):
+        times, product = left.times - right.times, left.product - right.product
+        distance = 0 if ordered else _value(times, values)
+        if not ordered and _value(product, values) == distance * _value(factor, values):
+            continue
+        truth = _truth(factor, times, product, distance)
+        if not _holds_at(truth, values):
+            return truth
+    return None
+
+
+def _truth(factor: Polynomial, times: Polynomial, product: Polynomial, distance: int) -> Formula:
+    above, below = factor.scaled(distance + 1), factor.scaled(distance - 1)
+    return either(
+        both(equal(times, distance), equal(product, factor.scaled(distance))),
+        both(at_least(times, distance + 1), at_least(product, above)),
+        both(at_least(-times, 1 - distance), at_least(below, product)),
+        at_least(-factor, 1),
+    )
+
+
+def _families(products: tuple[Monomial, ...]) -> dict[Monomial, list[_Multiple]]:
+    """For each factor its multiples: a product is one of every part of it."""
+    found: dict[Monomial, dict[_Multiple, None]] = {}
+    for product in products:
+        for factor, times in _splits(product):
+            found.setdefault(factor, {})[_Multiple(_one(times), _one(product))] = None
+    # The factor itself is one, too.
+    for factor, multiples in found.items():
+        multiples.setdefault(_Multiple(_one(()), _one(factor)), None)
+    return {factor: list(multiples) for factor, multiples in found.items()}
+
+
+def _splits(product: Monomial) -> Iterator[tuple[Monomial, Monomial]]:
+    places = range(len(product))
+    for size in range(1, len(product)):
+        for chosen in combinations(places, size):
+            factor = tuple(product[i] for i in chosen)
+            yield factor, tuple(product[i] for i in places if i not in chosen)
+
+
+def _one(monomial: Monomial) -> Polynomial:
+    return Polynomial(((monomial, 1),))
+
+
+def _value(polynomial: Polynomial, values: Mapping[Monomial, int]) -> int:
+    """The value by that of the monomials, whatever their factors are."""
+    return sum(c * (values[m] if m else 1) for m, c in polynomial.terms)
+
+
+def _is_right(product: Monomial, values: Mapping[Monomial, int]) -> bool:
+    wanted = 1
+    for unknown in product:
+        wanted *= values[unknown,]
+    return values[product] == wanted
+
+
+def _holds_at(formula: Formula, values: Mapping[Monomial, int]) -> bool:
+    from tilec.integers.formula import All, Any, IsZero, NotNegative
+
+    match formula:
+        case NotNegative(polynomial):
+            return _value(polynomial, values) >= 0
+        case IsZero(polynomial):
+            return _value(polynomial, values) == 0
+        case All(parts):
+            return all(_holds_at(part, values) for part in parts)
+        case Any(parts):
+            return any(_holds_at(part, values) for part in parts)

@@ -1,0 +1,1 @@
+"""Accesses as relations of programs to elements, and what follows from them."""

@@ -1,0 +1,154 @@
+"""Bounds: which accesses are inside their tensors, always, under a condition, or never.
+
+For each access and each axis of it, two questions: can some of its elements be below the view, and
+can some be past its end? What cannot be is *proved*. Where it can be, the arguments for which it
+cannot are asked for (`tilec.integers.conditions`): a condition that launchers evaluate makes the
+access *launch-checked*; what remains is *in-kernel*: the code keeps its mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tilec.integers.conditions import Condition, never_holds
+from tilec.integers.formula import Formula
+from tilec.integers.polynomial import variable
+from tilec.integers.solver import Undecided, can_hold
+from tilec.proofs.access import Access
+from tilec.proofs.knowledge import Fact
+from tilec.proofs.reasoning import Reasoning
+
+
+class Verdict(Enum):
+    """What is known of an access as a whole."""
+
+    PROVED = "proved"
+    LAUNCH_CHECKED = "launch-checked"
+    IN_KERNEL = "in-kernel"
+    UNCHECKED = "unchecked"  # vouched for in `unsafe`
+
+
+@dataclass(frozen=True)
+class Side:
+    """One end of an axis: whether all is inside, always or where a condition holds.
+
+    `facts` are those that the proof needs.
+    """
+
+    is_inside: bool
+    condition: Condition | None = None
+    facts: tuple[Fact, ...] = ()
+
+    @property
+    def is_inside_where(self) -> bool:
+        """Whether all is inside where the condition, if there is one, holds."""
+        return self.is_inside or self.condition is not None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is known of an access; `sides` are the lower and upper end of each axis of the view."""
+
+    access: Access
+    sides: tuple[tuple[Side, Side], ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.access.is_unchecked:
+            return Verdict.UNCHECKED
+        sides = [side for pair in self.sides for side in pair]
+        if not sides and self.access.starts is None:
+            return Verdict.IN_KERNEL
+        if all(side.is_inside for side in sides):
+            return Verdict.PROVED
+        if all(side.is_inside_where for side in sides):
+            return Verdict.LAUNCH_CHECKED
+        return Verdict.IN_KERNEL
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts that its proofs need, each once."""
+        return tuple(dict.fromkeys(f for pair in self.sides for side in pair for f in side.facts))
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        found = (side.condition for pair in self.sides for side in pair)
+        return tuple(dict.fromkeys(c for c in found if c is not None))
+
+
+def find_bounds(reasoning: Reasoning) -> list[Bounds]:
+    """What is known of each access of a kernel, in program order."""
+    return [_bounds(reasoning, access) for access in reasoning.accesses]
+
+
+def _bounds(reasoning: Reasoning, access: Access) -> Bounds:
+    if access.starts is None:
+        return Bounds(access, ())
+    sides = []
+    for axis in access.view.axes:
+        low, high = access.is_below(axis), access.is_above(axis)
+        sides.append((_side(reasoning, access, low), _side(reasoning, access, high)))
+    return Bounds(access, tuple(sides))
+
+
+def _side(reasoning: Reasoning, access: Access, outside: Formula) -> Side:
+    knowledge = reasoning.knowledge
+    if not knowledge.possible([outside], access.path):
+        return Side(True)
+    return Side(False, _condition(reasoning, access, outside))
+
+
+def _condition(reasoning: Reasoning, access: Access, outside: Formula) -> Condition | None:
+    """When nothing is outside, in terms of what launchers know."""
+    knowledge = reasoning.knowledge
+    known = [*reasoning.dims.values(), *reasoning.scalars.values()]
+    bad = knowledge.context([outside], access.path, wide=True)
+    stated = [f.formula for f in knowledge.facts if f.why == "requires"]
+    where = [f for f in stated if f.unknowns <= set(known)]
+    element = [
+        variable(knowledge.unknown(f"element {axis}", (0, 2**40), uniform=False))
+        for axis in range(access.rank)
+    ]
+    wanted = knowledge.context(access.touches(element), access.path, wide=True)
+    try:
+        return never_holds(bad, where, [*wanted, *where], known)
+    except Undecided:
+        return None
+
+
+def is_never_inside(reasoning: Reasoning, access: Access) -> bool:
+    """Whether an access can execute and none of its elements is ever inside."""
+    knowledge = reasoning.knowledge
+    element = [
+        variable(knowledge.unknown(f"element {axis}", (0, 2**40), uniform=False))
+        for axis in range(access.rank)
+    ]
+    if knowledge.possible(access.touches(element), access.path):
+        return False
+    executed = [fact.formula for fact in access.path]
+    ids = reasoning.ids.values()
+    try:
+        return can_hold(knowledge.context(executed, (), wide=True, about=ids))
+    except Undecided:
+        return False
+
+
+def needed_facts(reasoning: Reasoning, access: Access) -> tuple[Fact, ...]:
+    """Facts without any one of which a proved access would not be."""
+    outside = [f(axis) for axis in access.view.axes for f in (access.is_below, access.is_above)]
+    kept = [*access.path, *reasoning.knowledge.facts]
+    for fact in list(kept):
+        fewer = [other for other in kept if other is not fact]
+        if all(_is_impossible(reasoning, formula, fewer) for formula in outside):
+            kept = fewer
+    return tuple(kept)
+
+
+def _is_impossible(reasoning: Reasoning, formula: Formula, facts: Sequence[Fact]) -> bool:
+    knowledge = reasoning.knowledge
+    try:
+        return not can_hold(knowledge.context([formula], facts, wide=True, only=True))
+    except Undecided:
+        return False

@@ -1,0 +1,549 @@
+"""A kernel executed abstractly: all programs, sizes and turns of loops at once.
+
+It gives every access as a relation (`access.py`) and what is known of the unknowns in them
+(`knowledge.py`). What each operation means is said beside the operation (`OpRules.abstract`).
+
+Numbers are exact: an integer that a type may not hold, or that comes from memory or floats, is an
+*opaque* unknown, of which only the range of its type is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import prod
+
+from mlir import ir
+
+from tilec.artifact.abi import COUNT_LIMIT, ELEMENT_LIMIT
+from tilec.integers.division import is_ceiling, is_floor, is_truncated
+from tilec.integers.formula import (
+    FALSE,
+    FORMULAS,
+    TRUE,
+    Formula,
+    at_least,
+    both,
+    either,
+    equal,
+    less,
+    negated,
+    within,
+)
+from tilec.integers.number import Case, Number, always, by_cases, chosen
+from tilec.integers.polynomial import ONE, ZERO, Polynomial, Unknown, number, variable
+from tilec.ir.dialect import declarations
+from tilec.ops.abstract import Abstract, AbstractView
+from tilec.ops.registry import rules
+from tilec.proofs.access import Access
+from tilec.proofs.knowledge import Fact, Knowledge
+
+_INDEX = (-(2**63), 2**63 - 1)
+# A loop has fewer turns than this, and no variable of one is taken to leave this range while it is
+# only being looked at.
+_FAR = 2**61
+
+
+@dataclass
+class Reasoning:
+    """The abstract execution of one kernel, helpers inlined."""
+
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    accesses: list[Access] = field(default_factory=list)
+    dims: dict[str, Unknown] = field(default_factory=dict)
+    scalars: dict[str, Unknown] = field(default_factory=dict)
+    programs_of: list[Polynomial] = field(default_factory=list)
+    ids: dict[int, Unknown] = field(default_factory=dict)
+    _values: dict[ir.Value, Abstract] = field(default_factory=dict)
+    _uniform: set[ir.Value] = field(default_factory=set)
+    _path: tuple[Fact, ...] = ()
+    _decided: dict[tuple[Formula, tuple[Fact, ...]], bool | None] = field(default_factory=dict)
+    _quotients: dict[tuple[str, Polynomial, Polynomial], Polynomial] = field(default_factory=dict)
+    _singles: dict[Number, Polynomial] = field(default_factory=dict)
+    _unwrapped: dict[Unknown, Polynomial] = field(default_factory=dict)
+    _only_looking: bool = False
+
+    @staticmethod
+    def of(function: ir.OpView) -> Reasoning:
+        """Execute a kernel."""
+        found = Reasoning()
+        [entry] = function.regions[0].blocks
+        found.run(entry, found._arguments(function), [], function)
+        return found
+
+    # ---- what comes in ---------------------------------------------------------------------------
+
+    def _arguments(self, function: ir.OpView) -> list[Abstract]:
+        slots = [
+            ir.DictAttr(ir.DictAttr(attributes)["tile.slot"])
+            for attributes in ir.ArrayAttr(function.attributes["arg_attrs"])
+        ]
+        arguments = function.regions[0].blocks[0].arguments
+        self._uniform.update(arguments)
+        return [self._argument(*pair) for pair in zip(slots, arguments, strict=True)]
+
+    def _argument(self, slot: ir.DictAttr, argument: ir.Value) -> Abstract:
+        name = ir.StringAttr(slot["name"]).value
+        match ir.StringAttr(slot["kind"]).value:
+            case "pointer":
+                own = ir.DictAttr(ir.MemRefType(argument.type).memory_space)["own"]
+                return AbstractView(name, ir.StringAttr(own).value, (), (), (), (), ())
+            case "extent":
+                unknown = self.knowledge.unknown(name, (0, COUNT_LIMIT), uniform=True)
+                self.dims[name] = unknown
+                return always(variable(unknown))
+            case "scalar":
+                return self._scalar(name, ir.StringAttr(slot["element"]).value, argument.type)
+        return always(variable(self.knowledge.unknown(name, _INDEX, uniform=True)))
+
+    def _scalar(self, name: str, element: str, kind: ir.Type) -> Abstract:
+        if element == "bool":
+            unknown = self.knowledge.unknown(name, (0, 1), uniform=True)
+            self.scalars[name] = unknown
+            return equal(variable(unknown), 1)
+        interval = interval_of(kind)
+        if interval is None:
+            return None
+        if element[0] == "u" and element != "usize":
+            size = interval[1] - interval[0] + 1
+            unknown = self.knowledge.unknown(name, (0, size - 1), uniform=True)
+            self.scalars[name] = unknown
+            return self.signed(always(variable(unknown)), kind)
+        unknown = self.knowledge.unknown(name, interval, uniform=True)
+        self.scalars[name] = unknown
+        return always(variable(unknown))
+
+    def tensor(self, base: AbstractView, extents: Sequence[Polynomial]) -> AbstractView:
+        axes = tuple(range(len(extents)))
+        self._limit_products(extents, ELEMENT_LIMIT)
+        return AbstractView(
+            base.tensor,
+            base.own,
+            axes,
+            tuple(extents),
+            (ZERO,) * len(axes),
+            ((),) * len(axes),
+            ((),) * len(axes),
+        )
+
+    def _limit_products(self, extents: Sequence[Polynomial], limit: int) -> None:
+        """Launchers refuse what is larger, and so any product of some of these."""
+        sized = [extent for extent in extents if not extent.is_constant]
+        for count in range(2, len(sized) + 1):
+            for some in combinations(sized, count):
+                self.knowledge.limits.append(at_least(number(limit), prod(some, start=ONE)))
+
+    # ---- the grid --------------------------------------------------------------------------------
+
+    def program(self, axis: int) -> Polynomial:
+        if axis not in self.ids:
+            name = f"program_id()[{axis}]"
+            self.ids[axis] = self.knowledge.unknown(name, (0, COUNT_LIMIT - 1), uniform=False)
+        return variable(self.ids[axis])
+
+    def programs(self, axis: int) -> Polynomial:
+        return self.programs_of[axis] if axis < len(self.programs_of) else ONE
+
+    def set_grid(self, extents: Sequence[Number]) -> None:
+        self.programs_of = [self._grid_extent(extent) for extent in extents]
+        self._limit_products(self.programs_of, COUNT_LIMIT)
+        for axis, extent in enumerate(self.programs_of):
+            self._know(less(self.program(axis), extent), "grid")
+
+    def _grid_extent(self, extent: Number) -> Polynomial:
+        """Launchers refuse more programs than the limit, and without any nothing runs.
+
+        They compute without wrapping.
+        """
+        found = self._exact(self.single(extent))
+        self._know(within(found, 1, COUNT_LIMIT), "grid")
+        return found
+
+    def _exact(self, value: Polynomial) -> Polynomial:
+        """What a number is where nothing wraps."""
+        if self._unwrapped.keys().isdisjoint(value.unknowns):
+            return value
+        found = ZERO
+        for monomial, coefficient in value.terms:
+            factors = (self._exact(self._unwrapped.get(u, variable(u))) for u in monomial)
+            found = found + prod(factors, start=number(coefficient))
+        return found
+
+    def is_cut(self, view: AbstractView, block: Sequence[int]) -> None:
+        for axis, size in enumerate(block):
+            extent = view.extents[view.axes[axis]]
+            self._know(less(self.program(axis).scaled(size), extent), "grid")
+
+    def assume(self, formula: Formula, op: ir.OpView) -> None:
+        self._know(formula, "requires", op)
+
+    def _know(self, formula: Formula, why: str, op: ir.OpView | None = None) -> None:
+        if formula != TRUE and not self._only_looking:
+            self.knowledge.facts.append(Fact(formula, why, op))
+
+    # ---- execution -------------------------------------------------------------------------------
+
+    def run(
+        self,
+        block: ir.Block,
+        arguments: Sequence[Abstract],
+        facts: Sequence[Formula],
+        op: ir.OpView,
+    ) -> list[Abstract]:
+        why = "loop" if rules()[op.operation.name].loop else "if"
+        around = self._path
+        self._path = (*around, *(Fact(f, why, op) for f in facts if f != TRUE))
+        self._values.update(zip(block.arguments, arguments, strict=True))
+        results: list[Abstract] = []
+        for inner in block.operations:
+            results = self._execute(inner)
+        self._path = around
+        return results
+
+    def _execute(self, op: ir.OpView) -> list[Abstract]:
+        rule = rules()[op.operation.name]
+        self._note_access(op)
+        operands = [self._values.get(value) for value in op.operands]
+        results = list(rule.abstract(op, operands, self))
+        if not rule.terminator:
+            for value, result in zip(op.results, results, strict=True):
+                self._values[value] = result
+                if self._is_pure_of_uniform(op):
+                    self._uniform.add(value)
+        return results
+
+    def _note_access(self, op: ir.OpView) -> None:
+        if self._only_looking:
+            return
+        found = self._access(op)
+        if found is not None:
+            self.accesses.append(found)
+
+    def _access(self, op: ir.OpView) -> Access | None:
+        declared = declarations().get(op.operation.name)
+        if declared is None or not (declared.reads or declared.writes):
+            return None
+        writes = bool(declared.writes)
+        [view] = [v for v in map(self._values.get, op.operands) if isinstance(v, AbstractView)]
+        shape = rules()[op.operation.name].access(op)
+        if shape is None:
+            return Access(op, view, None, (), writes, self._path)
+        starts, sizes = list(view.starts), [1] * len(view.extents)
+        for place, index in enumerate(shape.indices):
+            axis, size = view.axes[place], shape.shape[place]
+            scale = size if shape.unit == "tile" else 1
+            value = self._values[index]
+            assert isinstance(value, Number), "an index is a number"
+            starts[axis] = view.starts[axis] + self.single(value).scaled(scale)
+            sizes[axis] = size
+        return Access(op, view, tuple(starts), tuple(sizes), writes, self._path)
+
+    # ---- numbers ---------------------------------------------------------------------------------
+
+    def decide(self, formula: Formula) -> bool | None:
+        if formula in (TRUE, FALSE):
+            return formula == TRUE
+        key = formula, self._path
+        if key not in self._decided:
+            self._decided[key] = self._find_out(formula)
+        return self._decided[key]
+
+    def _find_out(self, formula: Formula) -> bool | None:
+        if not self.knowledge.possible([formula], self._path):
+            return False
+        if not self.knowledge.possible([negated(formula)], self._path):
+            return True
+        return None
+
+    def choose(self, condition: Formula, yes: Number, no: Number) -> Number:
+        if yes == no:
+            return yes
+        known = self.decide(condition)
+        if known is not None:
+            return yes if known else no
+        return self._few(chosen(condition, yes, no))
+
+    def wrapped(self, value: Number, kind: ir.Type, op: ir.OpView) -> Number:
+        interval = interval_of(kind)
+        if interval is None:
+            return value
+        cases = [self._kept(case, interval, op) for case in value.cases]
+        return self._few(Number(tuple(cases)))
+
+    def _kept(self, case: Case, interval: tuple[int, int], op: ir.OpView) -> Case:
+        """A case whose value is what it is, where it fits; else any number that does."""
+        low, high = interval
+        at_least_low, at_most_high = case.value.interval
+        if low <= at_least_low and at_most_high <= high:
+            return case
+        fits = within(case.value, low, high)
+        if self.knowledge.fits(fits, case.when, self._path):
+            return case
+        uniform = all(u.uniform for u in case.value.unknowns)
+        name = "may wrap"
+        unknown = self.knowledge.unknown(name, interval, uniform=uniform, opaque=True, about=op)
+        # Where it fits it is itself.
+        self.knowledge.define(unknown, either(negated(fits), equal(variable(unknown), case.value)))
+        self._unwrapped[unknown] = case.value
+        return Case(case.when, variable(unknown))
+
+    def unsigned(self, value: Number, kind: ir.Type) -> Number:
+        size = _size_of(kind)
+        return by_cases(lambda x: self.choose(at_least(x, 0), always(x), always(x + size)), value)
+
+    def signed(self, value: Number, kind: ir.Type) -> Number:
+        size = _size_of(kind)
+        return by_cases(
+            lambda x: self.choose(less(x, size // 2), always(x), always(x - size)), value
+        )
+
+    def quotient(self, a: Number, b: Number, rounding: str, op: ir.OpView) -> Number:
+        found = []
+        for left in a.cases:
+            for right in b.cases:
+                for case in chosen(both(*left.when, *right.when), always(0), always(1)).cases:
+                    if case.value == ZERO:
+                        when = tuple(dict.fromkeys((*left.when, *right.when)))
+                        value = self._divided(left.value, right.value, when, rounding, op)
+                        found.append(Case(when, value))
+        return self._few(Number(tuple(found)))
+
+    def _divided(
+        self,
+        a: Polynomial,
+        b: Polynomial,
+        when: Sequence[Formula],
+        rounding: str,
+        op: ir.OpView,
+    ) -> Polynomial:
+        if b.is_constant and b.constant < 0:
+            a, b = -a, -b
+        if b.is_constant and b.constant == 0:
+            return ZERO  # the emitter sees to it that this is not asked
+        positive = at_least(b, 1)
+        if (
+            positive != TRUE
+            and positive not in when
+            and self.knowledge.possible([*when, negated(positive)], self._path)
+        ):
+            return variable(self._opaque(interval_of(op.results[0].type), op))
+        exact = _exact_quotient(a, b)
+        return exact if exact is not None else self._new_quotient(a, b, rounding)
+
+    def _new_quotient(self, a: Polynomial, b: Polynomial, rounding: str) -> Polynomial:
+        if rounding == "truncated" and a.interval[0] >= 0:
+            rounding = "floor"
+        key = rounding, a, b
+        if key in self._quotients:
+            return self._quotients[key]
+        interval = _quotients_between(a.interval, (max(b.interval[0], 1), b.interval[1]))
+        uniform = all(u.uniform for u in a.unknowns | b.unknowns)
+        unknown = self.knowledge.unknown(f"({a})/({b})", interval, uniform=uniform)
+        relation = {"floor": is_floor, "ceiling": is_ceiling, "truncated": is_truncated}[rounding]
+        meant = relation(variable(unknown), a, b)
+        found = self.knowledge.define(unknown, either(negated(at_least(b, 1)), meant))
+        self._quotients[key] = found
+        return found
+
+    def single(self, value: Number) -> Polynomial:
+        if value.only is not None:
+            return value.only
+        if value not in self._singles:
+            uniform = all(u.uniform for u in value.unknowns)
+            unknown = self.knowledge.unknown("one of", value.interval, uniform=uniform)
+            is_case = (
+                both(*case.when, equal(variable(unknown), case.value)) for case in value.cases
+            )
+            self._singles[value] = self.knowledge.define(unknown, either(*is_case))
+        return self._singles[value]
+
+    def _few(self, value: Number) -> Number:
+        """The same with few cases."""
+        return value if len(value.cases) <= 4 else always(self.single(value))
+
+    # ---- what is not followed --------------------------------------------------------------------
+
+    def unknown(self, name: str, low: int, high: int, *, uniform: bool) -> Polynomial:
+        return variable(self.knowledge.unknown(name, (low, high), uniform=uniform))
+
+    def opaque(self, op: ir.OpView) -> list[Abstract]:
+        return [self._opaque_value(result.type, op) for result in op.results]
+
+    def _opaque_value(self, kind: ir.Type, op: ir.OpView) -> Abstract:
+        if str(kind) == "i1":
+            return equal(variable(self._opaque((0, 1), op)), 1)
+        interval = interval_of(kind)
+        return None if interval is None else always(variable(self._opaque(interval, op)))
+
+    def _opaque(self, interval: tuple[int, int] | None, op: ir.OpView) -> Unknown:
+        assert interval is not None, "an integer has a range"
+        uniform = self._is_pure_of_uniform(op)
+        return self.knowledge.unknown(
+            "is beyond the analysis", interval, uniform=uniform, opaque=True, about=op
+        )
+
+    def _is_pure_of_uniform(self, op: ir.OpView) -> bool:
+        """Whether an operation gives the same in every program."""
+        if len(op.regions) or not all(map(self._is_uniform, op.operands)):
+            return False
+        views = (self._values.get(v) for v in op.operands)
+        return all(v.own == "shared" for v in views if isinstance(v, AbstractView))
+
+    def _is_uniform(self, value: ir.Value) -> bool:
+        known = self._values.get(value)
+        if isinstance(known, (Number, *FORMULAS)):
+            return all(u.uniform for u in known.unknowns)
+        return isinstance(known, AbstractView) or value in self._uniform
+
+    # ---- control flow ----------------------------------------------------------------------------
+
+    def joined(self, condition: Formula, yes: Abstract, no: Abstract, result: ir.Value) -> Abstract:
+        if isinstance(yes, Number) and isinstance(no, Number):
+            return self.choose(condition, yes, no)
+        if isinstance(yes, FORMULAS) and isinstance(no, FORMULAS):
+            return either(both(condition, yes), both(negated(condition), no))
+        return None
+
+    def repeated(
+        self,
+        starts: Sequence[Abstract],
+        kinds: Sequence[ir.Type],
+        turn: Callable[[Polynomial, Sequence[Abstract]], Sequence[Abstract]],
+        turns: Polynomial | None,
+        op: ir.OpView,
+    ) -> list[Abstract]:
+        last = _FAR if turns is None else max(turns.interval[1] - 1, 0)
+        count = self.knowledge.unknown("turn", (0, last), uniform=False)
+        steps = self._steps(starts, kinds, turn, count, op)
+        first = [self.single(s) if isinstance(s, Number) else None for s in starts]
+        while True:
+            before = [
+                self._opaque_value(kind, op)
+                if start is None or step is None
+                else always(start + step * variable(count))
+                for start, step, kind in zip(first, steps, kinds, strict=True)
+            ]
+            kept = len(self.accesses)
+            with self._inside(before, kinds, op):
+                after = turn(variable(count), before)
+            wrong = [
+                i
+                for i, step in enumerate(steps)
+                if step is not None and not _moved_by(before[i], after[i], step)
+            ]
+            if not wrong:
+                break
+            del self.accesses[kept:]
+            steps = [None if i in wrong else step for i, step in enumerate(steps)]
+        return [
+            always(start + step * turns)
+            if start is not None and step is not None and turns is not None
+            else self._opaque_value(kind, op)
+            for start, step, kind in zip(first, steps, kinds, strict=True)
+        ]
+
+    def _steps(
+        self,
+        starts: Sequence[Abstract],
+        kinds: Sequence[ir.Type],
+        turn: Callable[[Polynomial, Sequence[Abstract]], Sequence[Abstract]],
+        count: Unknown,
+        op: ir.OpView,
+    ) -> list[Polynomial | None]:
+        """By how much each variable grows in a turn, as far as that is the same in every turn."""
+        if not any(isinstance(start, Number) for start in starts):
+            return [None] * len(starts)
+        known = self.knowledge.count
+        before: list[Abstract] = [
+            always(self.unknown("variable", -_FAR, _FAR, uniform=False))
+            if isinstance(start, Number)
+            else self._opaque_value(kind, op)
+            for start, kind in zip(starts, kinds, strict=True)
+        ]
+        with self._looking():
+            after = turn(variable(count), before)
+        found: list[Polynomial | None] = []
+        for old, new in zip(before, after, strict=True):
+            if not isinstance(old, Number) or not isinstance(new, Number):
+                found.append(None)
+                continue
+            assert old.only is not None
+            step = None if new.only is None else new.only - old.only
+            found.append(step if step is not None and _is_same(step, known, count) else None)
+        return found
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """While nothing is noted."""
+        before, self._only_looking = self._only_looking, True
+        yield
+        self._only_looking = before
+
+    @contextmanager
+    def _inside(
+        self, variables: Sequence[Abstract], kinds: Sequence[ir.Type], op: ir.OpView
+    ) -> Iterator[None]:
+        """While the variables of a loop fit their types: the turn before saw to that."""
+        around = self._path
+        for value, kind in zip(variables, kinds, strict=True):
+            interval = interval_of(kind)
+            if isinstance(value, Number) and value.only is not None and interval is not None:
+                fits = within(value.only, *interval)
+                self._path = (*self._path, *([Fact(fits, "loop", op)] if fits != TRUE else []))
+        yield
+        self._path = around
+
+
+def interval_of(kind: ir.Type) -> tuple[int, int] | None:
+    """What an integer of a type can be, read with a sign; None for anything else."""
+    if isinstance(kind, ir.IndexType):
+        return _INDEX
+    if not isinstance(kind, ir.IntegerType) or kind.width == 1:
+        return None
+    return -(2 ** (kind.width - 1)), 2 ** (kind.width - 1) - 1
+
+
+def _size_of(kind: ir.Type) -> int:
+    """How many numbers a type has."""
+    interval = interval_of(kind)
+    assert interval is not None, "an integer has a range"
+    return interval[1] - interval[0] + 1
+
+
+def _is_same(step: Polynomial, known: int, count: Unknown) -> bool:
+    """Whether a step is the same in every turn: of unknowns from before the loop."""
+    return all(u.number <= known and u is not count for u in step.unknowns)
+
+
+def _moved_by(before: Abstract, after: Abstract, step: Polynomial) -> bool:
+    if not isinstance(before, Number) or not isinstance(after, Number):
+        return False
+    old, new = before.only, after.only
+    return old is not None and new is not None and new - old == step
+
+
+def _exact_quotient(a: Polynomial, b: Polynomial) -> Polynomial | None:
+    """`a / b` where every term of `a` has the one term of `b` as a factor (`b` is not 0)."""
+    if len(b.terms) != 1:
+        return None
+    [(divisor, factor)] = b.terms
+    found: Polynomial = ZERO
+    for monomial, coefficient in a.terms:
+        rest = list(monomial)
+        for unknown in divisor:
+            if unknown not in rest:
+                return None
+            rest.remove(unknown)
+        if coefficient % factor:
+            return None
+        found = found + Polynomial(((tuple(rest), coefficient // factor),))
+    return found
+
+
+def _quotients_between(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    """What a quotient can be, however it is rounded, for divisors of at least 1."""
+    floors = [x // y for x in a for y in b]
+    ceilings = [-(-x // y) for x in a for y in b]
+    return min(floors), max(ceilings)
