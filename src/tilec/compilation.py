@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tilec.artifact.manifest import Access, Coverage
 from tilec.diagnostics.diagnostic import Diagnostic, Severity
 
 DEFAULT_TARGETS = ("sm_90a",)
@@ -12,6 +13,9 @@ DEFAULT_TARGETS = ("sm_90a",)
 # What can be written beside the cubin and the manifest, by the word that asks for it.
 INTERMEDIATE = {"mlir": ".mlir", "llvm": ".ll", "ptx": ".ptx"}
 EMITTABLE = (*INTERMEDIATE, "dep")
+
+IN_KERNEL_CHECKS = "in-kernel-checks"
+DENIABLE = (IN_KERNEL_CHECKS,)
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,17 @@ class Options:
     defines: tuple[str, ...] = ()  # `-D`, as written: "NAME=VALUE"
     instances: tuple[str, ...] = ()  # `--instance`, as written: "matmul<T=f16,BM=64>"
     emit: tuple[str, ...] = ()
+    report: bool = False  # whether to say what was proved
+    deny: tuple[str, ...] = ()  # what of `DENIABLE` is an error
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """What was proved of one instance of a kernel."""
+
+    symbol: str
+    accesses: tuple[Access, ...]
+    coverage: tuple[Coverage, ...]
 
 
 @dataclass(frozen=True)
@@ -30,7 +45,8 @@ class Compiled:
 
     Guarantees: `used` names every source file that was read, the file itself first. `texts` are
                 what diagnostics point into beside source files: options, by the name they have
-                there. `unmatched` are the options that no kernel of the file takes
+                there. `unmatched` are the options that no kernel of the file takes. `reports` are
+                there where they were asked for
     """
 
     outputs: Mapping[str, bytes] = field(default_factory=dict)  # by file name
@@ -38,6 +54,7 @@ class Compiled:
     used: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     unmatched: tuple[str, ...] = ()
+    reports: tuple[KernelReport, ...] = ()
 
     @property
     def is_refused(self) -> bool:

@@ -15,12 +15,13 @@ from tilec.checks.check_borrows import check_borrows
 from tilec.checks.check_bounds import outside_of
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
 from tilec.checks.check_grids import check_grids
+from tilec.checks.check_in_kernel import in_kernel_checks_of
 from tilec.checks.check_moves import check_moves
 from tilec.checks.check_preconditions import check_preconditions
 from tilec.checks.check_races import races_of
 from tilec.checks.check_resources import check_resources
 from tilec.checks.check_writes import check_writes
-from tilec.compilation import Compiled, Options
+from tilec.compilation import IN_KERNEL_CHECKS, Compiled, KernelReport, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
 from tilec.diagnostics.once import once
 from tilec.frontend.check import check_program, unmatched_options
@@ -32,6 +33,7 @@ from tilec.ir.dialect import context
 from tilec.ir.places import span_of
 from tilec.ir.walk import functions
 from tilec.ops.lowering import DoesNotFitError, NoGpuCodeError
+from tilec.proofs.account import accesses_of, coverage_of
 from tilec.proofs.proof import Proof
 from tilec.recursion import deep_recursion
 from tilec.source import SourceFile
@@ -48,7 +50,10 @@ CHECKS = (check_writes, check_moves, check_borrows, check_grids, check_precondit
 def check_sources(sources: Sources, options: Options) -> Compiled:
     """What is wrong with a program; no outputs."""
     with context():
-        return front_end(sources, options).compiled
+        front = front_end(sources, options)
+        if not options.report:
+            return front.compiled
+        return replace(front.compiled, reports=tuple(map(_report, front.proofs)))
 
 
 def compile_sources(sources: Sources, options: Options) -> Compiled:
@@ -64,7 +69,7 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
         if found:
             return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
         # Before any rewrite, so that launchers see grids and preconditions as they were written.
-        kernels = describe_kernels(front.module)
+        kernels = describe_kernels(front.proofs)
         # Before layouts are placed: MLIR cannot fold operations on tiles that have a layout.
         drop_markers(front.module)
         simplify(front.module)
@@ -73,6 +78,11 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
         except (NoGpuCodeError, DoesNotFitError) as error:
             found = [_not_lowered(error, front.sources)]
         return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
+
+
+def _report(proof: Proof) -> KernelReport:
+    symbol = ir.StringAttr(proof.function.attributes["sym_name"]).value
+    return KernelReport(symbol, accesses_of(proof), coverage_of(proof))
 
 
 def warm_up(sources: Sources) -> None:
@@ -124,7 +134,7 @@ def front_end(sources: Sources, options: Options) -> Front:
         if module is not None and not _errors(diagnostics):
             inline_helpers(module)
             proofs = [Proof(function) for function in functions(module)]
-            diagnostics += once(_wrong(proofs, program.sources))
+            diagnostics += once(_wrong(proofs, program.sources, options))
     texts = {name: s.text for name, s in program.sources.items() if name not in sources.files}
     compiled = Compiled(
         diagnostics=tuple(diagnostics),
@@ -135,12 +145,16 @@ def front_end(sources: Sources, options: Options) -> Front:
     return Front(compiled, module, program.sources, tuple(proofs))
 
 
-def _wrong(proofs: Sequence[Proof], sources: dict[str, SourceFile]) -> Iterator[Diagnostic]:
-    """What proofs refuse."""
+def _wrong(
+    proofs: Sequence[Proof], sources: dict[str, SourceFile], options: Options
+) -> Iterator[Diagnostic]:
+    """What proofs refuse, and what is left to ask at run time where that is denied."""
     with deep_recursion():
         for proof in proofs:
             yield from races_of(proof.reasoning, sources)
             yield from outside_of(proof.reasoning, sources)
+            if IN_KERNEL_CHECKS in options.deny:
+                yield from in_kernel_checks_of(proof, sources)
 
 
 def _errors(diagnostics: Sequence[Diagnostic]) -> bool:

@@ -1,8 +1,10 @@
 """Checked kernels to a cubin and its manifest: every instance in each of its variants.
 
-A *variant* is machine code for one set of preconditions. The first takes pointers and outer
-strides as multiples of the widest access wherever it accesses memory in larger pieces than
-elements; the second takes nothing for granted. All entries go through LLVM and ptxas together.
+A *variant* is machine code for one set of preconditions. One takes pointers and outer strides as
+multiples of the widest access wherever it accesses memory in larger pieces than elements; another
+takes nothing for granted. Where conditions on the arguments make masks unnecessary, there is a
+third, before them, that takes these for granted too. All entries go through LLVM and ptxas
+together.
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ class Instance:
 class _Entry:
     instance: Instance
     point: EntryPoint
+    is_whole: bool = False
 
 
 def compile_kernels(
@@ -85,26 +88,38 @@ def compile_kernels(
 def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]:
     """The variants of one instance, the most demanding first: one, if that demands nothing."""
     symbol, widest = instance.description.symbol, target.access_bytes
+    found = []
+    if instance.description.conditions:
+        name = f"{symbol}__v{widest}_whole"
+        whole = lower_variant(instance, name, widest, body, target, whole=True)
+        found.append(_Entry(instance, whole, is_whole=True))
     aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
     general = lower_variant(instance, symbol, 1, body, target)
     if aligned.alignments:
-        return [_Entry(instance, aligned), _Entry(instance, general)]
+        return [*found, _Entry(instance, aligned), _Entry(instance, general)]
     _erase(body, aligned.symbol)
-    return [_Entry(instance, general)]
+    return [*found, _Entry(instance, general)]
 
 
 def lower_variant(
-    instance: Instance, symbol: str, vector_bytes: int, body: ir.Block, target: Target
+    instance: Instance,
+    symbol: str,
+    vector_bytes: int,
+    body: ir.Block,
+    target: Target,
+    *,
+    whole: bool = False,
 ) -> EntryPoint:
     """Lower one variant of an instance to threads, as the last function of `body`.
 
     Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
+    `whole`:  the conditions of the instance are taken to hold
     """
     function = instance.function.operation.clone().opview
     try:
         warps = warps_for(function, instance.description.hints, target)
         placing = Placing(warps, vector_bytes)
-        find_access_facts(function)
+        find_access_facts(function, whole=whole)
         place_layouts(function, placing)
         # After layouts, which say what thread touches which element.
         insert_barriers(function)
@@ -132,7 +147,7 @@ def _kernel(
     instance: Instance, entries: Sequence[_Entry], resources: Mapping[str, Resources]
 ) -> Kernel:
     told = instance.description
-    own = [entry.point for entry in entries if entry.instance is instance]
+    own = [entry for entry in entries if entry.instance is instance]
     return Kernel(
         name=told.name,
         symbol=told.symbol,
@@ -144,11 +159,14 @@ def _kernel(
         grid=told.grid,
         requires=told.requires,
         unsafe=told.unsafe,
-        variants=tuple(_variant(told, point, resources[point.symbol]) for point in own),
+        accesses=told.accesses,
+        coverage=told.coverage,
+        variants=tuple(_variant(told, entry, resources[entry.point.symbol]) for entry in own),
     )
 
 
-def _variant(told: Description, point: EntryPoint, taken: Resources) -> Variant:
+def _variant(told: Description, entry: _Entry, taken: Resources) -> Variant:
+    point = entry.point
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
     preconditions = tuple(
         Precondition(name, size, size if ranks[name] > 1 else 1)
@@ -159,6 +177,7 @@ def _variant(told: Description, point: EntryPoint, taken: Resources) -> Variant:
         threads=point.threads,
         slots=told.slots,
         preconditions=preconditions,
+        conditions=told.conditions if entry.is_whole else (),
         static_smem_bytes=taken.smem,
         dynamic_smem_bytes=point.smem_bytes,
         registers=taken.registers,

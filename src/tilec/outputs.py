@@ -6,22 +6,24 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from mlir import ir
-
 from tilec import __version__
 from tilec.artifact.embed import embed
 from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
 from tilec.codegen.describe import describe
 from tilec.compilation import INTERMEDIATE, Options
 from tilec.machine_code import Instance, MachineCode, Tools, compile_kernels
+from tilec.proofs.mark import mark
+from tilec.proofs.proof import Proof
 from tilec.sources import Sources
 from tilec.target.resolve import resolve
 from tilec.target.toolchain import libdevice, ptxas, ptxas_version
 
 
-def describe_kernels(module: ir.Module) -> list[Instance]:
-    """Every kernel of a module, its helpers inlined, with what launchers are to know of it."""
-    return [Instance(function, describe(function)) for function in module.body.operations]
+def describe_kernels(proofs: Sequence[Proof]) -> list[Instance]:
+    """Every kernel, with what launchers are to know of it; what was proved is marked on it."""
+    for proof in proofs:
+        mark(proof)
+    return [Instance(proof.function, describe(proof)) for proof in proofs]
 
 
 def outputs_of(kernels: Sequence[Instance], sources: Sources, options: Options) -> dict[str, bytes]:

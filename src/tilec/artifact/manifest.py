@@ -15,7 +15,7 @@ from typing import Literal
 from tilec.artifact.expression import Expression
 from tilec.artifact.structure import StructureError, decoded, encoded
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 Own = Literal["shared", "mut", "part", "atomic"]
@@ -124,6 +124,49 @@ class Precondition:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """What a variant takes for granted of extents and scalars: as text, and as data."""
+
+    text: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access of a kernel to a tensor, and what is known of its place.
+
+    `verdict`: "proved" inside for every launch that meets the contract; "launch-checked": where
+    `conditions` hold, which the launcher asks before it takes a variant without masks;
+    "in-kernel": the code keeps its masks; "unchecked": vouched for in `unsafe`. `facts` are what
+    the proof needs.
+
+    Units:    `line` and `column` are one-based
+    """
+
+    file: str
+    line: int
+    column: int
+    what: str
+    tensor: str
+    verdict: Literal["proved", "launch-checked", "in-kernel", "unchecked"]
+    conditions: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What a kernel does with a tensor that it may write.
+
+    `writes_all`: every element is written, on every path, whatever the arguments. `reads_first`:
+    an element may be read that this launch did not write before.
+    """
+
+    tensor: str
+    writes_all: bool
+    reads_first: bool
+
+
+@dataclass(frozen=True)
 class Variant:
     """One entry point of the cubin that does what the instance says.
 
@@ -134,6 +177,7 @@ class Variant:
     threads: int
     slots: tuple[Slot, ...]
     preconditions: tuple[Precondition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     cluster: tuple[int, int, int] = (1, 1, 1)
     static_smem_bytes: int = 0
     dynamic_smem_bytes: int = 0
@@ -149,7 +193,7 @@ class Kernel:
 
     `name` is the kernel's, `symbol` the instance's (`add__f32_1024`). `dims` are in the order of
     declaration. `grid` is row-major, its last axis the fastest, and of any rank. `variants` are in
-    order of preference: the first whose preconditions hold is the one to launch.
+    order of preference: the first whose preconditions and conditions hold is the one to launch.
     """
 
     name: str
@@ -162,6 +206,8 @@ class Kernel:
     grid: tuple[Expression, ...]
     requires: tuple[Requirement, ...]
     unsafe: tuple[UnsafeUse, ...]
+    accesses: tuple[Access, ...]
+    coverage: tuple[Coverage, ...]
     variants: tuple[Variant, ...]
 
 

@@ -6,19 +6,29 @@ import click
 
 from tilec.buildsystem.build import Request, Status, check
 from tilec.cli.options import instances, reporting
+from tilec.cli.proofs import report_json, report_lines
 from tilec.cli.report import Reporter
 from tilec.cli.results import in_order, report_problems, status_of
-from tilec.compilation import Options
+from tilec.compilation import DENIABLE, KernelReport, Options
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
 @click.option("-j", "jobs", type=click.IntRange(min=1), help="Files at a time.  [all cores]")
+@click.option("--report", is_flag=True, help="List each access and what was proved of it.")
+@click.option(
+    "--deny",
+    multiple=True,
+    type=click.Choice(DENIABLE),
+    help="Make it an error that a kernel checks at run time whether an access is inside.",
+)
 @instances
 @reporting
 def command(
     files: tuple[str, ...],
     jobs: int | None,
+    report: bool,
+    deny: tuple[str, ...],
     defines: tuple[str, ...],
     instances: tuple[str, ...],
     include: tuple[str, ...],
@@ -26,11 +36,16 @@ def command(
 ) -> int:
     """Find the errors of FILES, and write nothing.
 
+    With --report, each load and store is listed with its place, and how it is known to be inside
+    its tensor: `proved` for every launch, `launch-checked` under a condition that launchers
+    evaluate, or `in-kernel` by a check in the machine code. With --error-format=json the report
+    is one object an instance, on standard output.
+
     Operations that type-check but have no GPU code yet are accepted here and refused by `build`.
     """
     request = Request(
         files=files,
-        options=Options(defines=defines, instances=instances),
+        options=Options(defines=defines, instances=instances, report=report, deny=deny),
         include=include,
         jobs=jobs,
     )
@@ -38,6 +53,14 @@ def command(
     for result in in_order(check(request), files, reporter):
         results.append(result)
         report_problems(result, reporter)
-        if result.status is Status.DONE:
+        for kernel in result.compiled.reports:
+            _say(result.sources.root.name, kernel, reporter)
+        if result.status is Status.DONE and not report:
             reporter.line(f"{result.sources.root.name}: ok")
     return status_of(results, reporter)
+
+
+def _say(file: str, kernel: KernelReport, reporter: Reporter) -> None:
+    lines = [report_json(file, kernel)] if reporter.json else report_lines(file, kernel)
+    for line in lines:
+        click.echo(line)

@@ -12,12 +12,23 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.artifact.manifest import Generic, Parameter, Requirement, Slot, UnsafeUse
+from tilec.artifact.manifest import (
+    Access,
+    Condition,
+    Coverage,
+    Generic,
+    Parameter,
+    Requirement,
+    Slot,
+    UnsafeUse,
+)
 from tilec.ir.walk import operations
 from tilec.ops.facts import KnownFacts
 from tilec.ops.host_expression import host_expression
 from tilec.ops.registry import rules
 from tilec.ops.rules import HostExpression
+from tilec.proofs.account import accesses_of, conditions_of, coverage_of
+from tilec.proofs.proof import Proof
 
 
 @dataclass(frozen=True)
@@ -35,14 +46,18 @@ class Description:
     grid: tuple[HostExpression, ...]
     requires: tuple[Requirement, ...]
     unsafe: tuple[UnsafeUse, ...]
+    accesses: tuple[Access, ...]
+    coverage: tuple[Coverage, ...]
+    conditions: tuple[Condition, ...]
     hints: dict[str, Any]
 
 
-def describe(kernel: ir.OpView) -> Description:
+def describe(proof: Proof) -> Description:
     """The description of one kernel.
 
     Raises:   NoHostExpressionError if a grid or precondition depends on more than what callers pass
     """
+    kernel = proof.function
     slots = tuple(slots_of(kernel))
     [block] = kernel.regions[0].blocks
     attributes = kernel.attributes
@@ -58,6 +73,9 @@ def describe(kernel: ir.OpView) -> Description:
         grid=_grid(block),
         requires=tuple(_requirements(kernel)),
         unsafe=tuple(_unsafe_uses(kernel)),
+        accesses=accesses_of(proof),
+        coverage=coverage_of(proof),
+        conditions=conditions_of(proof),
         hints=dict(_items(attributes["tile.hints"])),
     )
 

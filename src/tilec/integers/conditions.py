@@ -79,9 +79,9 @@ def never_holds(
 
     Raises:   Undecided
     """
-    bad = _projected(formulas, unknowns)
-    known = _projected(where, unknowns)
-    used = limited(lambda: known.intersect(_projected(wanted, unknowns)))
+    bad = projected(formulas, unknowns)
+    known = projected(where, unknowns)
+    used = limited(lambda: known.intersect(projected(wanted, unknowns)))
     good = limited(lambda: known.subtract(bad))
     if limited(lambda: good.intersect(used).is_empty()):
         return None
@@ -105,7 +105,8 @@ def _implies(known: isl.Set, condition: isl.Set, good: isl.Set) -> bool:
     return bool(limited(lambda: condition.intersect(known).is_subset(good)))
 
 
-def _projected(formulas: Sequence[Formula], unknowns: Sequence[Unknown]) -> isl.Set:
+def projected(formulas: Sequence[Formula], unknowns: Sequence[Unknown]) -> isl.Set:
+    """For which values of some unknowns formulas can hold; products are not followed."""
     dimensions = Dimensions(formulas, unknowns, all_first=True)
     whole = dimensions.set_of(formulas)
     rest = len(dimensions.monomials) - len(unknowns)

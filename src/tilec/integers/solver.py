@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import islpy as isl
+
 from tilec.integers.formula import FALSE, Formula
 from tilec.integers.isl_sets import Dimensions, Undecided, limited
 from tilec.integers.polynomial import Unknown
@@ -46,11 +48,18 @@ def _search(
             return None
         if first is None and not dimensions.products:
             return {}
-        point = limited(lambda known=known: known.lexmin().sample_point())
+        point = _least_point(known)
         values = dimensions.values(point)
         truth = violated(dimensions.products, values)
         if truth is None:
             return {unknown: values[unknown,] for unknown in dimensions.unknowns}
-        also = dimensions.set_of([truth])
-        known = limited(lambda known=known, also=also: known.intersect(also))
+        known = _both(known, dimensions.set_of([truth]))
     raise Undecided("too many products")
+
+
+def _least_point(points: isl.Set) -> isl.Point:
+    return limited(lambda: points.lexmin().sample_point())
+
+
+def _both(left: isl.Set, right: isl.Set) -> isl.Set:
+    return limited(lambda: left.intersect(right))

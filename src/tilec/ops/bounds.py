@@ -1,11 +1,67 @@
-"""What is known of the place of an access: the attribute `bounds` of its operation, and back."""
+"""What is known of the place of an access, as attributes of its operation, and back.
+
+`inside` is what was proved, before any rewrite; `bounds` is what code generation goes by.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from mlir import ir
+
+
+class Inside(IntEnum):
+    """Where it holds that an access does not leave its view on one side."""
+
+    UNKNOWN = 0
+    HERE = 1  # under the conditions and in the loops in which the access stands
+    ANYWHERE = 2
+
+
+@dataclass(frozen=True)
+class Proved:
+    """What was proved of one axis of an access: of the lower end and of the upper end.
+
+    `always` holds for every launch, `where` for those that fulfil the conditions of the whole
+    variant.
+    """
+
+    always: tuple[Inside, Inside]
+    where: tuple[Inside, Inside]
+
+
+def give_proved(op: ir.OpView, proved: Sequence[Proved]) -> None:
+    """Write down what was proved, one row of four numbers an axis."""
+    rows = [[int(side) for side in (*p.always, *p.where)] for p in proved]
+    op.attributes[PROVED] = ir.Attribute.parse(str(rows))
+
+
+def proved_of(op: ir.OpView) -> tuple[Proved, ...] | None:
+    """What was proved of an access; None if nobody tried."""
+    if PROVED not in op.attributes:
+        return None
+    found = []
+    for row in ir.ArrayAttr(op.attributes[PROVED]):
+        sides = [Inside(ir.IntegerAttr(side).value) for side in ir.ArrayAttr(row)]
+        found.append(Proved((sides[0], sides[1]), (sides[2], sides[3])))
+    return tuple(found)
+
+
+def moved_out(op: ir.OpView) -> None:
+    """Forget what only holds where an access stood: it now runs where it may not have run."""
+    proved = proved_of(op)
+    if proved is not None:
+        give_proved(op, [Proved(_anywhere(p.always), _anywhere(p.where)) for p in proved])
+
+
+def _anywhere(sides: tuple[Inside, Inside]) -> tuple[Inside, Inside]:
+    low, high = (s if s is Inside.ANYWHERE else Inside.UNKNOWN for s in sides)
+    return low, high
+
+
+PROVED = "inside"
 
 
 @dataclass(frozen=True)
@@ -13,7 +69,7 @@ class Bounds:
     """What is known of one axis of an access."""
 
     inside: bool  # every element is inside, whatever the arguments
-    nonnegative: bool  # the index is not below zero
+    nonnegative: bool  # no element is below zero
     divisor: int  # the first element's coordinate in the tensor is a multiple of this (0: it is 0)
     extent_divisor: int  # the view's extent is a multiple of this
 

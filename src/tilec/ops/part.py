@@ -24,7 +24,7 @@ from tilec.ops.facts import COUNT_BITS
 from tilec.ops.fragments import index
 from tilec.ops.indices import index_values
 from tilec.ops.lowering import Lowered, Lowering, View, within_reach
-from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules, Origin
+from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules
 from tilec.types import USIZE, PartType, Type, scalar
 
 
@@ -125,7 +125,6 @@ def _tile_of(view: View, ids: Sequence[ir.Value], block: Sequence[int]) -> View:
 
 class _TilePart(OpRules):
     name = "tile.part"
-    cuts_grid = True
 
     def extent_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
         # min(block, extent - id * block) is a multiple of what divides both.
@@ -240,9 +239,6 @@ class _PartId(OpRules):
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
         return COUNT_BITS if _is_of_grid(op.operands[0]) else None
 
-    def origin(self, op: ir.OpView) -> Origin | None:
-        return Origin(op.operands[0], _axis_of(op), counts_tiles=True)
-
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
@@ -274,9 +270,6 @@ class _PartOffset(OpRules):
         block = view_facts(op.operands[0].type).block
         assert block is not None, "a part has a block"
         return block[_axis_of(op)]
-
-    def origin(self, op: ir.OpView) -> Origin | None:
-        return Origin(op.operands[0], _axis_of(op), counts_tiles=False)
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

@@ -99,15 +99,6 @@ class AccessShape:
     unit: str
 
 
-@dataclass(frozen=True)
-class Origin:
-    """An index that is the place of a part along an axis: in tiles of its block, or in elements."""
-
-    part: ir.Value
-    axis: int
-    counts_tiles: bool
-
-
 # Divisors that follow from a value's being a number.
 DivisorsWhere = Callable[[ir.Value, int], Sequence[tuple[ir.Value, int]]]
 
@@ -143,8 +134,6 @@ class OpRules:
     loop: bool = False
     # Whether its results are the same wherever and whenever it is executed.
     constant: bool = False
-    # Whether it makes a part of a tensor by the program's index.
-    cuts_grid: bool = False
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         """The results on the CPU: the meaning of the operation."""
@@ -242,10 +231,6 @@ class OpRules:
     def viewed_axis(self, op: ir.OpView, axis: int) -> int:
         """The axis of the view it takes that this axis of the view it makes is."""
         return axis
-
-    def origin(self, op: ir.OpView) -> Origin | None:
-        """The place of a part that its one result is."""
-        return None
 
     def access(self, op: ir.OpView) -> AccessShape | None:
         """How it accesses global memory, if it does."""

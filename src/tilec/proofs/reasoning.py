@@ -415,7 +415,10 @@ class Reasoning:
         op: ir.OpView,
     ) -> list[Abstract]:
         last = _FAR if turns is None else max(turns.interval[1] - 1, 0)
-        count = self.knowledge.unknown("turn", (0, last), uniform=False)
+        # How often a `while` turns is not known, and that it turns follows from no one turn.
+        count = self.knowledge.unknown(
+            "is beyond the analysis", (0, last), uniform=False, opaque=turns is None, about=op
+        )
         steps = self._steps(starts, kinds, turn, count, op)
         first = [self.single(s) if isinstance(s, Number) else None for s in starts]
         while True:

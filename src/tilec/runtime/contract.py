@@ -8,8 +8,9 @@ apart from the rest, which the planner does once for each combination of shapes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 
-from tilec.artifact.abi import COUNT_LIMIT, ELEMENT_BYTES
+from tilec.artifact.abi import COUNT_LIMIT, ELEMENT_BYTES, ELEMENT_LIMIT
 from tilec.artifact.expression import Expression, Value, evaluate, holds, names_in, text_of
 from tilec.artifact.manifest import Parameter, Requirement
 from tilec.runtime.array import Array
@@ -47,6 +48,11 @@ def check_form(parameter: Parameter, array: Array) -> None:
             raise ContractError(
                 f"`{name}`: extent {extent} of axis {axis} is above the limit of {COUNT_LIMIT}"
             )
+    count = prod(max(extent, 1) for extent in array.shape)
+    if count > ELEMENT_LIMIT:
+        raise ContractError(
+            f"`{name}`: shape {array.shape} has more elements than the limit of {ELEMENT_LIMIT}"
+        )
     if parameter.is_written and array.read_only:
         raise ContractError(f"`{name}` is written, and the tensor given is read-only")
     if array.is_empty:

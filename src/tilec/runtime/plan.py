@@ -7,10 +7,10 @@ what is left for each launch is a look-up, the address checks and the packing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from tilec.artifact.expression import names_in
+from tilec.artifact.expression import Expression, names_in
 from tilec.artifact.manifest import Kernel
 from tilec.runtime.array import Array
 from tilec.runtime.contract import check_type
@@ -109,12 +109,19 @@ class Planner:
         raise ContractError(f"no instance of `{self.name}` takes these arguments{listed}")
 
 
+def _expressions(kernel: Kernel) -> Iterator[Expression]:
+    """Everything that launchers evaluate for an instance."""
+    yield from kernel.grid
+    yield from (requirement.expression for requirement in kernel.requires)
+    yield from (c.expression for variant in kernel.variants for c in variant.conditions)
+
+
 def _deciding_scalars(kernels: Sequence[Kernel]) -> tuple[int, ...]:
     """Positions of the scalars on which the choice of an instance or its grid depends."""
     named = {
         name
         for kernel in kernels
-        for expression in (*kernel.grid, *(r.expression for r in kernel.requires))
+        for expression in _expressions(kernel)
         for name in names_in(expression)
     }
     return tuple(

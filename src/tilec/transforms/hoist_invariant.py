@@ -1,7 +1,8 @@
 """Moves operations of our dialects out of the loops in which they never change.
 
 Before:     MLIR's licm has moved what it knows
-After:      no movable operation directly in a loop's body has all its operands from outside
+After:      no movable operation directly in a loop's body has all its operands from outside; what
+            was proved of an access in the loop is forgotten, if it needs the loop
 Algorithm:  inner loops first; in each, in program order, what depends on nothing inside is moved
             before the loop, and is outside from then on
 """
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 
 from mlir import ir
 
+from tilec.ops.bounds import moved_out
 from tilec.ops.registry import rules
 from tilec.transforms.effects import blocks_of, is_movable
 
@@ -43,6 +45,7 @@ def _hoist_from(loop: ir.OpView) -> bool:
         for op in list(block.operations):
             if is_movable(op) and not inside.intersection(op.operands):
                 op.operation.move_before(loop.operation)
+                moved_out(op)
                 inside.difference_update(op.results)
                 changed = True
     return changed

@@ -13,6 +13,7 @@ from collections.abc import Hashable, MutableMapping
 
 from mlir import ir
 
+from tilec.ops.bounds import PROVED
 from tilec.transforms.effects import blocks_of, is_movable
 
 _Known = MutableMapping[Hashable, ir.OpView]
@@ -50,6 +51,7 @@ def _meaning(op: ir.OpView) -> Hashable:
     return (
         op.operation.name,
         tuple(op.operands),
-        tuple((name, attributes[name]) for name in sorted(attributes.keys())),
+        # The first one stays, and what was proved of it.
+        tuple((name, attributes[name]) for name in sorted(attributes.keys()) if name != PROVED),
         tuple(result.type for result in op.results),
     )
