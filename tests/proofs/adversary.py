@@ -204,7 +204,7 @@ def reproduces(module: ir.Module, code: str, witness: Witness) -> bool:
 # ---- many random kernels -------------------------------------------------------------------------
 
 # Of work on one kernel; it is then given up.
-MOST_SECONDS = 30
+MOST_SECONDS = 20
 
 
 @dataclass(frozen=True)
