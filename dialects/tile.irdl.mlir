@@ -4,8 +4,8 @@
 // A *view* is a strided memref whose memory space is a dictionary: `own` is "shared", "mut", "part" or
 // "atomic"; a part also has `block`, the extents of the tile that the program owns. The extents of a part's
 // memref are those of the part itself, clipped to the tensor.
-// `summary` goes into docs/ops.md. `reads`/`writes` name the operands whose memory the operation touches;
-// an operation with neither and `pure` may be removed, merged and hoisted by our own passes.
+// `summary` goes into docs/ops.md. `reads`/`writes` name the operands whose memory the operation touches, `updates`
+// those that it touches atomically; an operation with none and `pure` may be removed, merged and hoisted by our own passes.
 irdl.dialect @tile {
   irdl.operation @program_id attributes {
     summary = "The index of this program along one axis of the grid.", pure, reads = [], writes = []
@@ -122,6 +122,60 @@ irdl.dialect @tile {
     %unit = irdl.base "#builtin.string"
     irdl.attributes { "unit" = %unit }
     irdl.operands(view: %view, tile: %tile, indices: variadic %index)
+  }
+
+  // Of `gather`, `scatter` and `atomic`: `tiled` lists the axes of the view that a tile of indices chooses, in order;
+  // `tiles` are those, of one shape, which stretches along extents of 1 to that of the result (or of what is stored);
+  // `indices` are those of the other axes. `unsafe` and `unchecked` as of `load`.
+  //
+  // Along the axes that are not `tiled`, `indices` of `gather` and `scatter` are first elements, as in `load` with the
+  // unit "element".
+  irdl.operation @gather attributes {
+    summary = "Reads the elements that tiles of indices choose; those outside the view are zero.",
+    reads = ["view"], writes = []
+  } {
+    %view = irdl.base "!builtin.memref"
+    %index = irdl.is index
+    %chosen = irdl.base "!builtin.tensor"
+    %tile = irdl.any
+    %tiled = irdl.base "#builtin.array"
+    irdl.attributes { "tiled" = %tiled }
+    irdl.operands(view: %view, indices: variadic %index, tiles: variadic %chosen)
+    irdl.results(tile: %tile)
+  }
+
+  // Where indices are equal, the CPU execution leaves the last in row-major order.
+  irdl.operation @scatter attributes {
+    summary = "Writes the elements that tiles of indices choose; leaves out those outside the view.",
+    reads = [], writes = ["view"]
+  } {
+    %view = irdl.base "!builtin.memref"
+    %tile = irdl.any
+    %index = irdl.is index
+    %chosen = irdl.base "!builtin.tensor"
+    %tiled = irdl.base "#builtin.array"
+    irdl.attributes { "tiled" = %tiled }
+    irdl.operands(view: %view, tile: %tile, indices: variadic %index, tiles: variadic %chosen)
+  }
+
+  // `update` is "load", "swap", "compare_exchange" (its `values` are what is expected and what is new), "add", "min", "max",
+  // "umin", "umax", "and", "or" or "xor"; `ordering` is "relaxed" or "acq_rel", at the scope of the device. One
+  // update for each element of `tiles`, all with the same `indices` along the other axes; one for all if there are none.
+  irdl.operation @atomic attributes {
+    summary = "Updates elements atomically and gives what they were before, zero for those outside the view.",
+    reads = [], writes = [], updates = ["view"]
+  } {
+    %view = irdl.base "!builtin.memref"
+    %index = irdl.is index
+    %chosen = irdl.base "!builtin.tensor"
+    %value = irdl.any
+    %old = irdl.any
+    %tiled = irdl.base "#builtin.array"
+    %update = irdl.base "#builtin.string"
+    %ordering = irdl.base "#builtin.string"
+    irdl.attributes { "tiled" = %tiled, "update" = %update, "ordering" = %ordering }
+    irdl.operands(view: %view, indices: variadic %index, tiles: variadic %chosen, values: variadic %value)
+    irdl.results(old: %old)
   }
 
   irdl.operation @iota attributes {

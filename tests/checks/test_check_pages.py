@@ -1,4 +1,4 @@
-"""The pages of this folder: what each ownership check refuses, each beside what it accepts."""
+"""The pages of this folder: what each check refuses, each beside what it accepts."""
 
 from __future__ import annotations
 
@@ -7,33 +7,25 @@ from pathlib import Path
 import pytest
 from pages import PageCase, cases, expect
 
-from tilec.diagnostics.once import once
+from tilec.compilation import IN_KERNEL_CHECKS, Options
 from tilec.diagnostics.render import render
-from tilec.driver import CHECKS
-from tilec.frontend.check import check_program
-from tilec.frontend.emit import emit
-from tilec.frontend.modules import load_program
-from tilec.frontend.parse import parse
-from tilec.ir.dialect import context
+from tilec.driver import check_sources
 from tilec.source import SourceFile
+from tilec.sources import Sources
 
 HERE = Path(__file__).parent
+DENYING = ("in_kernel",)  # pages of what is only refused where it is denied
 
 
 @pytest.mark.parametrize("case", list(cases(HERE)), ids=str)
 def test_page(case: PageCase, bless: bool) -> None:
-    expect(case, printed(case.program), bless=bless)
+    deny = (IN_KERNEL_CHECKS,) if case.page.stem in DENYING else ()
+    expect(case, printed(case.program, Options(deny=deny)), bless=bless)
 
 
-def printed(text: str) -> str:
+def printed(text: str, options: Options) -> str:
     """What the checks say of a program that is right in every other way."""
-    program, found = load_program(SourceFile("case.tile", text), parse)
-    assert found == []
-    instances, found = check_program(program)
-    assert found == []
-    with context():
-        module = emit(instances, program.sources)
-        assert module.operation.verify()
-        diagnostics = once(d for check in CHECKS for d in check(module, program.sources))
-        shown = [render(diagnostic, program.sources) for diagnostic in diagnostics]
+    source = SourceFile("case.tile", text)
+    diagnostics = check_sources(Sources(source, {}, {}, {}), options).diagnostics
+    shown = [render(diagnostic, {source.name: source}) for diagnostic in diagnostics]
     return "\n".join(shown) or "accepted\n"

@@ -14,7 +14,7 @@ from mlir import ir
 from simt import Code, Launch, run_block
 from simt_memory import Memory, Segment
 
-from tilec.artifact.expression import evaluate
+from tilec.artifact.expression import evaluate, holds
 from tilec.artifact.manifest import Slot
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import EntryPoint, gpu_module
@@ -25,8 +25,10 @@ from tilec.frontend.modules import load_program
 from tilec.frontend.parse import parse
 from tilec.interpret.contract import strides_of
 from tilec.ir.dialect import context
+from tilec.ir.walk import functions
 from tilec.machine_code import Instance, lower_variant
 from tilec.outputs import describe_kernels
+from tilec.proofs.proof import Proof
 from tilec.source import SourceFile
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
@@ -44,15 +46,17 @@ class Program:
 
     instances: Mapping[str, Instance]
     body: ir.Block
-    _lowered: dict[tuple[str, int], tuple[EntryPoint, Code]] = field(default_factory=dict)
+    _lowered: dict[tuple[str, int, bool], tuple[EntryPoint, Code]] = field(default_factory=dict)
 
-    def lowered(self, symbol: str, vector_bytes: int) -> tuple[EntryPoint, Code]:
+    def lowered(
+        self, symbol: str, vector_bytes: int, *, whole: bool = False
+    ) -> tuple[EntryPoint, Code]:
         """One variant of a kernel: what launching it takes, and its code."""
-        key = (symbol, vector_bytes)
+        key = (symbol, vector_bytes, whole)
         if key not in self._lowered:
-            name = f"{symbol}__v{vector_bytes}"
+            name = f"{symbol}__v{vector_bytes}{'_whole' if whole else ''}"
             instance, target = self.instances[symbol], resolve("sm_90a")
-            point = lower_variant(instance, name, vector_bytes, self.body, target)
+            point = lower_variant(instance, name, vector_bytes, self.body, target, whole=whole)
             function = list(self.body.operations)[-1]
             assert function.operation.verify()
             self._lowered[key] = point, Code(function)
@@ -75,9 +79,12 @@ class Program:
                   that are multiples of their elements only.
         Raises:   SimtError for what a thread may not do; GivenUp after `steps` operations
         """
-        point, code = self.lowered(symbol, vector_bytes)
         told = self.instances[symbol].description
         values = _values(told, arguments)
+        # As a launcher chooses: without masks where the conditions hold.
+        whole = vector_bytes == ALIGNED and bool(told.conditions)
+        whole = whole and all(holds(c.expression, values) for c in told.conditions)
+        point, code = self.lowered(symbol, vector_bytes, whole=whole)
         tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
         _expect_alignments(point, tensors)
         memory = Memory()
@@ -105,7 +112,7 @@ def program(text: str) -> Iterator[Program]:
     with context():
         tiles = emit(typed, parsed.sources)  # kept: operations die with their module
         inline_helpers(tiles)
-        instances = describe_kernels(tiles)
+        instances = describe_kernels([Proof(function) for function in functions(tiles)])
         drop_markers(tiles)
         simplify(tiles)
         module, body = gpu_module("kernels", '#nvvm.target<chip = "sm_90a">')

@@ -114,3 +114,26 @@ def test_conditions_read_as_they_were_written() -> None:
     assert _requirement("N / n == 2 || !(s < t)") == (
         "or", ("eq", ("div", "N", "n"), 2), ("not", ("lt", "s", "t")),
     )  # fmt: skip
+
+
+def test_what_stands_in_unsafe_is_listed_with_its_line() -> None:
+    text = """\
+#[kernel(grid = [N.div_ceil(64)])]
+pub fn k<N: Dim>(y: &mut Tensor<f32, N>, x: &Tensor<f32, N>, a: &Atomic<Tensor<f32, N>>) {
+    let [p, _, _] = program_id();
+    let i = iota::<i32, 64>();
+    let t = x.gather::<64>([i]);
+    a.fetch_add([i], t);
+    unsafe {
+        y.scatter([i], t);
+        y.store([p], t);
+        let u = x.gather_unchecked::<64>([i]);
+        a.fetch_add([i], u);
+    }
+}
+"""
+    with program(text) as compiled:
+        uses = compiled.instances["k"].description.unsafe
+    assert [(use.what, use.line) for use in uses] == [
+        ("scatter", 8), ("store", 9), ("gather", 10), ("atomic", 11)
+    ]  # fmt: skip

@@ -97,11 +97,20 @@ def kernel(text: str, name: str) -> Kernel:
 
 
 def test_what_the_wide_variant_asks_for() -> None:
-    wide, narrow = kernel(COPIES, "copy_f16").variants
-    assert [(p.param, p.base_alignment_bytes) for p in wide.preconditions] == [
-        ("x", 16), ("z", 16),
-    ]  # fmt: skip
+    whole, wide, narrow = kernel(COPIES, "copy_f16").variants
+    for variant in (whole, wide):
+        assert [(p.param, p.base_alignment_bytes) for p in variant.preconditions] == [
+            ("x", 16), ("z", 16),
+        ]  # fmt: skip
     assert not narrow.preconditions
+    assert whole.conditions and not wide.conditions and not narrow.conditions
+
+
+def test_the_variant_for_whole_tiles_has_no_mask() -> None:
+    found = kernel(COPIES, "copy_f16")
+    for variant in found.variants:
+        moves = accesses(ptx_of(compiled(COPIES), variant.symbol))
+        assert moves and all(a.startswith("@") for a in moves) != bool(variant.conditions)
 
 
 WHOLE = """

@@ -17,7 +17,7 @@ from tilec.ir.dialect import context
 
 REJECTED = Path(__file__).parent.parent / "cases" / "reject"
 EXPECTED = re.compile(r"(E\d{4}) line (\d+)")
-OURS = ("E01", "E02", "E03", "E04", "E0701")
+OURS = ("E01", "E02", "E03", "E04", "E0503", "E0701")
 
 
 def expected(path: Path) -> list[tuple[str, int]]:

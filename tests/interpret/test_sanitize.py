@@ -216,3 +216,41 @@ def test_a_million_elements_are_quick_and_right() -> None:
     assert sanitized(overlap, "N.div_ceil(4096)", **full(n))[0] == [
         "E0501 programs (243) and (244) both write `z[999423]`"
     ]
+
+
+ATOMIC = """
+#[kernel(grid = [N])]
+pub fn k<N: Dim>(a: &Atomic<Tensor<i32, N>>, y: &mut Tensor<i32, N>, x: &Tensor<i32, N>) {
+    let [p, _, _] = program_id();
+    let i = x.load_at::<4>([0]);
+    a.fetch_add([i], 1);
+    let n = a.load([0]);
+    unsafe { y.scatter([i + (p as i32)], i); }
+}
+"""
+
+
+def test_atomic_accesses_do_not_race_with_each_other() -> None:
+    text = ATOMIC.replace("(p as i32)", "(p as i32) * 4")
+    assert _sanitized(text, x=np.arange(8, dtype=np.int32), a=ints(8), y=ints(8))[0] == []
+
+
+def test_scattered_elements_race_where_they_meet() -> None:
+    x = np.array([0, 7, 7, 3, 0], np.int32)
+    # Programs 0 to 4 write p, p + 3 and p + 7, of which 5 elements are inside.
+    assert _sanitized(ATOMIC, x=x, a=ints(5), y=ints(5))[0] == [
+        "E0501 programs (0) and (3) both write `y[3]`"
+    ]
+
+
+def test_an_atomic_access_races_with_a_plain_write_only() -> None:
+    observer = Sanitizer({"z": (4,)})
+    ops = [Op() for _ in range(3)]
+    for program, (op, written, atomic) in enumerate(
+        zip(ops, (True, True, False), (True, False, False), strict=True)
+    ):
+        observer.starts((program,))
+        element = np.array([1])
+        observer.touched(op, "z", element, written=written, outside=0, atomic=atomic)
+    found = {(race.programs, race.is_read) for race in observer.races()}
+    assert found == {(((0,), (1,)), False), (((1,), (2,)), True)}

@@ -15,6 +15,7 @@ from tests.on_cpu import Compiled, compiled
 from tests.programs.table import TABLE, Entry, data
 from tilec.artifact.manifest import Parameter
 from tilec.codegen.describe import Description, describe
+from tilec.proofs.proof import Proof
 
 FOLDER = Path(__file__).parent
 
@@ -50,7 +51,7 @@ def program(name: str) -> Iterator[Compiled]:
 def cases(name: str, found: Compiled) -> Iterator[Case]:
     """Every launch of a file, executed."""
     for symbol, function in found.kernels.items():
-        told = describe(function)
+        told = describe(Proof(function))
         entry = TABLE[name][told.name]
         for number, dims in enumerate(entry.dims):
             yield _case(found, told, entry, dims, _rng(f"{name} {symbol} {number}"))

@@ -7,6 +7,8 @@ from mlir import ir
 
 from tilec.ir.dialect import context
 from tilec.ir.walk import operations
+from tilec.proofs.mark import mark
+from tilec.proofs.proof import Proof
 from tilec.transforms.find_access_facts import find_access_facts
 
 SHARED = 'memref<?xf32, strided<[1]>, {own = "shared"}>'
@@ -69,6 +71,7 @@ func.func @k(
     with context():
         module = ir.Module.parse(text)
         [function] = module.body.operations
+        mark(Proof(function))
         find_access_facts(function)
         [row] = [op.attributes["bounds"][0] for op in operations(function) if _is_access(op)]
         inside, nonnegative, divisor, extent = (ir.IntegerAttr(n).value for n in ir.ArrayAttr(row))
@@ -103,8 +106,6 @@ def test_preconditions_add_up_and_may_stand_after_the_access() -> None:
     [
         load("%wv", SHARED, "%id"),  # another extent
         load("%xv", SHARED, "%id", size=128),  # tiles of another size than the part's
-        load("%xv", SHARED, "%id", size=32),
-        load("%xv", SHARED, "%id", unit="element"),  # an id is no offset
         load("%xv", SHARED, "%off"),
         load("%xv", SHARED, "%i"),
         "%n = arith.addi %id, %c8 : index\n" + load("%xv", SHARED, "%n"),
@@ -112,6 +113,17 @@ def test_preconditions_add_up_and_may_stand_after_the_access() -> None:
 )
 def test_what_says_nothing_of_the_access(access: str) -> None:
     assert not bounds(divides("%N", "%c64"), divides("%M", "%c64"), access)[0]
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        load("%xv", SHARED, "%id", size=32),  # the first half of as many tiles
+        load("%xv", SHARED, "%id", unit="element"),  # id + 64 <= 64 (id + 1)
+    ],
+)
+def test_what_is_inside_all_the_more(access: str) -> None:
+    assert bounds(divides("%N", "%c64"), access)[0]
 
 
 def test_the_id_of_a_smaller_part_is_none_of_the_grid() -> None:

@@ -8,10 +8,14 @@ SHARED = 'memref<?xf32, strided<[1]>, {own = "shared"}>'
 MUT = 'memref<?xf32, strided<[1]>, {own = "mut"}>'
 
 
+ATOMIC = 'memref<?xf32, strided<[1]>, {own = "atomic"}>'
+
+
 def loop(*body: str) -> str:
     lines = "\n".join(body)
     return f"""
-func.func @k(%s: {SHARED}, %m: {MUT}, %c: index, %n: index) {{
+func.func @k(%s: {SHARED}, %m: {MUT}, %c: index, %n: index,
+    %a: {ATOMIC}, %chosen: tensor<4xindex>) {{
   scf.for %i = %c to %n step %n {{
     scf.for %j = %c to %n step %n {{
 {lines}
@@ -55,3 +59,18 @@ def test_an_operation_moves_as_far_as_its_operands_let_it() -> None:
 def test_what_may_be_written_or_is_unchecked_stays() -> None:
     for body in (load("%m", MUT, "%c"), load("%s", SHARED, "%c", ", unchecked")):
         assert not rewritten(loop(body), hoist_invariant)[1]
+
+
+def test_what_is_read_atomically_is_read_each_time() -> None:
+    body = (
+        '%t = "tile.atomic"(%a, %chosen) {operandSegmentSizes = array<i32: 1, 0, 1, 0>,'
+        f' tiled = [0], update = "load", ordering = "relaxed"}}'
+        f" : ({ATOMIC}, tensor<4xindex>) -> tensor<4xf32>"
+    )
+    assert not rewritten(loop(body), hoist_invariant)[1]
+    gather = (
+        '%t = "tile.gather"(%s, %chosen) {operandSegmentSizes = array<i32: 1, 0, 1>, tiled = [0]}'
+        f" : ({SHARED}, tensor<4xindex>) -> tensor<4xf32>"
+    )
+    text, _ = rewritten(loop(gather), hoist_invariant)
+    assert depth(text, "tile.gather") == 0

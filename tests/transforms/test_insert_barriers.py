@@ -10,6 +10,7 @@ from tilec.transforms.insert_barriers import insert_barriers
 from tilec.transforms.place_layouts import place_layouts
 
 MUT = 'memref<?xf32, strided<[1]>, {own = "mut"}>'
+ATOMIC = 'memref<?xf32, strided<[1]>, {own = "atomic"}>'
 SHARED = 'memref<?xf32, strided<[1]>, {own = "shared"}>'
 
 
@@ -30,6 +31,29 @@ def store(
     return f'{operands} {{unit = "{unit}"}} : ({MUT}, tensor<{size}xf32>, index) -> ()\n'
 
 
+def gather(result: str, view: str = "%z") -> str:
+    kind = SHARED if view == "%x" else MUT
+    return (
+        f'{result} = "tile.gather"({view}, %each) {{operandSegmentSizes = array<i32: 1, 0, 1>,'
+        f" tiled = [0]}} : ({kind}, tensor<128xindex>) -> tensor<128xf32>\n"
+    )
+
+
+def scatter(tile: str, view: str = "%z") -> str:
+    return (
+        f'"tile.scatter"({view}, {tile}, %each) {{operandSegmentSizes = array<i32: 1, 1, 0, 1>,'
+        f" tiled = [0]}} : ({MUT}, tensor<128xf32>, tensor<128xindex>) -> ()\n"
+    )
+
+
+def add(tile: str, view: str = "%a0") -> str:
+    return (
+        f'"tile.atomic"({view}, %each, {tile}) {{operandSegmentSizes = array<i32: 1, 0, 1, 1>,'
+        f' tiled = [0], update = "add", ordering = "relaxed"}}'
+        f" : ({ATOMIC}, tensor<128xindex>, tensor<128xf32>) -> tensor<128xf32>\n"
+    )
+
+
 def base(own: str) -> str:
     return f'memref<f32, {{own = "{own}"}}>'
 
@@ -43,11 +67,12 @@ def lines(*body: str, warps: int = 4) -> list[str]:
     """The accesses (L, S), barriers (B) and braces of the function after the pass."""
     text = f"""
 func.func @k(%z0: {base("mut")}, %y0: {base("mut")}, %x0: {base("shared")}, %i: index, %n: index,
-    %more: i1) {{
+    %more: i1, %a0: {ATOMIC}, %a1: {ATOMIC}) {{
   %z = {viewed("%z0", "mut")} to {MUT}
   %y = {viewed("%y0", "mut")} to {MUT}
   %x = {viewed("%x0", "shared")} to {SHARED}
   %c0 = arith.constant 0 : index
+  %each = arith.constant dense<7> : tensor<128xindex>
   %one = arith.constant dense<1.0> : tensor<128xf32>
   %few = arith.constant dense<1.0> : tensor<64xf32>
   {"".join(body)}
@@ -67,7 +92,10 @@ func.func @k(%z0: {base("mut")}, %y0: {base("mut")}, %x0: {base("shared")}, %i: 
 def _mark(line: str) -> str:
     if line.strip() == "}":
         return "}"
-    marks = {"tile.load": "L", "tile.store": "S", "tile.barrier": "B", "} else": "|", "} do": "|"}
+    marks = {
+        "tile.load": "L", "tile.store": "S", "tile.gather": "G", "tile.scatter": "C",
+        "tile.atomic": "A", "tile.barrier": "B", "} else": "|", "} do": "|",
+    }  # fmt: skip
     loops = {"scf.for": "{", "scf.while": "{", "scf.if": "{"}
     return next((mark for name, mark in {**marks, **loops}.items() if name in line), "")
 
@@ -107,6 +135,14 @@ def test_a_tile_that_several_threads_hold_is_read_by_all_of_them() -> None:
     assert order(load("%a"), store("%a")) == "LS"
     assert order(load("%a"), store("%a"), warps=8) == "LBS"
     assert order(store("%one"), store("%one"), warps=8) == "SS"
+
+
+def test_where_indices_are_values_any_thread_may_touch_anything() -> None:
+    assert order(gather("%a"), gather("%b"), store("%a"), store("%b", "%i")) == "GGBSS"
+    assert order(scatter("%one"), scatter("%one"), load("%a"), store("%a")) == "CBCBLS"
+    assert order(scatter("%one"), scatter("%one", "%y"), gather("%a", "%x"), add("%a")) == "CCGA"
+    # One update is done before the next, as everything else of the program is.
+    assert order(add("%one"), add("%one"), add("%one", "%a1")) == "ABAA"
 
 
 def test_a_barrier_serves_all_that_was_before() -> None:

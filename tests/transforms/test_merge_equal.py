@@ -15,10 +15,29 @@ def load(result: str, view: str, kind: str, index: str = "%c", unit: str = "tile
     )
 
 
+ATOMIC = 'memref<?xf32, strided<[1]>, {own = "atomic"}>'
+
+
+def gather(result: str, view: str, kind: str) -> str:
+    return (
+        f'{result} = "tile.gather"({view}, %chosen) {{operandSegmentSizes = array<i32: 1, 0, 1>,'
+        f" tiled = [0]}} : ({kind}, tensor<4xindex>) -> tensor<4xf32>"
+    )
+
+
+def read_atomically(result: str) -> str:
+    return (
+        f'{result} = "tile.atomic"(%a, %chosen) {{operandSegmentSizes = array<i32: 1, 0, 1, 0>,'
+        f' tiled = [0], update = "load", ordering = "relaxed"}}'
+        f" : ({ATOMIC}, tensor<4xindex>) -> tensor<4xf32>"
+    )
+
+
 def module(*body: str) -> str:
     lines = "\n".join(body)
     return f"""
-func.func @k(%s: {SHARED}, %m: {MUT}, %c: index, %d: index, %b: i1) {{
+func.func @k(%s: {SHARED}, %m: {MUT}, %c: index, %d: index, %b: i1,
+    %a: {ATOMIC}, %chosen: tensor<4xindex>) {{
 {lines}
   return
 }}
@@ -49,6 +68,18 @@ def test_what_differs_or_may_be_written_stays() -> None:
         merge_equal,
     )  # fmt: skip
     assert not changed and text.count("tile.load") == 5
+
+
+def test_gathers_are_as_loads_and_what_is_read_atomically_is_read_each_time() -> None:
+    text, changed = rewritten(
+        module(
+            gather("%x", "%s", SHARED), gather("%y", "%s", SHARED), gather("%z", "%m", MUT),
+            gather("%v", "%m", MUT), read_atomically("%o"), read_atomically("%p"),
+            *map(use, ("%x", "%y", "%z", "%v", "%o", "%p")),
+        ),
+        merge_equal,
+    )  # fmt: skip
+    assert changed and text.count("tile.gather") == 3 and text.count("tile.atomic") == 2
 
 
 def test_a_block_knows_what_is_before_it_and_not_what_is_in_its_neighbour() -> None:

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from tilec.artifact.abi import slots_of
 from tilec.artifact.manifest import (
+    Access,
+    Coverage,
     Generic,
     Kernel,
     Manifest,
@@ -50,6 +52,17 @@ def add_kernel(element: str = "f32", block: int = 1024) -> Kernel:
             grid=(("ceildiv", "N", block),),
             requires=(),
             unsafe=(),
+            accesses=tuple(
+                Access(
+                    "add.tile", 13, column, what, tensor, "launch-checked", (f"N % {block} == 0",)
+                )
+                for column, what, tensor in (
+                    (13, "load", "x"),
+                    (31, "load", "y"),
+                    (5, "store", "z"),
+                )
+            ),
+            coverage=(Coverage("z", writes_all=True, reads_first=False),),
             variants=(),
         )
     )
@@ -73,6 +86,11 @@ def copy_kernel() -> Kernel:
             grid=(("div", "M", 2), "count"),
             requires=(Requirement("M % 2 == 0", ("eq", ("rem", "M", 2), 0), 11),),
             unsafe=(UnsafeUse(14, "scatter"),),
+            accesses=(
+                Access("add.tile", 13, 9, "load", "source", "proved", facts=("the grid",)),
+                Access("add.tile", 14, 9, "scatter", "target", "in-kernel"),
+            ),
+            coverage=(Coverage("target", writes_all=False, reads_first=True),),
             variants=(),
         )
     )

@@ -1,4 +1,4 @@
-"""E0602, where it is asked for: no access is left to a check in the kernel.
+"""E0603, where it is asked for: no access is left to a check in the kernel.
 
 An access is in-kernel if it was not proved inside, and no condition on the arguments makes it so.
 
@@ -18,7 +18,7 @@ from tilec.proofs.proof import Proof
 
 
 def in_kernel_checks_of(proof: Proof, sources: Sources) -> Iterator[Diagnostic]:
-    """Yields E0602 for each access of a kernel that keeps its mask in every variant."""
+    """Yields E0603 for each access of a kernel that keeps its mask in every variant."""
     for bounds in proof.bounds:
         if bounds.verdict is Verdict.IN_KERNEL:
             yield _finding(bounds, sources)
@@ -27,7 +27,7 @@ def in_kernel_checks_of(proof: Proof, sources: Sources) -> Iterator[Diagnostic]:
 def _finding(bounds: Bounds, sources: Sources) -> Diagnostic:
     access = bounds.access
     return Diagnostic(
-        "E0602",
+        "E0603",
         f"the kernel checks whether this access is inside `{access.view.tensor}`",
         (Label(place_of(access.op, sources), _open_sides(bounds)),),
         help="state what makes it so in `requires!`, or allow checks in kernels",

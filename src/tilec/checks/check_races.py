@@ -53,7 +53,7 @@ def _finding(race: Race, sources: Sources) -> Diagnostic:
     first, second = (0, 1) if fault is race.first else (1, 0)
     labels = [
         _meeting_label(race, fault, first, sources),
-        _meeting_label(race, other, second, sources, again=True),
+        _meeting_label(race, other, second, sources),
     ]
     if fault is other:
         text = f"{labels[0].text}, and so does {_program(race, 1)}"
@@ -84,13 +84,11 @@ def _fault_and_other(race: Race, sources: Sources) -> tuple[Access, Access]:
     return second, first
 
 
-def _meeting_label(
-    race: Race, access: Access, number: int, sources: Sources, *, again: bool = False
-) -> Label:
+def _meeting_label(race: Race, access: Access, number: int, sources: Sources) -> Label:
     assert race.witness is not None
     box = box_text(race.tensor, race.witness.boxes[number])
     text = f"{_program(race, number)} {_verb(access)} {box} here"
-    return Label(place_of(access.op, sources), f"and {text}" if again else text)
+    return Label(place_of(access.op, sources), text)
 
 
 def _program(race: Race, number: int) -> str:

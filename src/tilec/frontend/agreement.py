@@ -100,9 +100,15 @@ def _tensors(actual: TensorType, expected: TensorType) -> _Found | None:
         return "E0202", "element types differ", None
     if actual.extents != expected.extents:
         return "E0301", "extents of tensors differ", None
+    if actual.own is Own.ATOMIC and expected.own is not Own.ATOMIC:
+        help = "take it as `&Atomic<Tensor<…>>`, and read and write it by atomic operations"
+        return "E0503", "an atomic tensor is used as a plain one", help
     if actual.own != expected.own and (actual.own, expected.own) != (Own.MUT, Own.SHARED):
-        return "E0203", f"expected a `{expected.own.value}` tensor", None
+        return "E0203", f"expected {_OWNED[expected.own]} tensor", None
     return None
+
+
+_OWNED = {Own.SHARED: "a `&`", Own.MUT: "a `&mut`", Own.ATOMIC: "an atomic"}
 
 
 def _parts(actual: PartType, expected: PartType) -> _Found | None:

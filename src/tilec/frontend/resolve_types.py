@@ -150,13 +150,22 @@ def _reference(node: ast.ReferenceType, environment: Environment) -> Type:
         case ast.PathType(name=ast.Name(text="Part")) as target:
             part = _part(target, environment)
             return PartType(part.tensor, part.block, own)
-        case ast.PathType(name=ast.Name(text="Atomic")):
-            raise refusal(
-                "E0103", "atomic tensors are not in this version of tilec", node.span, "used here"
-            )
+        case ast.PathType(name=ast.Name(text="Atomic")) as target:
+            return _atomic(node, target, environment)
     raise refusal(
         "E0102", "only tensors and parts are passed by reference", node.span, help="pass the value"
     )
+
+
+def _atomic(node: ast.ReferenceType, target: ast.PathType, environment: Environment) -> TensorType:
+    if node.mutable:
+        raise refusal(
+            "E0203", "an atomic tensor is shared", node.span, help="write `&Atomic<Tensor<…>>`"
+        )
+    match target.arguments:
+        case (ast.PathType(name=ast.Name(text="Tensor")) as tensor,):
+            return _tensor(tensor, environment, Own.ATOMIC)
+    raise refusal("E0203", "atomic is a tensor", target.span, "expected `Atomic<Tensor<…>>`")
 
 
 def _tensor(node: ast.PathType, environment: Environment, own: Own) -> TensorType:

@@ -107,6 +107,10 @@ class _Matcher:
         match node, actual:
             case ast.ReferenceType(target=target), (TensorType() | PartType()):
                 self.match(target, actual, span, final)
+            case ast.PathType(
+                name=ast.Name(text="Atomic"), arguments=(ast.PathType() as target,)
+            ), TensorType():
+                self.match(target, actual, span, final)
             case ast.PathType(arguments=()), TileType(shape=()):
                 self._element(node, actual.element, span, final)
             case ast.PathType(arguments=(element, *extents)), TileType():

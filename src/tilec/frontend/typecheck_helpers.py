@@ -16,6 +16,7 @@ from tilec.frontend.modules import Module
 from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import resolve_type
 from tilec.frontend.solve_generics import solve_generics
+from tilec.frontend.typecheck_operations import expect_no_memory
 from tilec.types import (
     Dim,
     Extent,
@@ -42,6 +43,7 @@ def call_helper(
     if any(check_generics(function)):
         raise AlreadyReportedError
     arguments = tuple(_argument(checker, argument) for argument in node.arguments)
+    expect_no_memory(checker, arguments)
     solution = solve_generics(checker, node, module, function, arguments)
     environment = Environment(module, solution.bindings)
     parameters: list[tuple[Type, Own | None]] = []
@@ -103,14 +105,16 @@ def _argument(checker: Checker, node: ast.Expression) -> typed.Expression:
     value = checker.expression(node.value)
     if not isinstance(value.type, (PartType, TensorType)):
         raise refusal("E0102", "tiles and scalars are passed by value", node.span, help="drop `&`")
+    if isinstance(value.type, TensorType) and value.type.own is Own.ATOMIC and not node.mutable:
+        return value
+    if isinstance(value.type, TensorType) and value.type.own is not Own.MUT and node.mutable:
+        raise refusal(
+            "E0203", "a shared tensor cannot be lent mutably", node.span, f"`{value.type}`"
+        )
     if node.mutable:
         expect_mutable(value, node)
     own = Own.MUT if node.mutable else Own.SHARED
     if isinstance(value.type, TensorType):
-        if value.type.own is Own.SHARED and node.mutable:
-            raise refusal(
-                "E0203", "a shared tensor cannot be lent mutably", node.span, f"`{value.type}`"
-            )
         return typed.Borrow(node.span, replace(value.type, own=own), node.mutable, value)
     if value.type.borrowed is Own.SHARED and node.mutable:
         raise refusal("E0203", "a shared part cannot be lent mutably", node.span, f"`{value.type}`")

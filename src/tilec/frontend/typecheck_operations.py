@@ -53,6 +53,7 @@ def operate(
     operation = operations.lookup(use.name, use.form, use.receiver, turbofish)
     if operation is None:
         raise unknown_operation(checker, use, arguments)
+    expect_no_memory(checker, arguments)
     typed_closure = _ClosureTyping(checker, combiner) if combiner else None
     call = Call(
         use.name,
@@ -76,6 +77,21 @@ def operate(
         typed_closure.result if typed_closure else None,
         checker.in_unsafe,
     )
+
+
+def expect_no_memory(checker: Checker, arguments: tuple[typed.Expression, ...]) -> None:
+    """E0102 for a tensor or part in a combiner, which runs any number of times in any order."""
+    if checker.closure_depth is None:
+        return
+    for argument in arguments:
+        if isinstance(argument.type, (TensorType, PartType)):
+            raise refusal(
+                "E0102",
+                "a combiner uses no tensors",
+                argument.span,
+                f"this is `{argument.type}`",
+                help="read what it needs before: `let t = …`",
+            )
 
 
 def _as_argument(checker: Checker, value: typed.Expression) -> Argument:

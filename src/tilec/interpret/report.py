@@ -59,7 +59,7 @@ def _outside(
     return Diagnostic(
         "E0602",
         f"{program} accesses what is outside of `{found.tensor}`, unchecked",
-        (Label(_span(found.op, sources), "not all of this tile is inside"),),
+        (Label(_span(found.op, sources), "not all of it is inside"),),
         notes,
         help="the access without `_unchecked` leaves out what is outside",
     )

@@ -77,8 +77,13 @@ class _Touched:
     op: ir.OpView
     tensor: str
     written: bool
+    atomic: bool
     first: Array
     other: Array
+
+    @property
+    def is_plain_write(self) -> bool:
+        return self.written and not self.atomic
 
     def add(self, elements: Array, program: int) -> None:
         """Assumes: programs come in the order of their numbers."""
@@ -106,7 +111,14 @@ class Sanitizer:
         self._programs.append(program)
 
     def touched(
-        self, op: ir.OpView, tensor: str, elements: Array, *, written: bool, outside: int
+        self,
+        op: ir.OpView,
+        tensor: str,
+        elements: Array,
+        *,
+        written: bool,
+        outside: int,
+        atomic: bool = False,
     ) -> None:
         before = self.seen.get(op, Touch())
         self.seen[op] = Touch(before.inside + elements.size, before.outside + outside)
@@ -119,7 +131,7 @@ class Sanitizer:
         key = op, tensor
         if key not in self._touched:
             nobody = np.full(self._size(tensor), _NOBODY)
-            self._touched[key] = _Touched(op, tensor, written, nobody, nobody.copy())
+            self._touched[key] = _Touched(op, tensor, written, atomic, nobody, nobody.copy())
         self._touched[key].add(elements, len(self._programs) - 1)
 
     def findings(self) -> Iterator[Finding]:
@@ -131,7 +143,7 @@ class Sanitizer:
         """The races, those of earlier operations first."""
         touched = sorted(self._touched.values(), key=lambda t: _place(t.op))
         for first, second in combinations_with_replacement(touched, 2):
-            if first.tensor == second.tensor and (first.written or second.written):
+            if first.tensor == second.tensor and (first.is_plain_write or second.is_plain_write):
                 pair = (first, second) if first.written else (second, first)
                 yield from self._race(*pair)
 

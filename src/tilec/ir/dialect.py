@@ -52,6 +52,7 @@ class Declaration:
     pure: bool
     reads: tuple[str, ...]
     writes: tuple[str, ...]
+    updates: tuple[str, ...]  # atomically
     operands: tuple[str, ...]
 
 
@@ -74,6 +75,8 @@ def _declaration(prefix: str, op: ir.OpView) -> Declaration:
     attributes = op.attributes
 
     def names(key: str) -> tuple[str, ...]:
+        if key not in attributes:
+            return ()
         return tuple(ir.StringAttr(x).value for x in ir.ArrayAttr(attributes[key]))
 
     operands: tuple[str, ...] = ()
@@ -87,5 +90,6 @@ def _declaration(prefix: str, op: ir.OpView) -> Declaration:
         pure="pure" in attributes,
         reads=names("reads"),
         writes=names("writes"),
+        updates=names("updates"),
         operands=operands,
     )

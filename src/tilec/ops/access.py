@@ -1,4 +1,4 @@
-"""What loads and stores share: the tensor's kind, the ranks, where a tile starts."""
+"""What accesses to memory share: the tensor's kind, the ranks, the value, where a tile starts."""
 
 from __future__ import annotations
 
@@ -10,41 +10,98 @@ from tilec.diagnostics.diagnostic import Label
 from tilec.ops import uses
 from tilec.ops.call import Call, Emission
 from tilec.ops.formats import Array
-from tilec.types import Own, TensorType
+from tilec.types import Element, Own, TensorType
 
 
-def expect_plain(call: Call) -> TensorType:
-    """The receiver, a tensor that is not atomic (E0103: those are not in this version yet)."""
-    argument = call.arguments[0]
-    tensor = argument.type
-    assert isinstance(tensor, TensorType), "tensor methods are looked up on tensors"
+def expect_plain(call: Call, *, writes: bool = False) -> TensorType:
+    """The receiver, a tensor that is not atomic (E0503)."""
+    tensor = _receiver(call)
     if tensor.own is Own.ATOMIC:
-        message = "`Atomic` tensors are not in this version of tilec yet"
-        raise uses.refuse("E0103", message, Label(argument.span, f"this is `{tensor}`"))
+        written = call.name if call.generics is None else f"{call.name}::<…>"
+        message = f"`{written}` is not atomic"
+        help = _WRITE_ATOMICALLY if writes else _READ_ATOMICALLY
+        receiver = Label(call.arguments[0].span, f"this is `{tensor}`")
+        raise uses.refuse("E0503", message, Label(call.name_span), receiver, help=help)
     return tensor
+
+
+_READ_ATOMICALLY = "read elements by `.load([…])`, whose indices may be tiles"
+_WRITE_ATOMICALLY = "write elements by `.swap([…], value)`, whose indices may be tiles"
+
+
+def expect_atomic(call: Call) -> TensorType:
+    """The receiver, an atomic tensor (E0203)."""
+    tensor = _receiver(call)
+    if tensor.own is not Own.ATOMIC:
+        message = f"`{call.name}` is for atomic tensors, got `{tensor}`"
+        help = "take it as `&Atomic<Tensor<…>>`"
+        raise uses.refuse("E0203", message, Label(call.arguments[0].span), help=help)
+    return tensor
+
+
+def _receiver(call: Call) -> TensorType:
+    tensor = call.arguments[0].type
+    assert isinstance(tensor, TensorType), "tensor methods are looked up on tensors"
+    return tensor
+
+
+def expect_turbofish(call: Call, tensor: TensorType) -> None:
+    """E0203 unless the extents of the tile are written."""
+    if call.generics is None:
+        message = f"`{call.name}` needs the extents of the tile"
+        help = f"`.{call.name}::<{', '.join(['…'] * tensor.rank)}>([…])`"
+        raise uses.refuse("E0203", message, Label(call.name_span), help=help)
 
 
 def expect_ranks(call: Call, tensor: TensorType, *, extents: int | None) -> None:
     """E0303 unless the index list, and the tile's extents, are as many as the tensor's axes."""
-    indices = uses.index_types(call, 1)
-    receiver = Label(call.arguments[0].span, f"this is `{tensor}`")
-    if len(indices) != tensor.rank:
-        message = f"expected {_counted(tensor.rank, 'index', 'indices')}, got {len(indices)}"
-        raise uses.refuse("E0303", message, Label(call.arguments[1].span), receiver)
-    if extents is not None and extents != tensor.rank:
+    help = "tiles of indices are for `gather` and `scatter`"
+    expect_rank_of_index(call, tensor, len(uses.index_types(call, 1, help)))
+    if extents is not None:
+        expect_rank_of_extents(call, tensor, extents)
+
+
+def expect_rank_of_extents(call: Call, tensor: TensorType, extents: int) -> None:
+    """E0303 unless the tile has an extent for each axis of the tensor."""
+    if extents != tensor.rank:
+        receiver = Label(call.arguments[0].span, f"this is `{tensor}`")
         message = f"expected a tile of rank {tensor.rank}, got {_counted(extents, 'extent')}"
         raise uses.refuse("E0303", message, Label(call.name_span), receiver)
+
+
+def expect_rank_of_index(call: Call, tensor: TensorType, indices: int) -> None:
+    """E0303 unless there is an index for each axis of the tensor."""
+    if indices != tensor.rank:
+        receiver = Label(call.arguments[0].span, f"this is `{tensor}`")
+        message = f"expected {_counted(tensor.rank, 'index', 'indices')}, got {indices}"
+        raise uses.refuse("E0303", message, Label(call.arguments[1].span), receiver)
 
 
 def _counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
-def expect_unsafe(call: Call) -> None:
+def expect_value(
+    call: Call, index: int, element: Element, shape: tuple[int, ...], owner: Label
+) -> None:
+    """E0202, E0301 unless an argument is a tile of this shape, or a scalar, of the element type."""
+    tile = uses.expect_tile(call, index)
+    uses.unify_with(call, index, element, call.arguments[0].span)
+    if not tile.is_scalar and tile.shape != shape:
+        raise uses.refuse(
+            "E0301",
+            f"expected a tile of shape {uses.shape_text(shape)}, got {uses.shape_text(tile.shape)}",
+            Label(call.arguments[index].span, f"this is `{tile}`"),
+            owner,
+        )
+
+
+def expect_unsafe(call: Call, help: str | None = None) -> None:
     """E0203 outside `unsafe`."""
     if not call.in_unsafe:
         message = f"`{call.name}` is for `unsafe` blocks"
-        help = f"`{call.name.removesuffix('_unchecked')}` is safe, and as fast where it is proved"
+        checked = call.name.removesuffix("_unchecked")
+        help = help or f"`{checked}` is safe, and as fast where it is proved"
         raise uses.refuse("E0203", message, Label(call.name_span), help=help)
 
 

@@ -30,18 +30,6 @@ _TILE = (
     "cumsum::<AXIS>()", "cumprod::<AXIS>()", "cummax::<AXIS>()", "scan::<AXIS>(init, |a, b| …)",
     "sort::<AXIS>()", "topk::<AXIS, K>()", "histogram::<BINS>()", "uniform()", "normal()",
 )  # fmt: skip
-_ATOMIC = (
-    "fetch_add", "fetch_min", "fetch_max", "fetch_and", "fetch_or", "fetch_xor", "swap",
-    "compare_exchange",
-)  # fmt: skip
-_TENSOR = (
-    "gather::<…>([rows, …])",
-    "gather_unchecked::<…>([rows, …])",
-    "scatter([rows, …], tile)",
-    "scatter_unchecked([rows, …], tile)",
-    *(f"{name}{order}([i, …], value)" for name in _ATOMIC for order in ("", "_acq_rel")),
-    *(f"{name}_unchecked([i, …], value)" for name in _ATOMIC),
-)
 
 
 def _method(receiver: Receiver, signature: str) -> _Later:
@@ -51,6 +39,5 @@ def _method(receiver: Receiver, signature: str) -> _Later:
 
 OPERATIONS: tuple[Operation, ...] = (
     *(_method(Receiver.TILE, signature) for signature in _TILE),
-    *(_method(Receiver.TENSOR, signature) for signature in _TENSOR),
     _Later("philox", Form.FUNCTION, "philox::<N>(seed, offset)"),
 )

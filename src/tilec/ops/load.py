@@ -11,7 +11,14 @@ from tilec.diagnostics.diagnostic import Label
 from tilec.ir.types import tile_type, view_facts
 from tilec.layout import Layout
 from tilec.ops import uses
-from tilec.ops.access import expect_plain, expect_ranks, expect_unsafe, first_element, marks
+from tilec.ops.access import (
+    expect_plain,
+    expect_ranks,
+    expect_turbofish,
+    expect_unsafe,
+    first_element,
+    marks,
+)
 from tilec.ops.between_threads import from_memory, to_memory
 from tilec.ops.bounds import bounds_of
 from tilec.ops.build import constant, integer, make, segments
@@ -60,6 +67,7 @@ class _Load(Operation):
     summary: str
     has_fill: bool = False
     unchecked: bool = False
+    turbofish: bool | None = True
     form: Form = Form.METHOD
     receiver: Receiver | None = Receiver.TENSOR
 
@@ -68,11 +76,8 @@ class _Load(Operation):
             expect_unsafe(call)
         uses.expect_counts(call, 2 + self.has_fill, None)
         tensor = expect_plain(call)
-        if call.generics is None:
-            message = f"`{self.name}` needs the extents of the tile"
-            help = f"`.{self.name}::<{', '.join(['…'] * tensor.rank)}>([…])`"
-            raise uses.refuse("E0203", message, Label(call.name_span), help=help)
-        expect_ranks(call, tensor, extents=len(call.generics))
+        expect_turbofish(call, tensor)
+        expect_ranks(call, tensor, extents=len(call.generics or ()))
         if self.has_fill:
             uses.expect_scalar(call, 2)
             uses.unify_with(call, 2, tensor.element, call.arguments[0].span)

@@ -57,6 +57,7 @@ def _dialect() -> str:
     for declared in declarations().values():
         memory = [f"reads {', '.join(declared.reads)}"] if declared.reads else []
         memory += [f"writes {', '.join(declared.writes)}"] if declared.writes else []
+        memory += [f"updates {', '.join(declared.updates)}"] if declared.updates else []
         rows.append([f"`{declared.name}`", declared.summary, "; ".join(memory)])
     table = _table(["Operation", "Meaning", "Memory"], rows)
     return f"## The tile dialect\n\nWhat the compiler's own IR has beside MLIR's.\n\n{table}"

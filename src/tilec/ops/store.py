@@ -10,7 +10,14 @@ from mlir import ir
 from tilec.diagnostics.diagnostic import Label
 from tilec.layout import Layout
 from tilec.ops import uses
-from tilec.ops.access import expect_plain, expect_ranks, expect_unsafe, first_element, marks
+from tilec.ops.access import (
+    expect_plain,
+    expect_ranks,
+    expect_unsafe,
+    expect_value,
+    first_element,
+    marks,
+)
 from tilec.ops.between_threads import to_memory
 from tilec.ops.bounds import bounds_of
 from tilec.ops.build import constant, make, segments, spread
@@ -48,21 +55,6 @@ def _stored(
     return ()
 
 
-def _expect_value(
-    call: Call, index: int, element: Element, shape: tuple[int, ...], owner: Label
-) -> None:
-    """E0202, E0301 unless an argument is a tile of this shape, or a scalar, of the element type."""
-    tile = uses.expect_tile(call, index)
-    uses.unify_with(call, index, element, call.arguments[0].span)
-    if not tile.is_scalar and tile.shape != shape:
-        raise uses.refuse(
-            "E0301",
-            f"expected a tile of shape {uses.shape_text(shape)}, got {uses.shape_text(tile.shape)}",
-            Label(call.arguments[index].span, f"this is `{tile}`"),
-            owner,
-        )
-
-
 @dataclass(frozen=True)
 class _Store(Operation):
     """`y.store::<…>([…], tile)`; the extents may be left to the tile."""
@@ -79,7 +71,7 @@ class _Store(Operation):
         if self.unchecked:
             expect_unsafe(call)
         uses.expect_counts(call, 3, None)
-        tensor = expect_plain(call)
+        tensor = expect_plain(call, writes=True)
         extents = None if call.generics is None else len(call.generics)
         expect_ranks(call, tensor, extents=extents)
         tile = uses.expect_tile(call, 2)
@@ -87,7 +79,7 @@ class _Store(Operation):
         if len(shape) != tensor.rank:
             message = f"expected a tile of rank {tensor.rank}, got `{tile}`"
             raise uses.refuse("E0303", message, Label(call.arguments[2].span))
-        _expect_value(call, 2, tensor.element, shape, Label(call.name_span, "stored here"))
+        expect_value(call, 2, tensor.element, shape, Label(call.name_span, "stored here"))
         return UNIT
 
     def emit(self, emission: Emission) -> Value:
@@ -114,7 +106,7 @@ class _PartStore(Operation):
         assert isinstance(part, PartType)
         uses.expect_size(part.block, call.span)
         owner = Label(call.arguments[0].span, f"this is `{part}`")
-        _expect_value(call, 1, part.element, part.block, owner)
+        expect_value(call, 1, part.element, part.block, owner)
         return UNIT
 
     def emit(self, emission: Emission) -> Value:

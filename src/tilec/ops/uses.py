@@ -167,15 +167,20 @@ def unify_with(call: Call, index: int, element: Element, owner: Span) -> None:
     """E0202 unless an argument has the element type of what `owner` shows."""
     got = expect_tile(call, index).element
     if not call.inference.unify(got, element):
-        raise differing_elements(element, got, owner, call.arguments[index].span)
+        help = f"convert it: `.to::<{element}>()`" if isinstance(got, Element) else None
+        raise differing_elements(element, got, owner, call.arguments[index].span, help)
 
 
 def differing_elements(
-    expected: ElementLike, got: ElementLike, earlier: Span, later: Span
+    expected: ElementLike,
+    got: ElementLike,
+    earlier: Span,
+    later: Span,
+    help: str | None = None,
 ) -> CompileError:
     """E0202 at the later of two places."""
     labels = Label(later, f"this is `{got}`"), Label(earlier, f"this is `{expected}`")
-    help = _conversion(expected, got)
+    help = help or _conversion(expected, got)
     return refuse(
         "E0202", f"element types differ: expected `{expected}`, got `{got}`", *labels, help=help
     )
@@ -321,15 +326,27 @@ def element(call: Call, index: int = 0) -> Element:
     raise refuse("E0203", message, Label(call.generic_spans[index]))
 
 
-def index_types(call: Call, index: int) -> tuple[TileType, ...]:
-    """The components of an index list `[i, j]`, each a scalar integer (E0203)."""
+def index_types(call: Call, index: int, help: str | None = None) -> tuple[TileType, ...]:
+    """The components of an index list `[i, j]`, each a scalar integer (E0203).
+
+    `help` is for those that write tiles of integers.
+    """
+    components = index_tile_types(call, index)
+    for component in components:
+        if not component.is_scalar:
+            raise _bad_index(call, call.arguments[index], component, help)
+    return components
+
+
+def index_tile_types(call: Call, index: int) -> tuple[TileType, ...]:
+    """The components of an index list `[i, rows]`, each a scalar or tile of integers (E0203)."""
     argument = call.arguments[index]
     components = components_of(argument.type)
     if components is None:
         message = f"`{call.name}` expected a list of indices, got `{argument.type}`"
         raise refuse("E0203", message, Label(argument.span), help="write `[i, j]`")
     for component in components:
-        if not (isinstance(component, TileType) and component.is_scalar):
+        if not isinstance(component, TileType):
             raise _bad_index(call, argument, component)
         if not call.inference.resolve(component.element).is_integer:
             raise _bad_index(call, argument, component)
@@ -346,6 +363,8 @@ def components_of(given: Type) -> tuple[Type, ...] | None:
     return None
 
 
-def _bad_index(call: Call, argument: Argument, component: Type) -> CompileError:
+def _bad_index(
+    call: Call, argument: Argument, component: Type, help: str | None = None
+) -> CompileError:
     message = f"`{call.name}` expected integer indices, got `{component}`"
-    return refuse("E0203", message, Label(argument.span))
+    return refuse("E0203", message, Label(argument.span), help=help)

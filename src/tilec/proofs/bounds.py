@@ -104,6 +104,8 @@ def _condition(reasoning: Reasoning, access: Access, outside: Formula) -> Condit
     """When nothing is outside, in terms of what launchers know."""
     knowledge = reasoning.knowledge
     known = [*reasoning.dims.values(), *reasoning.scalars.values()]
+    if _is_opaque(reasoning, outside):
+        return None  # the range of a type says nothing that anybody would want to rely on
     bad = knowledge.context([outside], access.path, wide=True)
     stated = [f.formula for f in knowledge.facts if f.why == "requires"]
     where = [f for f in stated if f.unknowns <= set(known)]
@@ -116,6 +118,12 @@ def _condition(reasoning: Reasoning, access: Access, outside: Formula) -> Condit
         return never_holds(bad, where, [*wanted, *where], known)
     except Undecided:
         return None
+
+
+def _is_opaque(reasoning: Reasoning, formula: Formula) -> bool:
+    """Whether a formula is about something that is not followed."""
+    meant = reasoning.knowledge.context([formula], (), wide=False, only=True)
+    return any(u.opaque for f in meant for u in f.unknowns)
 
 
 def is_never_inside(reasoning: Reasoning, access: Access) -> bool:

@@ -138,6 +138,8 @@ class Reasoning:
     # ---- the grid --------------------------------------------------------------------------------
 
     def program(self, axis: int) -> Polynomial:
+        if self.programs_of and axis >= len(self.programs_of):
+            return ZERO
         if axis not in self.ids:
             name = f"program_id()[{axis}]"
             self.ids[axis] = self.knowledge.unknown(name, (0, COUNT_LIMIT - 1), uniform=False)
@@ -380,9 +382,9 @@ class Reasoning:
     def _opaque(self, interval: tuple[int, int] | None, op: ir.OpView) -> Unknown:
         assert interval is not None, "an integer has a range"
         uniform = self._is_pure_of_uniform(op)
-        return self.knowledge.unknown(
-            "is beyond the analysis", interval, uniform=uniform, opaque=True, about=op
-        )
+        loop = "changes a variable in a way that is not followed"
+        name = loop if rules()[op.operation.name].loop else "is beyond the analysis"
+        return self.knowledge.unknown(name, interval, uniform=uniform, opaque=True, about=op)
 
     def _is_pure_of_uniform(self, op: ir.OpView) -> bool:
         """Whether an operation gives the same in every program."""
@@ -417,7 +419,7 @@ class Reasoning:
         last = _FAR if turns is None else max(turns.interval[1] - 1, 0)
         # How often a `while` turns is not known, and that it turns follows from no one turn.
         count = self.knowledge.unknown(
-            "is beyond the analysis", (0, last), uniform=False, opaque=turns is None, about=op
+            "turns as often as it likes", (0, last), uniform=False, opaque=turns is None, about=op
         )
         steps = self._steps(starts, kinds, turn, count, op)
         first = [self.single(s) if isinstance(s, Number) else None for s in starts]

@@ -17,7 +17,7 @@ from tilec.ir.types import view_facts
 def is_removable(op: ir.OpView) -> bool:
     """Whether nobody misses it once its results are unused: loads too, which only read."""
     declared = declarations().get(op.operation.name)
-    if declared is None or declared.writes:
+    if declared is None or declared.writes or declared.updates:
         return False
     return declared.pure or bool(declared.reads)
 
@@ -26,10 +26,11 @@ def is_movable(op: ir.OpView) -> bool:
     """Whether it gives the same anywhere: pure, or a read of what nobody writes.
 
     A shared tensor overlaps nothing that the launch writes, and loads are total, so that they may
-    run where they did not run before; `unchecked` ones may not.
+    run where they did not run before; `unchecked` ones may not. What updates atomically stays where
+    it is, a load too: another program may write between two of them.
     """
     declared = declarations().get(op.operation.name)
-    if declared is None or declared.writes:
+    if declared is None or declared.writes or declared.updates:
         return False
     if declared.pure:
         return True

@@ -12,7 +12,8 @@ Algorithm: walk the function with the accesses since the last barrier.
 Sound: a thread sees its own accesses in program order, and a barrier orders those of all threads.
 Two accesses are by the same threads when they are tiles of one shape and one layout, from one
 grid of such tiles (each begins at multiples of its extents): then every element is always held by
-the same thread. A load by several threads that hold copies is not.
+the same thread. A load by several threads that hold copies is not. Where indices are values
+(`gather`, `scatter`, atomic updates) nothing is known of who touches what.
 
     part.store(t); part.load()                one shape, one layout: no barrier
     part.store(t); part.sub::<16>([i]).load() two shapes: a barrier
@@ -30,7 +31,7 @@ from tilec.layout import Layout, unique_holders
 from tilec.ops.bounds import bounds_of
 from tilec.ops.encoding import layout_of
 from tilec.ops.registry import rules
-from tilec.ops.rules import AccessShape, is_tile
+from tilec.ops.rules import is_tile
 
 
 def insert_barriers(function: ir.OpView) -> None:
@@ -113,9 +114,11 @@ def _bodies(op: ir.OpView) -> list[ir.Region]:
 
 def _access(op: ir.OpView) -> _Access | None:
     found = rules()[op.operation.name].access(op)
-    if found is None or view_facts(found.view.type).own == "shared":
+    if found is None:
+        return _anywhere(op)
+    if view_facts(found.view.type).own == "shared":
         return None
-    tensor, axes = _tensor_of(found)
+    tensor, axes = _tensor_of(found.view, len(found.shape))
     starts = (bounds.divisor for bounds in bounds_of(op))
     return _Access(
         tensor,
@@ -127,9 +130,26 @@ def _access(op: ir.OpView) -> _Access | None:
     )
 
 
-def _tensor_of(access: AccessShape) -> tuple[ir.Value, tuple[int, ...]]:
+def _anywhere(op: ir.OpView) -> _Access | None:
+    """An access to memory of which nothing but the tensor is known."""
+    declared = declarations().get(op.operation.name)
+    if declared is None:
+        return None
+    touched = (*declared.reads, *declared.writes, *declared.updates)
+    if not touched:
+        return None
+    assert set(touched) == {"view"}, f"{declared.name} accesses one view"
+    view = op.operands[declared.operands.index("view")]
+    if view_facts(view.type).own == "shared":
+        return None
+    tensor, _ = _tensor_of(view, 0)
+    writes = bool(declared.writes or declared.updates)
+    return _Access(tensor, (), (), None, is_on_grid=False, writes=writes)
+
+
+def _tensor_of(view: ir.Value, rank: int) -> tuple[ir.Value, tuple[int, ...]]:
     """The argument that a view looks at, and which of its axes those of the view are."""
-    view, axes = access.view, tuple(range(len(access.shape)))
+    axes = tuple(range(rank))
     while not isinstance(view.owner, ir.Block):
         maker = view.owner.opview
         rule = rules()[maker.operation.name]
