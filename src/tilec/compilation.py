@@ -67,10 +67,12 @@ class Executed:
     """What came of running a kernel on the CPU.
 
     `written` are `.npy` files by the tensor's name, `shown` what changed, for reading. `broken`
-    says what of the launch's contract does not hold; nothing is written then.
+    says what of the launch's contract does not hold, `findings` what a sanitized launch did wrong;
+    nothing is written then.
     """
 
     compiled: Compiled
     written: Mapping[str, bytes] = field(default_factory=dict)
     shown: str = ""
     broken: str | None = None
+    findings: tuple[Diagnostic, ...] = ()

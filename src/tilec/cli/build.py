@@ -8,7 +8,7 @@ import click
 
 from tilec.buildsystem.build import Request, Result, Status, build
 from tilec.buildsystem.cache import Cache, cache_folder
-from tilec.cli.options import instances, reporting, words
+from tilec.cli.options import instances, reviewing, words
 from tilec.cli.report import Reporter
 from tilec.cli.results import in_order, report_problems, status_of
 from tilec.compilation import DEFAULT_TARGETS, EMITTABLE, Options
@@ -52,7 +52,7 @@ def _emitted(
 @click.option("-j", "jobs", type=click.IntRange(min=1), help="Files at a time.  [all cores]")
 @click.option("--no-cache", is_flag=True, help="Compile what is unchanged too, and keep nothing.")
 @instances
-@reporting
+@reviewing
 def command(
     files: tuple[str, ...],
     folder: str,

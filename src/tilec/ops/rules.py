@@ -160,6 +160,8 @@ class OpRules:
     loop: bool = False
     # For a truth value of two: what its first operand is where the second does not matter.
     decided_by: bool | None = None
+    # Whether its results are the same wherever and whenever it is executed.
+    constant: bool = False
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         """The results on the CPU: the meaning of the operation."""
