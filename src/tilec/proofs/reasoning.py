@@ -279,7 +279,7 @@ class Reasoning:
         return self._few(Number(tuple(cases)))
 
     def _kept(self, case: Case, interval: tuple[int, int], op: ir.OpView) -> Case:
-        """A case whose value is what it is, where it fits; else any number that does."""
+        """A case whose value is what it is, where it fits; else the one that has the same bits."""
         low, high = interval
         at_least_low, at_most_high = case.value.interval
         if low <= at_least_low and at_most_high <= high:
@@ -288,10 +288,15 @@ class Reasoning:
         if self.knowledge.fits(fits, case.when, self._path):
             return case
         uniform = all(u.uniform for u in case.value.unknowns)
-        name = "may wrap"
-        unknown = self.knowledge.unknown(name, interval, uniform=uniform, opaque=True, about=op)
-        # Where it fits it is itself.
-        self.knowledge.define(unknown, either(negated(fits), equal(variable(unknown), case.value)))
+        size = high - low + 1
+        times = at_least_low - low, at_most_high - low
+        rounds = self.knowledge.unknown(
+            "times around", (times[0] // size, times[1] // size), uniform=uniform
+        )
+        unknown = self.knowledge.unknown("what may wrap", interval, uniform=uniform)
+        self.knowledge.define(
+            unknown, equal(variable(unknown) + variable(rounds).scaled(size), case.value)
+        )
         self._unwrapped[unknown] = case.value
         return Case(case.when, variable(unknown))
 
