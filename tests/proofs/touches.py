@@ -69,14 +69,26 @@ class Watch:
         self._seen = seen
         self._elements: dict[tuple[str, int], _Element] = {}
 
-    def touched(self, op: ir.OpView, tensor: str, elements: Any, *, written: bool) -> None:
+    def starts(self, program: tuple[int, ...]) -> None:
+        """Programs are numbered by who runs them."""
+
+    def touched(
+        self,
+        op: ir.OpView,
+        tensor: str,
+        elements: Any,
+        *,
+        written: bool,
+        outside: int,
+        atomic: bool = False,
+    ) -> None:
         span = span_of(op.location, {self._source.name: self._source})
         assert span is not None, "every access has its place"
         line = self._source.position(span.start)[0] + 1
         access = self._seen.accesses.setdefault(line, Access())
         access.executed += 1
         access.inside += len(elements)
-        access.outside += _size(op, written) - len(elements)
+        access.outside += outside
         if "unsafe" in op.attributes:
             return
         for element in elements.tolist():
@@ -97,12 +109,6 @@ class Watch:
         (element.writers if written else element.readers).setdefault(self.program, set()).add(line)
 
 
-def _size(op: ir.OpView, written: bool) -> int:
-    """The elements of an access, inside or not."""
-    tile = op.operands[1].type if written else op.results[0].type
-    return prod(tile.shape) if isinstance(tile, ir.RankedTensorType) else 1
-
-
 def observe(functions: Iterable[ir.OpView], kernel: Kernel, source: SourceFile) -> Seen:
     """What the instances of a kernel touch in the first launches that the contract allows."""
     seen = Seen()
@@ -118,7 +124,7 @@ def _observe(function: ir.OpView, kernel: Kernel, source: SourceFile, seen: Seen
     for number, arguments in enumerate(_arguments(function, kernel)):
         watch = Watch(source, seen)
         try:
-            slots, grid = execution._prepared(function, arguments, watch)
+            slots, grid = execution._prepared(function, arguments, watch, code)
         except BrokenContract:
             continue
         is_given = number < len(kernel.sizes) or not _dims(parameters_of(function))
