@@ -33,13 +33,8 @@ REFUSED_WITHOUT_NEED = {
     ("wrapping", "hidden"), ("wrapping", "by_scalar"),
 }  # fmt: skip
 MASKED_WITHOUT_NEED = {("conditions", "unsigned"), ("wrapping", "fits"), ("wrapping", "unsigned")}
-# The verifier takes minutes for these.
-TOO_SLOW = {"three_levels"}
 
 files = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-checked = pytest.mark.parametrize(
-    "path", [path for path in FILES if path.stem not in TOO_SLOW], ids=lambda path: path.stem
-)
 
 
 def check(name: str, text: str) -> Compiled:
@@ -47,7 +42,7 @@ def check(name: str, text: str) -> Compiled:
     return check_sources(Sources(root, {name: root}, {}, {}), Options(report=True))
 
 
-@checked
+@files
 def test_the_compiler_refuses_exactly_what_is_marked(path: Path) -> None:
     kernels = kernels_of(path)
     marked = {(r.code, r.line) for kernel in kernels for r in kernel.refusals}
@@ -63,7 +58,7 @@ def _kernel_at(kernels: tuple[Kernel, ...], line: int) -> str:
     return kernels[bisect_right([kernel.line for kernel in kernels], line) - 1].name
 
 
-@checked
+@files
 def test_the_compiler_gives_the_verdicts_that_are_marked(path: Path) -> None:
     kernels = kernels_of(path)
     refused = {

@@ -81,9 +81,9 @@ class Dimensions:
         ]
         return " + ".join(terms) or "0"
 
-    def set_of(self, formulas: Iterable[Formula]) -> isl.Set:
-        """The points at which all formulas hold."""
-        held = " and ".join([self.ranges(), *map(self.text, formulas)])
+    def set_of(self, formulas: Iterable[Formula], *, in_range: bool = True) -> isl.Set:
+        """The points at which all formulas hold; without the ranges of unknowns if so asked."""
+        held = " and ".join([*([self.ranges()] if in_range else []), *map(self.text, formulas)])
         return limited(lambda: isl.Set(f"{{ {self.space} : {held} }}"))
 
     def values(self, point: isl.Point) -> dict[Monomial, int]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from tilec.integers.formula import (
+    FALSE,
     All,
     Any,
     Formula,
@@ -26,7 +27,6 @@ from tilec.integers.formula import (
     NotNegative,
     at_least,
     both,
-    either,
     equal,
 )
 from tilec.integers.polynomial import ZERO, Monomial, Polynomial
@@ -40,18 +40,22 @@ class _Multiple:
     product: Polynomial
 
 
-def violated(products: tuple[Monomial, ...], values: Mapping[Monomial, int]) -> Formula | None:
-    """One truth about products that a point ignores; None if every product is what it says."""
-    wrong = [product for product in products if not _is_right(product, values)]
-    if not wrong:
-        return None
+Truth = tuple[Formula, ...]  # alternatives, of which one holds
+
+
+def ignored_truths(
+    products: tuple[Monomial, ...], values: Mapping[Monomial, int]
+) -> Iterator[Truth]:
+    """Truths about products that a point ignores, those about order first.
+
+    There are none only if every product is what it says.
+    """
+    if all(_is_right(product, values) for product in products):
+        return
     families = _families(products)
-    for wanted in (True, False):
+    for ordered in (True, False):
         for factor, multiples in families.items():
-            found = _of_family(_one(factor), multiples, values, ordered=wanted)
-            if found is not None:
-                return found
-    raise AssertionError(f"no truth excludes {wrong}")
+            yield from _of_family(_one(factor), multiples, values, ordered=ordered)
 
 
 def _of_family(
@@ -60,8 +64,8 @@ def _of_family(
     values: Mapping[Monomial, int],
     *,
     ordered: bool,
-) -> Formula | None:
-    """A truth about two multiples of a factor: that of their order, or of their distance."""
+) -> Iterator[Truth]:
+    """Truths about two multiples of a factor: of their order, or of their distance."""
     sign = 1 if _value(factor, values) >= 0 else -1
     factor = factor.scaled(sign)
     for left, right in combinations([*multiples, _Multiple(ZERO, ZERO)], 2):
@@ -70,19 +74,19 @@ def _of_family(
         if not ordered and _value(product, values) == distance * _value(factor, values):
             continue
         truth = _truth(factor, times, product, distance)
-        if not _holds_at(truth, values):
-            return truth
-    return None
+        if not any(holds_at(alternative, values) for alternative in truth):
+            yield truth
 
 
-def _truth(factor: Polynomial, times: Polynomial, product: Polynomial, distance: int) -> Formula:
+def _truth(factor: Polynomial, times: Polynomial, product: Polynomial, distance: int) -> Truth:
     above, below = factor.scaled(distance + 1), factor.scaled(distance - 1)
-    return either(
+    alternatives = (
         both(equal(times, distance), equal(product, factor.scaled(distance))),
         both(at_least(times, distance + 1), at_least(product, above)),
         both(at_least(-times, 1 - distance), at_least(below, product)),
         at_least(-factor, 1),
     )
+    return tuple(alternative for alternative in alternatives if alternative != FALSE)
 
 
 def _families(products: tuple[Monomial, ...]) -> dict[Monomial, list[_Multiple]]:
@@ -121,13 +125,14 @@ def _is_right(product: Monomial, values: Mapping[Monomial, int]) -> bool:
     return values[product] == wanted
 
 
-def _holds_at(formula: Formula, values: Mapping[Monomial, int]) -> bool:
+def holds_at(formula: Formula, values: Mapping[Monomial, int]) -> bool:
+    """Whether it holds where each monomial has a value, whatever its factors have."""
     match formula:
         case NotNegative(polynomial):
             return _value(polynomial, values) >= 0
         case IsZero(polynomial):
             return _value(polynomial, values) == 0
         case All(parts):
-            return all(_holds_at(part, values) for part in parts)
+            return all(holds_at(part, values) for part in parts)
         case Any(parts):
-            return any(_holds_at(part, values) for part in parts)
+            return any(holds_at(part, values) for part in parts)

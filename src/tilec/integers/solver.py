@@ -8,19 +8,22 @@ where the truths added are too many there is none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import islpy as isl
 
-from tilec.integers.formula import FALSE, Formula
+from tilec.integers.formula import FALSE, Any, Formula
 from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
 from tilec.integers.polynomial import Monomial, Unknown
-from tilec.integers.products import violated
+from tilec.integers.products import Truth, holds_at, ignored_truths
 
 __all__ = ["Undecided", "can_hold", "smallest"]
 
-# How many truths about products one question may need.
-_TRUTHS = 40
+# How many points one question may look at, and how many truths that a point ignores are tried
+# before one is split on.
+_POINTS = 150
+_TRIED = 12
 
 
 def can_hold(formulas: Sequence[Formula]) -> bool:
@@ -38,35 +41,107 @@ def smallest(formulas: Sequence[Formula], first: Sequence[Unknown]) -> dict[Unkn
         return _search(formulas, first=first)
 
 
+class _Search:
+    """One question: sets of points, split where there are several ways on.
+
+    Where products take part, alternatives (`Any`) are looked at when a point ignores them: most
+    are decided by the rest.
+    """
+
+    def __init__(self, formulas: Sequence[Formula], first: Sequence[Unknown] | None) -> None:
+        self._dimensions = Dimensions(formulas, first or ())
+        is_waiting = bool(self._dimensions.products)
+        self._waiting = [f for f in formulas if is_waiting and isinstance(f, Any)]
+        self._known = [f for f in formulas if not (is_waiting and isinstance(f, Any))]
+        self._wants_least = first is not None
+        self._points = 0
+        self._alternatives: dict[Formula, isl.Set] = {}
+
+    def everything(self) -> isl.Set:
+        """Where what is known holds, whatever products are."""
+        return self._dimensions.set_of(self._known)
+
+    def values(self, known: isl.Set) -> dict[Monomial, int] | None:
+        """Values within a set at which every product is what it says; None if there are none."""
+        while not limited(known.is_empty):
+            if not self._wants_least and not self._dimensions.products:
+                return {}
+            values = self._point(known)
+            ways: list[isl.Set] | None = None
+            for truth in islice(self._ignored(values), _TRIED):
+                left = self._left_by(truth, known)
+                if ways is None or len(left) < len(ways):
+                    ways = left
+                if len(ways) <= 1:
+                    break
+            if ways is None:
+                return values
+            if len(ways) != 1:
+                return self._of_any(ways)
+            [known] = ways
+        return None
+
+    def _ignored(self, values: dict[Monomial, int]) -> Iterator[Truth]:
+        """What a point ignores: alternatives that are waiting, and what products are."""
+        yield from (f.parts for f in self._waiting if not holds_at(f, values))
+        yield from ignored_truths(self._dimensions.products, values)
+
+    def _left_by(self, truth: Truth, known: isl.Set) -> list[isl.Set]:
+        """What the alternatives of a truth leave of a set, where that is anything."""
+        found = []
+        for alternative in truth:
+            if alternative not in self._alternatives:
+                self._alternatives[alternative] = self._dimensions.set_of(
+                    [alternative], in_range=False
+                )
+            left = _both(known, self._alternatives[alternative])
+            if not limited(left.is_empty):
+                found.append(left)
+        return found
+
+    def _of_any(self, ways: Sequence[isl.Set]) -> dict[Monomial, int] | None:
+        """Values within one of several sets: the least, if that is asked for."""
+        found = []
+        for way in ways:
+            values = self.values(way)
+            if values is not None and not self._wants_least:
+                return values
+            if values is not None:
+                found.append(values)
+        return min(found, key=_in_order) if found else None
+
+    def _point(self, known: isl.Set) -> dict[Monomial, int]:
+        """A point of a set: the least of it, or of a piece of it. Of unions isl may find none."""
+        self._points += 1
+        if self._points > _POINTS:
+            raise Undecided("too many ways for products to be what they say")
+        found = []
+        for piece in limited(known.get_basic_sets):
+            point = _least_of(piece)
+            if not point.is_void():
+                found.append(self._dimensions.values(point))
+                if not self._wants_least:
+                    break
+        return min(found, key=_in_order)
+
+
 def _search(
     formulas: Sequence[Formula], first: Sequence[Unknown] | None
 ) -> dict[Unknown, int] | None:
     if FALSE in formulas:
         return None
-    dimensions = Dimensions(formulas, first or ())
-    known = dimensions.set_of(formulas)
-    for _ in range(_TRUTHS):
-        if limited(known.is_empty):
-            return None
-        if first is None and not dimensions.products:
-            return {}
-        values = _least_point(known, dimensions)
-        truth = violated(dimensions.products, values)
-        if truth is None:
-            return {unknown: values[unknown,] for unknown in dimensions.unknowns}
-        known = _both(known, dimensions.set_of([truth]))
-    raise Undecided("too many products")
+    search = _Search(formulas, first)
+    found = search.values(search.everything())
+    if found is None:
+        return None
+    return {monomial[0]: value for monomial, value in found.items() if len(monomial) == 1}
 
 
-def _least_point(points: isl.Set, dimensions: Dimensions) -> dict[Monomial, int]:
-    """The least point of a set, by its pieces: of unions isl sometimes finds none."""
-    pieces = limited(points.get_basic_sets)
-    points = (_least_of_piece(piece) for piece in pieces)
-    found = [dimensions.values(point) for point in points if not point.is_void()]
-    return min(found, key=lambda values: list(values.values()))
+def _in_order(values: dict[Monomial, int]) -> list[int]:
+    return list(values.values())
 
 
-def _least_of_piece(piece: isl.BasicSet) -> isl.Point:
+def _least_of(piece: isl.BasicSet) -> isl.Point:
     return limited(lambda: piece.lexmin().sample_point())
 
 

@@ -75,12 +75,8 @@ class Knowledge:
 
     def fits(self, formula: Formula, when: Sequence[Formula], facts: Sequence[Fact]) -> bool:
         """Whether a formula, that a number fits its type, holds where others do."""
-        wrong = [*when, negated(formula)]
-        if not self.possible(wrong, facts):
-            return True
-        far = self.context(wrong, facts, wide=True)
-        limits = self.limits_of(far)
-        return bool(limits) and not _can_hold([*far, *limits])
+        far = self.context([*when, negated(formula)], facts, wide=True)
+        return not _can_hold([*far, *self.limits_of(far)])
 
     def context(
         self,

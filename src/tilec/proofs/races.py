@@ -65,16 +65,22 @@ def find_races(reasoning: Reasoning) -> Iterator[Race]:
 
 def _race(reasoning: Reasoning, first: Access, second: Access) -> Race | None:
     ids = list(reasoning.ids.values())
-    for wide in (False, True):
-        formulas = _meeting(reasoning, first, second, ids, wide=wide)
-        try:
-            if not can_hold(formulas):
-                return None
-        except Undecided:
-            continue
+    near = _meeting(reasoning, first, second, ids, wide=False)
+    if not _can_hold(near):
+        return None
+    formulas = _meeting(reasoning, first, second, ids, wide=True)
+    if len(formulas) > len(near) and not _can_hold(formulas):
+        return None
     beyond = tuple(sorted({u for f in formulas for u in f.unknowns if u.opaque}))
     witness = None if beyond else _witness(reasoning, first, second, formulas, ids)
     return Race(first, second, witness, beyond)
+
+
+def _can_hold(formulas: Sequence[Formula]) -> bool:
+    try:
+        return can_hold(formulas)
+    except Undecided:
+        return True
 
 
 def _element(reasoning: Reasoning, access: Access) -> list[Unknown]:
