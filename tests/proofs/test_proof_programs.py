@@ -32,7 +32,7 @@ REFUSED_WITHOUT_NEED = {
     ("wrapping", "fits"), ("wrapping", "unsigned"), ("wrapping", "narrow_counter"),
     ("wrapping", "hidden"), ("wrapping", "by_scalar"),
 }  # fmt: skip
-MASKED_WITHOUT_NEED = {("conditions", "unsigned"), ("wrapping", "fits"), ("wrapping", "unsigned")}
+MASKED_WITHOUT_NEED = {("conditions", "unsigned")}
 
 files = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
