@@ -20,6 +20,7 @@ without that, or `x_and_so_on` for `x_so_on_refused`.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,3 +123,19 @@ def _small(text: str) -> list[str]:
     found = _SMALL.fullmatch(text)
     assert found or text == NEVER or text.startswith("sizes"), f"no such mark: {text}"
     return found[1].split(", ") if found else []
+
+
+def without(path: Path, names: Collection[str]) -> str:
+    """The text of a file in which some kernels are blank lines, with what is theirs."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    starts = []
+    for kernel in kernels_of(path):
+        start = kernel.line - 1
+        while lines[start - 1].startswith(("#[", "//")):
+            start -= 1
+        starts.append((start, kernel.name))
+    ends = [start for start, _ in starts[1:]] + [len(lines)]
+    for (start, name), end in zip(starts, ends, strict=True):
+        if name in names:
+            lines[start:end] = [""] * (end - start)
+    return "\n".join(lines) + "\n"

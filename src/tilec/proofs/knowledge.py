@@ -89,13 +89,13 @@ class Knowledge:
     ) -> list[Formula]:
         """Formulas with what is known of their unknowns, and of those in `about`.
 
-        Narrow: facts that bind an unknown other than by what all programs share. Wide: every fact
-        that shares an unknown. `only` these facts, and none of the whole launch.
+        Narrow: facts that bind an unknown other than by what all programs share. Wide: all facts
+        of the place, and those of the whole launch that share an unknown. `only`: none of these.
         """
-        found = list(formulas)
+        found = [*formulas, *(fact.formula for fact in facts if wide)]
         known = set(about)
         self._learn(found, 0, known)
-        waiting = [*facts, *([] if only else self.facts)]
+        waiting = [*([] if wide else facts), *([] if only else self.facts)]
         while True:
             rest = []
             for fact in waiting:

@@ -124,7 +124,8 @@ def _witness(
     values = least_values(reasoning, [*formulas, *stated], order)
     if values is None or any(u.opaque for u in values):
         return None
-    seconds = {u: values.get(twins.get(u, u), v) for u, v in values.items()}
+    seconds = {u: values[twin] for u, twin in twins.items() if twin in values}
+    seconds.update((u, value) for u, value in values.items() if u.uniform)
     mine, theirs = box_of(first, values), box_of(second, seconds)
     return Witness(
         {name: values[u] for name, u in reasoning.dims.items() if u in values},
