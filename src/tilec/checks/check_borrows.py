@@ -190,7 +190,7 @@ class _Function:
         if name in declarations():
             return bool(declarations()[name].writes)
         # Given to a helper or to the caller, who own it then.
-        return name == CALL or (name in rules() and rules()[name].terminator)
+        return name == CALL or _is_end(op)
 
     # ---- conflicts -------------------------------------------------------------------------------
 
@@ -265,7 +265,8 @@ class _Function:
             Label(there, "borrowed mutably" if loan.mutable else "borrowed to be read"),
         ]
         if not in_one_call:
-            labels.append(Label(ends, "the loan is used here"))
+            text = "given back here" if _is_end(last) else "the loan is used here"
+            labels.append(Label(ends, text))
         return Diagnostic(
             "E0403",
             f"{self._name(access, loan)} {_what(access, loan)}",
@@ -287,6 +288,12 @@ class _Function:
         if not are_smaller or self._apart.is_known(access.reached, loan.result):
             return ()
         return ("smaller parts are known to lie apart only by indices that are constants",)
+
+
+def _is_end(op: ir.OpView) -> bool:
+    """Whether it ends the function and hands its operands to the caller."""
+    name = op.operation.name
+    return name in rules() and rules()[name].terminator
 
 
 def _what(access: _Access, loan: _Loan) -> str:
