@@ -225,6 +225,16 @@ irdl.dialect @tile {
     irdl.operands(condition: %bool)
   }
 
+  // Placed by `insert_traps` in checked builds, never written by a user. The condition is a truth value or a tile of them.
+  irdl.operation @trap_unless attributes {
+    summary = "Ends the launch with a message and its place unless the condition holds throughout.", reads = [], writes = []
+  } {
+    %condition = irdl.any
+    %text = irdl.base "#builtin.string"
+    irdl.attributes { "text" = %text }
+    irdl.operands(condition: %condition)
+  }
+
   // Placed by `place_layouts`, never written by a user: the two types differ in their encoding only.
   irdl.operation @layout attributes {
     summary = "The same tile held by the threads in another layout.", pure, reads = [], writes = []

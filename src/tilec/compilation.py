@@ -26,6 +26,7 @@ class Options:
     defines: tuple[str, ...] = ()  # `-D`, as written: "NAME=VALUE"
     instances: tuple[str, ...] = ()  # `--instance`, as written: "matmul<T=f16,BM=64>"
     emit: tuple[str, ...] = ()
+    checked: bool = False  # trap on what is defined, but hardly meant (docs/language.md)
     report: bool = False  # whether to say what was proved
     deny: tuple[str, ...] = ()  # what of `DENIABLE` is an error
 
@@ -66,10 +67,12 @@ class Executed:
     """What came of running a kernel on the CPU.
 
     `written` are `.npy` files by the tensor's name, `shown` what changed, for reading. `broken`
-    says what of the launch's contract does not hold; nothing is written then.
+    says what of the launch's contract does not hold, `findings` what a sanitized launch did wrong;
+    nothing is written then.
     """
 
     compiled: Compiled
     written: Mapping[str, bytes] = field(default_factory=dict)
     shown: str = ""
     broken: str | None = None
+    findings: tuple[Diagnostic, ...] = ()

@@ -19,7 +19,7 @@ from tilec.checks.check_in_kernel import in_kernel_checks_of
 from tilec.checks.check_moves import check_moves
 from tilec.checks.check_preconditions import check_preconditions
 from tilec.checks.check_races import races_of
-from tilec.checks.check_resources import check_resources
+from tilec.checks.check_resources import check_resources, is_within_shared_memory
 from tilec.checks.check_writes import check_writes
 from tilec.compilation import IN_KERNEL_CHECKS, Compiled, KernelReport, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
@@ -34,6 +34,7 @@ from tilec.ir.places import span_of, text_with_places
 from tilec.ir.walk import functions
 from tilec.ops.lowering import DoesNotFitError, NoGpuCodeError
 from tilec.proofs.account import accesses_of, coverage_of
+from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
 from tilec.recursion import deep_recursion
 from tilec.source import SourceFile
@@ -41,6 +42,7 @@ from tilec.sources import Sources
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
+from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
 
 # The checks, which read and never rewrite.
@@ -51,9 +53,13 @@ def check_sources(sources: Sources, options: Options) -> Compiled:
     """What is wrong with a program; no outputs."""
     with context():
         front = front_end(sources, options)
-        if not options.report:
+        if front.compiled.is_refused or front.module is None:
             return front.compiled
-        return replace(front.compiled, reports=tuple(map(_report, front.proofs)))
+        compiled = front.compiled
+        if options.report:
+            compiled = replace(compiled, reports=tuple(map(_report, front.proofs)))
+        found = tuple(_beyond_shared_memory(front, options))
+        return replace(compiled, diagnostics=(*compiled.diagnostics, *found))
 
 
 def compile_sources(sources: Sources, options: Options) -> Compiled:
@@ -70,6 +76,11 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
             return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
         # Before any rewrite, so that launchers see grids and preconditions as they were written.
         kernels = describe_kernels(front.proofs)
+        if options.checked:
+            for proof in front.proofs:
+                mark_residual(proof)
+            # Before any rewrite: divisions are told by the guards that the front end gave them.
+            insert_traps(front.module, front.sources)
         # Before layouts are placed: MLIR cannot fold operations on tiles that have a layout.
         drop_markers(front.module)
         simplify(front.module)
@@ -160,6 +171,34 @@ def _wrong(
             yield from outside_of(proof.reasoning, sources)
             if IN_KERNEL_CHECKS in options.deny:
                 yield from in_kernel_checks_of(proof, sources)
+
+
+def _beyond_shared_memory(front: Front, options: Options) -> Iterator[Diagnostic]:
+    """E0702 for what has to go through shared memory, and is larger.
+
+    Only layouts tell what has to. So where an operation works on more than there is, and nowhere
+    else, a check goes as far as a build does, on the module itself, which nobody needs after.
+    """
+    assert front.module is not None, "the program is right"
+    targets = [resolve(name) for name in options.targets]
+    if all(is_within_shared_memory(front.module, target) for target in targets):
+        return
+    from tilec.machine_code import lower_all
+    from tilec.outputs import describe_kernels
+
+    if any(check_gpu_code(front.module, front.sources)):
+        return
+    kernels = describe_kernels(front.proofs)
+    drop_markers(front.module)
+    simplify(front.module)
+    for target in targets:
+        try:
+            lower_all(kernels, target)
+        except NoGpuCodeError:
+            return
+        except DoesNotFitError as error:
+            yield _not_lowered(error, front.sources)
+            return
 
 
 def _errors(diagnostics: Sequence[Diagnostic]) -> bool:

@@ -85,6 +85,18 @@ def compile_kernels(
     return MachineCode(cubin.image, kernels, llvm, ptx, cubin.warnings)
 
 
+def lower_all(instances: Sequence[Instance], target: Target) -> None:
+    """Lower every variant as `compile_kernels` does, for what is found on the way.
+
+    Raises:   NoGpuCodeError; DoesNotFitError
+    """
+    # The module is kept: its block dies with it.
+    module, body = gpu_module("kernels", f'#nvvm.target<chip = "{target.name}">')
+    for one in instances:
+        _entries(one, body, target)
+    assert module.operation.name == "builtin.module"
+
+
 def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]:
     """The variants of one instance, the most demanding first: one, if that demands nothing."""
     symbol, widest = instance.description.symbol, target.access_bytes

@@ -49,19 +49,20 @@ def outputs_of(
         for step, text in (("llvm", made.llvm), ("ptx", made.ptx)):
             if step in options.emit:
                 outputs[f"{stem}.{target.name}{INTERMEDIATE[step]}"] = text.encode()
-        manifest = to_json(_manifest(made, target.name, sources)).encode()
+        manifest = to_json(_manifest(made, target.name, sources, options)).encode()
         outputs[f"{stem}.{target.name}.cubin"] = embed(made.image, manifest)
         is_single = len(options.targets) == 1
         outputs[f"{stem}.json" if is_single else f"{stem}.{target.name}.json"] = manifest
     return outputs
 
 
-def _manifest(made: MachineCode, target: str, sources: Sources) -> Manifest:
+def _manifest(made: MachineCode, target: str, sources: Sources, options: Options) -> Manifest:
     file = sources.root.name
     return Manifest(
         source=Source(Path(file).name, sources.digests[file]),
         toolchain=Toolchain(__version__, _mlir_version(), ptxas_version()),
         target=target,
+        checked=options.checked,
         kernels=made.kernels,
     )
 

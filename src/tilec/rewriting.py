@@ -137,7 +137,7 @@ def _run_pass(module: ir.Module, name: str, target: Target, read: Reader) -> tup
 
 def _run_own(transform: Transform, module: ir.Module, target: Target) -> None:
     names = list(inspect.signature(transform).parameters)
-    if names == ["module"]:
+    if names[0] == "module":
         transform(module)
         return
     for function in list(module.body.operations):

@@ -37,3 +37,96 @@ def test_half_of_that_is_taken(element, elements):
 
 def test_several_targets_with_the_same_limits_report_once():
     assert codes("f32", 4, 2**16, ("sm_80", "sm_90a")) == [("E0702", 4)]
+
+
+# ---- shared memory -------------------------------------------------------------------------------
+
+TURN = """\
+#[kernel]
+pub fn turn<M: Dim, N: Dim>(
+    y: Part<&mut Tensor<bf16, N, M>, {columns}, 256>, x: &Tensor<bf16, M, N>,
+) {{
+    y.store(
+        x.load::<256, {columns}>([y.id(1), y.id(0)]).t());
+}}
+"""
+
+
+def found(text, **options):
+    source = SourceFile("k.tile", text)
+    sources = Sources(source, {"k.tile": source}, {"k.tile": ""}, {})
+    return check_sources(sources, Options(**options)).diagnostics
+
+
+# 163 KiB and 227 KiB of shared memory a block: columns of 512 bytes, by sixteens.
+@pytest.mark.parametrize("target, fits", [("sm_80", 320), ("sm_90a", 448)])
+def test_a_tile_that_is_turned_goes_through_shared_memory(target, fits):
+    assert not found(TURN.format(columns=fits), targets=(target,))
+    [finding] = found(TURN.format(columns=fits + 16), targets=(target,))
+    assert finding.code == "E0702"
+    assert SourceFile("k.tile", TURN).position(finding.span.start)[0] + 1 == 6
+    assert f"takes {512 * (fits + 16)} bytes" in finding.labels[0].text
+
+
+def test_a_tile_that_stays_where_it_is_needs_none():
+    text = TURN.replace("N, M>, {columns}, 256", "M, N>, 256, {columns}").replace(".t()", "")
+    text = text.replace("y.id(1), y.id(0)", "y.id(0), y.id(1)")
+    assert not found(text.format(columns=464))
+
+
+# ---- threads, and what loops carry ---------------------------------------------------------------
+
+SUM = """\
+#[kernel]
+#[hint(warps = {warps})]
+pub fn sum<N: Dim>(
+    z: Part<&mut Tensor<{element}, N>, {size}>, x: &Tensor<{element}, N>, n: usize,
+) {{
+    let mut t = Tile::<{element}, {size}>::zeros();
+    for i in 0..n {{
+        t = t +
+            x.load::<{size}>([i]);
+    }}
+    z.store(t);
+}}
+"""
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(
+    "warps, element, most, step",  # what a thread has, less one register for the loop
+    [
+        (1, "f32", 32 * 254, 32),
+        (16, "f32", 512 * 127, 512),
+        (32, "f32", 1024 * 63, 1024),
+        (32, "f16", 1024 * 126, 2048),
+    ],
+)
+def test_what_a_loop_carries_leaves_a_register(target, warps, element, most, step):
+    fitting, beyond = (
+        SUM.format(warps=warps, element=element, size=size) for size in (most, most + step)
+    )
+    assert not found(fitting, targets=(target,))
+    [finding] = found(beyond, targets=(target,))
+    assert finding.code == "E0702"
+    assert SourceFile("k.tile", beyond).position(finding.span.start)[0] + 1 == 8
+
+
+def test_a_block_has_32_warps():
+    text = SUM.format(warps=33, element="f32", size=64)
+    for target in ("sm_80", "sm_90a"):
+        [finding] = found(text, targets=(target,))
+        assert (finding.code, text[finding.span.start : finding.span.end]) == (
+            "E0702",
+            "warps = 33",
+        )
+    assert not found(text.replace("33", "32"))
+
+
+def test_the_instance_is_named():
+    text = SUM.format(warps=32, element="f32", size="B").replace(
+        "sum<N: Dim>", "sum<N: Dim, const B: usize>"
+    )
+    options = {"instances": ("sum<B=1024>", "sum<B=65536>")}
+    [finding] = found(text, **options)
+    assert finding.notes == ("in the instance `sum__65536`",)

@@ -38,7 +38,7 @@ def test_a_refused_program_gives_its_code_at_its_line(tilec, name):
     if not CHECKED.fullmatch(wanted[0][0]):
         assert {code for code, _ in answer} <= {"E0103", *(code for code, _ in wanted)}
         return
-    assert answer == wanted
+    assert list(dict.fromkeys(answer)) == wanted  # several tiles of one line may be too large
     ended = tilec("check", path)
     assert ended.status == 1
     for code, line in wanted:

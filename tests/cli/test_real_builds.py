@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,47 @@ def test_a_missing_assembler_is_usage_and_says_what_to_do(tilec, monkeypatch):
     assert ended.status == 2
     assert "TILEC_PTXAS" in ended.err
     assert not Path("build").exists()
+
+
+WRONG = """#[kernel]
+pub fn k<N: Dim>(z: Part<&mut Tensor<i32, N>, 64>, n: i32) {
+    assert!(
+        n > 3);
+    z.store(n / 5
+        + 8 / n);
+}
+"""
+
+
+def test_a_checked_build_says_where_it_traps(tilec):
+    Path("wrong.tile").write_text(WRONG)
+    assert tilec("build", "wrong.tile", "--checked", "--emit", "ptx").status == 0
+    assert sorted(contents("build")) == ["wrong.json", "wrong.sm_90a.cubin", "wrong.sm_90a.ptx"]
+    manifest = from_json(contents("build")["wrong.json"])
+    assert manifest.checked
+    ptx = contents("build")["wrong.sm_90a.ptx"].decode()
+    numbers = re.findall(r"\.b8 assert_\w+\[\d+\] = \{(.*?)\}", ptx)
+    texts = {bytes(map(int, found.split(", "))).decode() for found in numbers}
+    symbols = {variant.symbol for variant in manifest.kernels[0].variants}
+    said = {"assert!(n > 3)", "8 / n: the divisor is not 0"}
+    assert texts == {"wrong.tile", *symbols, *said}
+    calls = ptx.split("call.uni __assertfail")[:-1]
+    lines = [re.findall(r"st\.param\.b32\s+\[param2\], (\d+);", call)[-1] for call in calls]
+    assert lines == ["3", "6"] * len(symbols)
+
+
+def test_an_unchecked_build_is_another(tilec):
+    Path("wrong.tile").write_text(WRONG)
+    tilec("build", "wrong.tile", "--checked")
+    checked = contents("build")
+    assert "unchanged" not in tilec("build", "wrong.tile", "--emit", "ptx").out
+    assert not from_json(contents("build")["wrong.json"]).checked
+    assert contents("build")["wrong.sm_90a.cubin"] != checked["wrong.sm_90a.cubin"]
+    assert b"__assertfail" not in contents("build")["wrong.sm_90a.ptx"]
+    assert "a checked build" not in tilec("inspect", "build/wrong.json").out
+    tilec("build", "wrong.tile", "--checked")
+    assert contents("build")["wrong.sm_90a.cubin"] == checked["wrong.sm_90a.cubin"]
+    assert "wrong.tile for sm_90a, a checked build" in tilec("inspect", "build/wrong.json").out
 
 
 UNSAFE = """

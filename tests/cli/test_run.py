@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import ml_dtypes
@@ -96,3 +97,84 @@ def test_a_program_with_errors_is_not_run(tilec):
     assert ended.status == 1
     assert "error[E0203]" in ended.err
     assert not Path("y.npy").exists()
+
+
+SMEAR = """
+#[kernel(grid = [N.div_ceil(4)])]
+pub fn smear<N: Dim>(z: &mut Tensor<f32, N>) {
+    let [p, _, _] = program_id();
+    unsafe {
+        let t = z.load::<4>([p]);
+        z.store_at::<8>([p * 4], 1.0);
+    }
+}
+"""
+
+
+def smear(tilec, length, *arguments):
+    Path("smear.tile").write_text(SMEAR)
+    np.save("z.npy", np.zeros(length, np.float32))
+    return tilec("run", "smear.tile", "--kernel", "smear", "--cpu", "--sanitize", *arguments)
+
+
+def test_a_sanitized_run_reports_races_at_their_places_and_writes_nothing(tilec):
+    ended = smear(tilec, 12, "--arg", "z=z.npy", "--out", "z=out.npy")
+    assert ended.status == 1
+    assert ended.out == ""
+    assert (
+        ended.err
+        == """\
+error[E0502]: program (1) reads `z[4]`, which program (0) writes
+ --> smear.tile:6:17
+  |
+6 |         let t = z.load::<4>([p]);
+  |                 ^^^^^^^^^^^^^^^^ program (1) reads it here
+7 |         z.store_at::<8>([p * 4], 1.0);
+  |         ----------------------------- program (0) writes it here
+  |
+  = note: in a launch at N = 12
+
+error[E0501]: programs (0) and (1) both write `z[4]`
+ --> smear.tile:7:9
+  |
+7 |         z.store_at::<8>([p * 4], 1.0);
+  |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ both write it here
+  |
+  = note: in a launch at N = 12
+
+"""
+    )
+    assert not Path("out.npy").exists()
+
+
+def test_a_sanitized_run_that_finds_nothing_is_as_any_other(tilec):
+    ended = smear(tilec, 4, "--arg", "z=z.npy", "--out", "z=out.npy")
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+    np.testing.assert_array_equal(np.load("out.npy"), np.ones(4))
+    assert smear(tilec, 4, "--arg", "z=z.npy").out == "z (float32, 4):\n[1. 1. 1. 1.]\n"
+
+
+def test_what_a_sanitized_run_finds_can_be_had_as_json(tilec):
+    ended = smear(tilec, 12, "--arg", "z=z.npy", "--error-format=json")
+    assert ended.status == 1
+    found = [json.loads(line) for line in ended.err.splitlines()]
+    assert [(one["code"], one["range"]["start"]) for one in found] == [
+        ("E0502", {"line": 5, "character": 16}),
+        ("E0501", {"line": 6, "character": 8}),
+    ]
+    assert [label["text"] for label in found[0]["labels"]] == [
+        "program (1) reads it here",
+        "program (0) writes it here",
+    ]
+
+
+def test_a_sanitized_run_knows_what_was_given(tilec):
+    Path("twice.tile").write_text(
+        "#[kernel]\npub fn twice<N: Dim>(z: Part<&mut Tensor<f32, N>, 4>, x: &Tensor<f32, N>) {\n"
+        "    z.store(z.load() + x.load_like(&z));\n}\n"
+    )
+    run = ("run", "twice.tile", "--kernel", "twice", "--cpu", "--sanitize", "--arg", "x=x.npy")
+    ended = tilec(*run)
+    assert ended.status == 1
+    assert "warning[W0801]: program (0) reads `z[0]`, which has no value yet" in ended.err
+    assert tilec(*run, "--arg", "z=x.npy").status == 0

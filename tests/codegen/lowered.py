@@ -28,11 +28,13 @@ from tilec.ir.dialect import context
 from tilec.ir.walk import functions
 from tilec.machine_code import Instance, lower_variant
 from tilec.outputs import describe_kernels
+from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
 from tilec.source import SourceFile
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
+from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
 
 FIRST_ADDRESS = 1 << 40
@@ -103,8 +105,8 @@ class Program:
 
 
 @contextmanager
-def program(text: str) -> Iterator[Program]:
-    """A program, valid inside the `with`."""
+def program(text: str, *, checked: bool = False) -> Iterator[Program]:
+    """A program, valid inside the `with`; `checked` as a checked build has it."""
     parsed, found = load_program(SourceFile("case.tile", text), parse)
     typed, more = ((), ()) if found else check_program(parsed)
     if found or more:
@@ -112,7 +114,12 @@ def program(text: str) -> Iterator[Program]:
     with context():
         tiles = emit(typed, parsed.sources)  # kept: operations die with their module
         inline_helpers(tiles)
-        instances = describe_kernels([Proof(function) for function in functions(tiles)])
+        proofs = [Proof(kernel) for kernel in functions(tiles)]
+        instances = describe_kernels(proofs)
+        if checked:
+            for proof in proofs:
+                mark_residual(proof)
+            insert_traps(tiles, parsed.sources)
         drop_markers(tiles)
         simplify(tiles)
         module, body = gpu_module("kernels", '#nvvm.target<chip = "sm_90a">')

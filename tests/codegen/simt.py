@@ -40,6 +40,14 @@ class GivenUp(Exception):  # noqa: N818  (no fault of the program)
     """The block took more operations than it was given; what it did until then was right."""
 
 
+class Trapped(Exception):  # noqa: N818  (what the program asked for)
+    """An assertion of the code does not hold in some thread: the message, and where it stands."""
+
+    def __init__(self, message: str, line: int, function: str, thread: int) -> None:
+        super().__init__(f"{message} ({function}, line {line}, thread {thread})")
+        self.message, self.line, self.function, self.thread = message, line, function, thread
+
+
 @dataclass(frozen=True)
 class _Step:
     """One operation; values are numbered."""
@@ -358,6 +366,16 @@ def _register(number: Callable[[_Block], Any]) -> Any:
     return read
 
 
+def _assert(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    [condition] = operands
+    failing = self.threads[active & ~condition]
+    if len(failing):
+        message = ir.StringAttr(op.attributes["msg"]).value
+        name = op.location
+        raise Trapped(message, name.child_loc.start_line, name.name_str, int(failing[0]))
+    return []
+
+
 def _barrier(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     self.all_here(active, "a barrier")
     self.memory.clock.block += 1
@@ -444,6 +462,7 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "nvvm.read.ptx.sreg.ctaid.x": _register(lambda b: b.launch.block[0]),
     "nvvm.read.ptx.sreg.ctaid.y": _register(lambda b: b.launch.block[1]),
     "nvvm.read.ptx.sreg.nctaid.x": _register(lambda b: b.launch.grid_x),
+    "cf.assert": _assert,
     "nvvm.barrier0": _barrier,
     "nvvm.bar.warp.sync": _warp_barrier,
     "nvvm.shfl.sync": _shuffle,

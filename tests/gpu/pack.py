@@ -74,6 +74,9 @@ def build(folder: Path) -> None:
     for sources, target in ((sorted(Path("kernels").glob("*.tile")), folder), (programs, tests)):
         names = map(str, sources)
         _run("tilec", "build", *names, "-o", str(target), "--target", TARGETS)
+    checked = [*sorted(Path("kernels").glob("*.tile")), Path("tests/gpu/trapping.tile")]
+    places = ["-o", str(tests / "checked"), "--target", TARGETS]
+    _run("tilec", "build", "--checked", *map(str, checked), *places)
     _run("tests.programs.expect", str(tests))
 
 

@@ -116,18 +116,21 @@ class Touches:
     """Which elements were read and written."""
 
     def __init__(self) -> None:
-        self.seen: list[tuple[str, bool, list[int]]] = []
+        self.seen: list[tuple[Any, ...]] = []
 
-    def touched(self, op: Any, tensor: str, elements: Any, *, written: bool) -> None:
-        self.seen.append((tensor, written, list(elements)))
+    def starts(self, program: tuple[int, ...]) -> None:
+        self.seen.append(program)
+
+    def touched(self, op: Any, tensor: str, elements: Any, *, written: bool, outside: int) -> None:
+        self.seen.append((tensor, written, list(elements), outside))
 
 
-def test_an_observer_hears_of_the_elements_inside() -> None:
+def test_an_observer_hears_of_programs_and_of_the_elements_inside_and_outside() -> None:
     x, touches = np.ones(6, np.float32), Touches()
     launch(ADD, "add", [1, 0], touches, z=np.zeros(6, np.float32), x=x, y=x)
     assert touches.seen == [
-        ("x", False, [4, 5]), ("y", False, [4, 5]), ("z", True, [4, 5]),
-        ("x", False, [0, 1, 2, 3]), ("y", False, [0, 1, 2, 3]), ("z", True, [0, 1, 2, 3]),
+        (1,), ("x", False, [4, 5], 2), ("y", False, [4, 5], 2), ("z", True, [4, 5], 2),
+        (0,), *((name, name == "z", [0, 1, 2, 3], 0) for name in "xyz"),
     ]  # fmt: skip
 
 

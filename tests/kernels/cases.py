@@ -219,6 +219,64 @@ def _rmsnorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     return arguments, exact, error
 
 
+# ---- rows of any length: as above, plus what a column of the tiles adds up by itself -------------
+
+
+def _tiles(length: int) -> int:
+    """Additions behind one another in a column of tiles, which are 2048 wide or wider."""
+    return -(-length // 2048)
+
+
+def _softmax_long(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e, of the result, with k tiles: exponents are differences to the largest so far, and those of
+    the factors that bring a sum to a larger one add up to |x - max|, so that rounding them costs
+    u |x - max| as it does in one pass. Up to k + 1 such factors and their products cost 3u each,
+    and k + SUM_DEPTH additions u. The reciprocal u, the element's e^ 2u and its product u. What is
+    subnormal: 2^-149 for e^ and as much for the product."""
+    arguments, exact, _ = _softmax(element, n, rng)
+    x = arguments["x"]
+    assert isinstance(x, Argument)
+    distance = x.values.max(axis=1, keepdims=True, initial=-np.inf) - x.values
+    finite = np.where(np.isfinite(distance), distance, 0)
+    mean = (exact * finite).sum(axis=1, keepdims=True)
+    steps = 4 * _tiles(n["N"]) + SUM_DEPTH + 8
+    return arguments, exact, (finite + mean + steps) * U * exact + 2.0**-148
+
+
+def _layernorm_long(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e, with k tiles and a = max|x| of the row. The mean of a column is off by (k / 2 + 4)ua: in
+    its recurrence a turn's roundings, u|mean| and 4u|x - mean| / turn, are averaged with those
+    before. Adding up the columns makes that m = (SUM_DEPTH + k / 2 + 8)ua. The variance V is a sum
+    of products of two differences, each off by 2m and u: (SUM_DEPTH + k + 6)u of itself, and
+    8m·√V + 4m² (the differences to the mean so far are below √2 times those to the last). The rest
+    as in `_layernorm`."""
+    shape = (n["M"], n["N"])
+    level = np.array([1.0, 30.0, 1000.0])[np.arange(shape[0]) % 3, None]
+    x = Argument(rounded(rng.normal(level, 2.0, shape), element), element)
+    weight, bias = _normal(rng, shape[1:], element), _normal(rng, shape[1:], element)
+    eps = float(np.float32(1e-5))
+    count, tiles = max(shape[1], 1), _tiles(shape[1])
+    off = (SUM_DEPTH + tiles / 2 + 8) * U * np.abs(x.values).max(axis=1, keepdims=True, initial=0)
+    centred = x.values - x.values.sum(axis=1, keepdims=True) / count
+    spread = (centred**2).sum(axis=1, keepdims=True) / count
+    variance = spread + eps
+    normal = centred / np.sqrt(variance)
+    exact = normal * weight.values + bias.values
+    of_variance = (SUM_DEPTH + tiles + 6) * U + (8 * off * np.sqrt(spread) + 4 * off**2) / variance
+    relative = of_variance / 2 + 9 * U
+    error = np.abs(weight.values) * (off / np.sqrt(variance) + relative * np.abs(normal))
+    error = error + 2 * U * (np.abs(exact) + np.abs(bias.values))
+    arguments = {"y": Output(shape, element), "x": x, "weight": weight, "bias": bias, "eps": eps}
+    return arguments, exact, error
+
+
+def _rmsnorm_long(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e, of the result: as `_rmsnorm`, with an addition more for each tile."""
+    arguments, exact, _ = _rmsnorm(element, n, rng)
+    steps = SUM_DEPTH + _tiles(n["N"]) + 3
+    return arguments, exact, (steps / 2 + 7) * U * np.abs(exact)
+
+
 def _row_sum(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     """Exact: up to 2^17 multiples of 1/16 below 8 add without rounding in f32, in any order; the
     result is rounded once."""
@@ -233,6 +291,22 @@ def _transpose(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     """Exact: nothing is computed."""
     x = _wide(rng, (n["M"], n["N"]), element)
     return {"y": Output((n["N"], n["M"]), element), "x": x}, x.values.T, None
+
+
+def _permute_heads(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: nothing is computed."""
+    b, h, m = n["B"], n["H"], n["M"]
+    src = _wide(rng, (b, h, m, 128), element)
+    shape = (b, h, h, m, 128)
+    exact = np.broadcast_to(src.values[:, :, None], shape)
+    return {"dst": Output(shape, element), "src": src}, exact, None
+
+
+def _split_heads(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: nothing is computed."""
+    x = _wide(rng, (n["N"], n["S"], n["H"], 128), element)
+    exact = x.values.transpose(0, 2, 1, 3)
+    return {"y": Output(exact.shape, element), "x": x}, exact, None
 
 
 def _rope(element: str, n: _Extents, rng: np.random.Generator) -> Built:
@@ -268,6 +342,12 @@ def _rows_of_any_length(block: int) -> list[_Extents]:
     return [{"M": m, "N": n} for m, n in sizes]
 
 
+def _long_rows(block: int) -> list[_Extents]:
+    """Shorter than a tile, as long, longer; empty, one element, odd."""
+    sizes = [(0, 5), (3, 0), (1, 1), (4, 37), (2, block - 1), (2, block), (3, 2 * block + 1)]
+    return [{"M": m, "N": n} for m, n in (*sizes, (2, 3 * block - 7))]
+
+
 def _matrices(block: int) -> list[_Extents]:
     sizes = [(0, 5), (5, 0), (1, 1), (1, 200), (block, block), (block - 1, block + 1), (130, 72)]
     return [{"M": m, "N": n} for m, n in sizes]
@@ -286,6 +366,11 @@ def _heads(block: int) -> list[_Extents]:
     return [{"N": n, "H": h, "S": s} for n, h, s in sizes]
 
 
+def _permuted_heads(block: int) -> list[_Extents]:
+    sizes = [(0, 2, 5), (2, 0, 5), (1, 1, 0), (1, 1, 1), (2, 3, block), (1, 2, block + 1)]
+    return [{"B": b, "H": h, "M": m} for b, h, m in (*sizes, (2, 1, 37))]
+
+
 @dataclass(frozen=True)
 class _Kernel:
     build: Callable[[str, _Extents, np.random.Generator], Built]
@@ -302,12 +387,21 @@ def _row_instances() -> tuple[tuple[str, str, int], ...]:
     return tuple((f"{e}_{b}", e, b) for e in ("f32", "f16", "bf16") for b in (1024, 4096))
 
 
+def _long_row_instances() -> tuple[tuple[str, str, int], ...]:
+    return ("f32_2048", "f32", 2048), ("f16_4096", "f16", 4096), ("bf16_4096", "bf16", 4096)
+
+
+def _head_instances() -> tuple[tuple[str, str, int], ...]:
+    return ("f32_32_128", "f32", 32), ("f16_64_128", "f16", 64), ("bf16_64_128", "bf16", 64)
+
+
 def _each_type(suffix: str, block: int) -> tuple[tuple[str, str, int], ...]:
     return tuple((f"{e}_{suffix}", e, block) for e in ("f32", "f16", "bf16"))
 
 
 _LONG = ({"N": 1_000_003}, {"N": 1 << 20})
 _MANY_ROWS = ({"M": 261, "N": 1000}, {"M": 1031, "N": 512})
+_LARGE_ROWS = ({"M": 263, "N": 10_000}, {"M": 140, "N": 16_384}, {"M": 3, "N": 300_001})
 
 KERNELS: dict[str, _Kernel] = {
     "add": _Kernel(_add, _lengths, _LONG, _vector_instances()),
@@ -317,6 +411,9 @@ KERNELS: dict[str, _Kernel] = {
     "softmax": _Kernel(_softmax, _rows, _MANY_ROWS, _row_instances()),
     "layernorm": _Kernel(_layernorm, _rows, _MANY_ROWS, _row_instances()),
     "rmsnorm": _Kernel(_rmsnorm, _rows, _MANY_ROWS, _row_instances()),
+    "softmax_long": _Kernel(_softmax_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
+    "layernorm_long": _Kernel(_layernorm_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
+    "rmsnorm_long": _Kernel(_rmsnorm_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
     "row_sum": _Kernel(
         _row_sum,
         _rows_of_any_length,
@@ -329,6 +426,10 @@ KERNELS: dict[str, _Kernel] = {
         ({"M": 1000, "N": 513}, {"M": 1024, "N": 2048}),
         _each_type("64", 64),
     ),
+    "permute_heads": _Kernel(
+        _permute_heads, _permuted_heads, ({"B": 2, "H": 5, "M": 333},), _head_instances()
+    ),
+    "split_heads": _Kernel(_split_heads, _heads, ({"N": 2, "H": 4, "S": 333},), _head_instances()),
     "rope": _Kernel(_rope, _heads, ({"N": 2, "H": 4, "S": 333},), _each_type("64_16", 16)),
 }
 

@@ -252,6 +252,9 @@ class _Heard:
     def __init__(self) -> None:
         self.accesses: list[tuple[str, str, list[int], bool, bool]] = []
 
+    def starts(self, program: tuple[int, ...]) -> None:
+        pass
+
     def touched(
         self, op: Any, tensor: str, elements: Any, *, written: bool, atomic: bool = False, **_: Any
     ) -> None:

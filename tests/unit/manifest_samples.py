@@ -102,5 +102,6 @@ def manifest(*kernels: Kernel) -> Manifest:
         source=Source("kernels/add.tile", "0" * 64),
         toolchain=Toolchain(tilec="0.1.0", mlir="22.1.8", ptxas="13.0.88"),
         target="sm_90a",
+        checked=False,
         kernels=kernels or (add_kernel(), copy_kernel()),
     )

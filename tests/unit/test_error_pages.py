@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
 from tilec.compilation import IN_KERNEL_CHECKS, Options
 from tilec.diagnostics.pages import Page, codes, page
 from tilec.driver import check_sources
+from tilec.execution import execute
+from tilec.interpret.npy import written_npy
 from tilec.source import SourceFile
 from tilec.sources import Sources
 
 # Codes that only `build` gives; E0901 is of its options (tests/cli/test_exit_status.py).
 GIVEN_BY_BUILD = frozenset({"E0901"})
+# Codes that only a sanitized run gives, with the extents of a launch of both programs.
+GIVEN_BY_RUN = {"E0602": (300, 512), "W0801": (300, 300)}
 # What makes a code an error, where it is none otherwise.
 DENIED = {"E0603": (IN_KERNEL_CHECKS,)}
 # The codes of the language's reference that this version can give.
@@ -30,9 +37,26 @@ def codes_given(text: str, deny: tuple[str, ...] = ()) -> set[str]:
     return {diagnostic.code for diagnostic in found}
 
 
-@pytest.mark.parametrize("code", sorted(set(codes()) - GIVEN_BY_BUILD))
+@pytest.mark.parametrize("code", sorted(set(codes()) - GIVEN_BY_BUILD - set(GIVEN_BY_RUN)))
 def test_the_wrong_program_gives_exactly_the_code(code: str) -> None:
     assert codes_given(page_of(code).wrong, DENIED.get(code, ())) == {code}
+
+
+def codes_found(text: str, extent: int) -> set[str]:
+    """What a sanitized launch of the page's kernel gives; of its tensors only inputs are given."""
+    sources = Sources(SourceFile("page.tile", text), {}, {}, {})
+    [name] = re.findall(r"fn (\w+)<N: Dim>", text)
+    array = written_npy(np.ones(extent, np.float32))
+    given = {"x": array} if "x: &Tensor" in text else {"z": array}
+    executed = execute(sources, Options(), name, given, (), sanitize=True)
+    assert executed.broken is None
+    return {found.code for found in executed.findings}
+
+
+@pytest.mark.parametrize("code", GIVEN_BY_RUN)
+def test_a_sanitized_run_of_the_wrong_program_gives_exactly_the_code(code: str) -> None:
+    assert codes_found(page_of(code).wrong, GIVEN_BY_RUN[code][0]) == {code}
+    assert codes_found(page_of(code).right, GIVEN_BY_RUN[code][1]) == set()
 
 
 @pytest.mark.parametrize("code", codes())

@@ -40,6 +40,7 @@ def test_every_input_counts(folder):
         key(defines=("B=64",)),
         key(instances=("a<B=64>",)),
         key(emit=("ptx",)),
+        key(checked=True),
     ]
     (folder / "b.tile").write_text("two")
     keys.append(key())

@@ -453,3 +453,10 @@ def test_a_failure_on_the_gpu_is_raised_by_every_handle_that_is_asked():
         with pytest.raises(rt.LaunchError, match=r"`add__f32_1024` failed.*ILLEGAL_ADDRESS"):
             handle.wait()
     assert repr(handles[0]) == "Launch(add__f32_1024, under way)"
+
+
+def test_a_trap_of_a_checked_build_says_where_its_text_is():
+    driver = NotingDriver(RuntimeError("CUDA_ERROR_ASSERT: device-side assert triggered"))
+    handle = module(driver).add.launch(*arrays(), 2.0)
+    with pytest.raises(rt.Trapped, match=r"`add__f32_1024` failed.*standard error.*line"):
+        handle.wait()

@@ -95,11 +95,47 @@ def test_notes_and_help_follow() -> None:
     )
 
 
-def test_tabs_and_wide_characters_keep_marks_under_what_they_mark() -> None:
-    assert rendered("\tlet 名前 = x;\n", ("x", "here")) == (
-        "error[E0301]: shapes differ\n --> a.tile:1:11\n  |\n"
-        "1 |     let 名前 = x;\n  |                ^ here\n"
-    )
+def marked_columns(text: str, marked: str) -> tuple[int, int]:
+    """Where a terminal would show the marks under a part of the one line, columns from 0."""
+    row = rendered(text, (marked, "")).splitlines()[-1]
+    assert set(row) <= set(" |^")
+    return row.index("^") - 4, len(row) - 4
+
+
+@pytest.mark.parametrize(
+    ("before", "columns"),
+    [
+        ("", 0),
+        ("abc", 3),
+        ("名前", 4),  # wide
+        ("Ａ１", 4),  # full width
+        ("ｱｲ", 2),  # half width
+        ("한글", 4),
+        ("α…é", 3),  # wide in some East Asian fonts only
+        ("e\u0301", 1),  # a combining accent
+        ("ก\u0e31", 1),  # a mark of combining class 0
+        ("a\u20dd", 1),  # an enclosing circle
+        ("👍", 2),
+        ("❤\ufe0f", 1),  # a variation selector takes no column
+        ("👨\u200d👩", 2 + 1 + 2),  # what joins them is replaced, as all that is not printable
+        ("\t", 4),
+        ("a\t\tb", 10),
+        ("\u202e\x1b", 2),  # what would turn the line, or command the terminal, is replaced
+    ],
+)
+def test_marks_stand_under_what_they_mark_whatever_is_before(before: str, columns: int) -> None:
+    assert marked_columns(f"{before}x;\n", "x") == (columns, columns + 1)
+
+
+@pytest.mark.parametrize(
+    ("marked", "columns"), [("名前", 4), ("e\u0301", 1), ("👍", 2), ("\t", 4), ("a\tb", 6)]
+)
+def test_marks_are_as_wide_as_what_they_mark(marked: str, columns: int) -> None:
+    assert marked_columns(f"1 {marked} 2\n", marked) == (2, 2 + columns)
+
+
+def test_places_are_counted_in_characters() -> None:
+    assert "\n --> a.tile:1:11\n" in rendered("\tlet 名前 = x;\n", ("x", "here"))
 
 
 @pytest.mark.parametrize("text", ["abc", "abc\n", ""])
@@ -147,6 +183,14 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     shown.encode()
 
 
+def test_names_of_files_are_shown_as_text_is() -> None:
+    label = Label(Span("\x1b[31m\udcff.tile", 0, 1), "here")
+    for sources in ({}, {label.span.file: SourceFile(label.span.file, "x")}):
+        shown = render(Diagnostic("E0101", "m", (label,)), sources)
+        assert "\x1b" not in shown
+        shown.encode()
+
+
 def test_colour_changes_nothing_else() -> None:
     source = SourceFile("a.tile", "let a = b;\n")
     diagnostic = Diagnostic("E0201", "m", (label(source, "b", "here"),), help="h")
@@ -161,17 +205,39 @@ def test_warnings_are_named_so() -> None:
     assert rendered("x", ("x", ""), severity=Severity.WARNING).startswith("warning[E0301]: ")
 
 
-def test_colour_obeys_no_color_and_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert wants_colour(Terminal())
-    assert not wants_colour(io.StringIO())
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not wants_colour(Terminal())
+
+@pytest.mark.parametrize(
+    ("environment", "on_terminal", "elsewhere"),
+    [
+        ({}, True, False),
+        ({"NO_COLOR": "1"}, False, False),
+        ({"NO_COLOR": ""}, True, False),  # as if it were not set
+        ({"TERM": "dumb"}, False, False),
+        ({"CLICOLOR": "0"}, False, False),
+        ({"CLICOLOR": "1"}, True, False),
+        ({"FORCE_COLOR": "1"}, True, True),
+        ({"CLICOLOR_FORCE": "1"}, True, True),
+        ({"CLICOLOR_FORCE": "0"}, True, False),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+    ],
+)
+def test_colour_obeys_the_environment_and_the_stream(
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    on_terminal: bool,
+    elsewhere: bool,
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm", **environment}.items():
+        monkeypatch.setenv(name, value)
+    assert wants_colour(Terminal()) == on_terminal
+    assert wants_colour(io.StringIO()) == elsewhere
 
 
 def test_json_counts_as_the_language_server_protocol_does() -> None:

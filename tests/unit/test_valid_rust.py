@@ -18,8 +18,9 @@ from tilec.diagnostics.pages import codes, page
 from tilec.frontend import ast
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted([*ROOT.glob("tests/cases/accept/*.tile"), *ROOT.glob("kernels/*.tile")])
-PROGRAMS = {path.stem: path.read_text(encoding="utf-8") for path in FILES}
+FOLDERS = ("tests/cases/accept", "kernels", "tests/proofs/programs")
+FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.tile"))]
+PROGRAMS = {f"{path.parent.name}/{path.stem}": path.read_text(encoding="utf-8") for path in FILES}
 PROGRAMS |= {code: found.right for code in codes() if (found := page(code)) is not None}
 PROGRAMS["all constructs"] = ALL_CONSTRUCTS
 RUSTFMT = shutil.which("rustfmt", path=f"{Path.home()}/.cargo/bin") or shutil.which("rustfmt")

@@ -218,11 +218,15 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What one cubin holds: the kernels of one source file for one target."""
+    """What one cubin holds: the kernels of one source file for one target.
+
+    `checked` tells a build that traps (`tilec build --checked`).
+    """
 
     source: Source
     toolchain: Toolchain
     target: str
+    checked: bool
     kernels: tuple[Kernel, ...]
 
 

@@ -8,7 +8,7 @@ import click
 
 from tilec.buildsystem.build import Request, Result, Status, build
 from tilec.buildsystem.cache import Cache, cache_folder
-from tilec.cli.options import instances, reporting, words
+from tilec.cli.options import instances, reviewing, words
 from tilec.cli.report import Reporter
 from tilec.cli.results import in_order, report_problems, status_of
 from tilec.compilation import DEFAULT_TARGETS, EMITTABLE, Options
@@ -43,15 +43,22 @@ def _emitted(
     metavar="WHAT,…",
     help=f"What to write beside the cubin and the manifest: {', '.join(EMITTABLE)}.",
 )
+@click.option(
+    "--checked",
+    is_flag=True,
+    help="A debug build: `assert!`, integer divisions by zero or that overflow, and accesses that "
+    "miss their tensor end the launch, and say in which line.",
+)
 @click.option("-j", "jobs", type=click.IntRange(min=1), help="Files at a time.  [all cores]")
 @click.option("--no-cache", is_flag=True, help="Compile what is unchanged too, and keep nothing.")
 @instances
-@reporting
+@reviewing
 def command(
     files: tuple[str, ...],
     folder: str,
     targets: tuple[str, ...],
     emit: tuple[str, ...],
+    checked: bool,
     jobs: int | None,
     no_cache: bool,
     defines: tuple[str, ...],
@@ -71,7 +78,7 @@ def command(
             reporter.note(f"target `{target.name}` is built by the facts of {target.described_as}")
     request = Request(
         files=files,
-        options=Options(targets, defines, instances, emit),
+        options=Options(targets, defines, instances, emit, checked),
         folder=Path(folder),
         include=include,
         jobs=jobs,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from tilec.buildsystem.build import Request, Status, check
-from tilec.cli.options import instances, reporting
+from tilec.cli.options import instances, reviewing
 from tilec.cli.proofs import report_json, report_lines
 from tilec.cli.report import Reporter
 from tilec.cli.results import in_order, report_problems, status_of
 from tilec.compilation import DENIABLE, KernelReport, Options
+from tilec.diagnostics.setup_error import SetupError
 
 
 @click.command()
@@ -23,7 +24,7 @@ from tilec.compilation import DENIABLE, KernelReport, Options
     help="Make it an error that a kernel checks at run time whether an access is inside.",
 )
 @instances
-@reporting
+@reviewing
 def command(
     files: tuple[str, ...],
     jobs: int | None,
@@ -39,10 +40,12 @@ def command(
     With --report, each load and store is listed with its place, and how it is known to be inside
     its tensor: `proved` for every launch, `launch-checked` under a condition that launchers
     evaluate, or `in-kernel` by a check in the machine code. With --error-format=json the report
-    is one object an instance, on standard output.
+    is one object an instance, on standard output; a SARIF document has no place for it.
 
     Operations that type-check but have no GPU code yet are accepted here and refused by `build`.
     """
+    if report and reporter.sarif:
+        raise SetupError("a SARIF document holds no report: ask for one of the two")
     request = Request(
         files=files,
         options=Options(defines=defines, instances=instances, report=report, deny=deny),

@@ -60,7 +60,8 @@ def _manifest(file: str) -> Manifest:
 
 def _description(manifest: Manifest) -> Iterator[str]:
     tools = manifest.toolchain
-    yield f"{manifest.source.file} for {manifest.target}"
+    checked = ", a checked build" if manifest.checked else ""
+    yield f"{manifest.source.file} for {manifest.target}{checked}"
     yield f"  by tilec {tools.tilec}, MLIR {tools.mlir}, ptxas {tools.ptxas}"
     yield f"  source SHA-256 {manifest.source.sha256}"
     for kernel in manifest.kernels:

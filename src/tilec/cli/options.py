@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import click
 
-from tilec.cli.report import Reporter
+from tilec.cli.report import Format, Reporter
 from tilec.diagnostics.setup_error import SetupError
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -16,22 +16,33 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 def reporting(callback: Callable[..., int]) -> Callable[..., int]:
     """Adds `--error-format` and `--quiet`, and hands the callback a `reporter`."""
+    return _reporting(callback, "json is one object a line on standard error.", "text", "json")
 
+
+def reviewing(callback: Callable[..., int]) -> Callable[..., int]:
+    """As `reporting`, for commands whose diagnostics can also be had as a SARIF document."""
+    said = "json is one object a line on standard error, sarif one document on standard output."
+    return _reporting(callback, said, "text", "json", "sarif")
+
+
+def _reporting(callback: Callable[..., int], said: str, *formats: Format) -> Callable[..., int]:
     @click.option(
         "--error-format",
-        type=click.Choice(["text", "json"]),
+        type=click.Choice(formats),
         default="text",
-        help="How errors are printed; json is one object a line on standard error.",
+        help=f"How errors are printed; {said}",
     )
     @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
     @functools.wraps(callback)
-    def with_reporter(*args: object, error_format: str, quiet: bool, **kwargs: object) -> int:
-        reporter = Reporter(json=error_format == "json", quiet=quiet)
+    def with_reporter(*args: object, error_format: Format, quiet: bool, **kwargs: object) -> int:
+        reporter = Reporter(error_format, quiet)
         try:
-            return callback(*args, reporter=reporter, **kwargs)
+            status = callback(*args, reporter=reporter, **kwargs)
         except SetupError as error:
             reporter.setup_error(error)
-            return 2
+            status = 2
+        reporter.finish()
+        return status
 
     return with_reporter
 

@@ -1,14 +1,20 @@
-"""What commands say: diagnostics and errors on standard error, results on standard output."""
+"""What commands say: diagnostics and errors on standard error, results on standard output.
+
+As SARIF, diagnostics are one document, which is all that there is on standard output.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
 
 import click
 
+from tilec import __version__
 from tilec.buildsystem.crash import save_report
 from tilec.diagnostics.diagnostic import Diagnostic
 from tilec.diagnostics.render import render, wants_colour
@@ -16,17 +22,39 @@ from tilec.diagnostics.setup_error import SetupError
 from tilec.diagnostics.to_json import to_json
 from tilec.source import SourceFile
 
+Format = Literal["text", "json", "sarif"]
+
 
 @dataclass
 class Reporter:
     """One command's voice, as its options want it."""
 
-    json: bool = False
+    format: Format = "text"
     quiet: bool = False
+    # What the document will hold.
+    findings: list[tuple[Diagnostic, Mapping[str, SourceFile]]] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def json(self) -> bool:
+        return self.format == "json"
+
+    @property
+    def sarif(self) -> bool:
+        return self.format == "sarif"
+
+    def finish(self) -> None:
+        """The end of the command: prints the document, if there is to be one."""
+        if self.sarif:
+            # Here, since other commands need none of it.
+            from tilec.diagnostics.to_sarif import to_sarif
+
+            folder = str(Path.cwd())
+            click.echo(to_sarif(self.findings, self.failures, version=__version__, folder=folder))
 
     def line(self, text: str) -> None:
         """A result that `--quiet` leaves out."""
-        if not self.quiet:
+        if not self.quiet and not self.sarif:
             self._clear()
             click.echo(text)
 
@@ -47,10 +75,13 @@ class Reporter:
         """What is wrong with a program."""
         self._clear()
         for diagnostic in diagnostics:
-            if self.json:
+            if self.sarif:
+                self.findings.append((diagnostic, files))
+            elif self.json:
                 click.echo(to_json(diagnostic, files), err=True)
             else:
-                click.echo(render(diagnostic, files, colour=wants_colour(sys.stderr)), err=True)
+                shown = render(diagnostic, files, colour=_colour())
+                click.echo(shown, err=True, color=_colour())
 
     def setup_error(self, error: SetupError) -> None:
         """What is wrong outside of the program."""
@@ -83,6 +114,7 @@ class Reporter:
         severity: str = "error",
     ) -> None:
         self._clear()
+        self.failures.append(message)
         if self.json:
             click.echo(_json_without_place(code, message, remark, kind, severity), err=True)
             return
@@ -103,8 +135,8 @@ class Reporter:
             click.echo("\r\x1b[2K", err=True, nl=False)
 
 
-def _colour() -> bool | None:
-    return None if wants_colour(sys.stderr) else False
+def _colour() -> bool:
+    return wants_colour(sys.stderr)
 
 
 def _json_without_place(

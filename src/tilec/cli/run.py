@@ -37,6 +37,11 @@ def _pairs(
 @click.option("--kernel", required=True, help="A kernel, or the symbol of one of its instances.")
 @click.option("--cpu", is_flag=True, required=True, help="Execute on the CPU, with NumPy.")
 @click.option(
+    "--sanitize",
+    is_flag=True,
+    help="Watch every access, and report races, unchecked accesses outside, reads of no value.",
+)
+@click.option(
     "--arg",
     "arguments",
     multiple=True,
@@ -58,6 +63,7 @@ def command(
     file: str,
     kernel: str,
     cpu: bool,
+    sanitize: bool,
     arguments: dict[str, str],
     outputs: dict[str, str],
     defines: tuple[str, ...],
@@ -72,6 +78,9 @@ def command(
 
     NumPy has no bf16 and f8: they are read from files of uint16 and uint8 (or of the untyped
     bytes that np.save makes of ml_dtypes arrays), and written as uint16 and uint8.
+
+    With --sanitize, accesses in `unsafe` are watched too. What is found is reported at its place in
+    the source; nothing is written then, and the exit status is 1.
     """
     from tilec.execution import execute
 
@@ -80,17 +89,18 @@ def command(
     sources = read_sources(file, include)
     given = {name: _argument(value) for name, value in arguments.items()}
     options = Options(defines=defines, instances=instances)
-    job = partial(execute, sources, options, kernel, given, tuple(outputs))
+    job = partial(execute, sources, options, kernel, given, tuple(outputs), sanitize=sanitize)
     [(_, answer)] = run_in_children([job], 1)
     if isinstance(answer, Crashed):
         files = sources.files.values()
         reporter.internal_error(answer.reason, answer.details, files, about=file)
         return INTERNAL
     texts = {name: SourceFile(name, text) for name, text in answer.compiled.texts.items()}
-    reporter.diagnostics(answer.compiled.diagnostics, {**sources.files, **texts})
+    found = (*answer.compiled.diagnostics, *answer.findings)
+    reporter.diagnostics(found, {**sources.files, **texts})
     if answer.broken:
         reporter.error(answer.broken)
-    if answer.broken or answer.compiled.is_refused:
+    if answer.broken or answer.findings or answer.compiled.is_refused:
         return REFUSED
     for name, path in outputs.items():
         write_together(Path(path).parent, {Path(path).name: answer.written[name]})

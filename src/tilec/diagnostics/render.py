@@ -19,8 +19,16 @@ _BLUE = "\x1b[1;34m"
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Whether to colour what goes to this stream (https://no-color.org)."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    """Whether to colour what goes to this stream.
+
+    Source:   https://no-color.org, https://force-color.org, https://bixense.com/clicolors; where
+              they disagree, no colour wins
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
+    if os.environ.get("TERM") == "dumb" or os.environ.get("CLICOLOR") == "0":
         return False
     return stream.isatty()
 
@@ -88,9 +96,10 @@ class _File:
         pad = " " * self.gutter
         if self.source is None:
             texts = (plain(label.text) for label in labels if label.text)
-            return [f"{pad}{self.paint(_BLUE, arrow)} {name}", *(f"{pad} | {t}" for t in texts)]
+            head = f"{pad}{self.paint(_BLUE, arrow)} {plain(name)}"
+            return [head, *(f"{pad} {self.paint(_BLUE, '|')} {text}" for text in texts)]
         line, column = self.source.position(min(labels[0].span.start, len(self.source.text)))
-        head = f"{pad}{self.paint(_BLUE, arrow)} {name}:{line + 1}:{column + 1}"
+        head = f"{pad}{self.paint(_BLUE, arrow)} {plain(name)}:{line + 1}:{column + 1}"
         bar = f"{pad} {self.paint(_BLUE, '|')}"
         marks = _marks(self.source, labels, diagnostic.labels[0])
         shown = [head, bar]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from unicodedata import combining, east_asian_width
+from unicodedata import combining
+
+from rich.cells import get_character_cell_size
 
 _TAB = "    "
 # Longer lines are cut around what is marked: generated programs can have lines of megabytes.
@@ -84,11 +86,7 @@ def _shown_character(character: str) -> str:
 
 def _width(shown: str) -> int:
     """How many columns of a terminal the shown form of one character takes."""
-    if len(shown) > 1:
-        return len(shown)
-    if combining(shown):
-        return 0
-    return 2 if east_asian_width(shown) in "WF" else 1
+    return len(shown) if len(shown) > 1 else get_character_cell_size(shown)
 
 
 def underlines(marks: Sequence[Mark]) -> Iterator[Row]:

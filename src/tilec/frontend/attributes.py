@@ -11,6 +11,7 @@ from tilec.frontend.bindings import Constant, Environment
 from tilec.frontend.constants import evaluate
 from tilec.frontend.modules import Module
 from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.source import Span
 from tilec.types import BOOL
 
 HintValue = bool | int | tuple[int, ...]
@@ -29,6 +30,7 @@ class Attributes:
     grid: tuple[ast.Expression, ...] | None
     grid_span: ast.Name | None
     hints: dict[str, HintValue]
+    hint_spans: dict[str, Span]
 
 
 def read_attributes(function: ast.Function, module: Module) -> tuple[Attributes, list[Diagnostic]]:
@@ -51,15 +53,17 @@ def read_attributes(function: ast.Function, module: Module) -> tuple[Attributes,
             found += error.diagnostics
             grid = ()  # some grid was meant
     hints: dict[str, HintValue] = {}
+    hint_spans: dict[str, Span] = {}
     for attribute in by_name["hint"]:
         for argument in attribute.arguments:
             try:
                 hints[argument.name.text] = _hint(argument, module)
+                hint_spans[argument.name.text] = argument.span
             except CompileError as error:
                 found += error.diagnostics
     pipeline = next(iter(by_name["pipeline"]), None)
     instances = tuple(by_name["instance"])
-    return Attributes(kernel, pipeline, instances, grid, grid_name, hints), found
+    return Attributes(kernel, pipeline, instances, grid, grid_name, hints, hint_spans), found
 
 
 def _misplaced(by_name: dict[str, list[ast.Attribute]]) -> Iterator[Diagnostic]:

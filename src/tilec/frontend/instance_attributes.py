@@ -9,19 +9,24 @@ from tilec.types import Element, PartType, TensorType, TileType, Type
 
 
 def kernel_attributes(instance: typed.KernelInstance) -> dict[str, ir.Attribute]:
-    """`tile.kernel`, `tile.name`, `tile.doc`, `tile.generics`, `tile.hints`, `tile.parameters`."""
+    """`tile.kernel`, `tile.name`, `tile.doc`, `tile.generics`, `tile.hints`, `tile.parameters`.
+
+    And `tile.hint_places`: where each hint stands in the kernel's file, in characters.
+    """
     # A dictionary attribute sorts its names; callers see generics in the order of declaration.
     generics = [
         ir.DictAttr.get({"name": ir.StringAttr.get(name), "value": _value(value)})
         for name, value in instance.generics
     ]
     hints = {name: _value(value) for name, value in instance.hints.items()}
+    places = {name: _value((span.start, span.end)) for name, span in instance.hint_spans.items()}
     return {
         "tile.kernel": ir.UnitAttr.get(),
         "tile.name": ir.StringAttr.get(instance.name),
         "tile.doc": ir.StringAttr.get(instance.documentation),
         "tile.generics": ir.ArrayAttr.get(generics),
         "tile.hints": ir.DictAttr.get(hints),
+        "tile.hint_places": ir.DictAttr.get(places),
         "tile.parameters": ir.ArrayAttr.get([_parameter(p) for p in instance.parameters]),
     }
 

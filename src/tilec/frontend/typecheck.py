@@ -74,6 +74,7 @@ def _kernel(checker: Checker, attributes: Attributes, instance: Instance) -> typ
             for name, value in instance.values
         ),
         hints=attributes.hints,
+        hint_spans=attributes.hint_spans,
         dims=tuple(Dim(g.name.text) for g in kernel.generics if is_dim(g)),
         parameters=parameters,
         grid=grid,

@@ -280,6 +280,7 @@ class KernelInstance:
     documentation: str
     generics: tuple[tuple[str, GenericValue], ...]
     hints: dict[str, bool | int | tuple[int, ...]]
+    hint_spans: dict[str, Span]  # in `file`
     dims: tuple[Dim, ...]
     parameters: tuple[Local, ...]
     grid: tuple[Expression, ...] | None

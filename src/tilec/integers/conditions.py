@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from tilec.integers.formula import Formula
-from tilec.integers.isl_sets import Dimensions, limited
+from tilec.integers.isl_sets import Dimensions, limited, one_question
 from tilec.integers.polynomial import Unknown
 
 _SET, _DIV, _IN = isl.dim_type.set, isl.dim_type.div, isl.dim_type.in_
@@ -79,6 +79,16 @@ def never_holds(
 
     Raises:   Undecided
     """
+    with one_question():
+        return _never_holds(formulas, where, wanted, unknowns)
+
+
+def _never_holds(
+    formulas: Sequence[Formula],
+    where: Sequence[Formula],
+    wanted: Sequence[Formula],
+    unknowns: Sequence[Unknown],
+) -> Condition | None:
     bad = projected(formulas, unknowns)
     known = projected(where, unknowns)
     used = limited(lambda: known.intersect(projected(wanted, unknowns)))

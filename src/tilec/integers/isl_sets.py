@@ -6,7 +6,8 @@ empty this way is empty, what is not may still be. `products.py` says what else 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import combinations
 from typing import TypeVar
 
@@ -21,8 +22,8 @@ from tilec.integers.formula import (
 )
 from tilec.integers.polynomial import Monomial, Polynomial, Unknown
 
-# What one question may cost: isl's own count of steps, a few seconds at the very most.
-_OPERATIONS = 3_000_000
+# What one question may cost: isl's own count of steps, about a second's worth.
+_OPERATIONS = 1_000_000
 
 
 class Undecided(Exception):  # noqa: N818, a state of the question, and no fault of ours
@@ -86,27 +87,38 @@ class Dimensions:
         return limited(lambda: isl.Set(f"{{ {self.space} : {held} }}"))
 
     def values(self, point: isl.Point) -> dict[Monomial, int]:
-        """The value of each dimension at a point."""
-        return {
-            monomial: int(point.get_coordinate_val(isl.dim_type.set, i).to_python())
-            for i, monomial in enumerate(self._names)
-        }
+        """The value of each dimension at a point. Raises Undecided."""
+        numbers = limited(lambda: [self._value(point, i) for i in range(len(self._names))])
+        return dict(zip(self._names, numbers, strict=True))
+
+    def _value(self, point: isl.Point, place: int) -> int:
+        value = point.get_coordinate_val(isl.dim_type.set, place).to_python()
+        if value is None:  # how isl says that the question has cost too much
+            raise Undecided
+        return int(value)
 
 
 _Answer = TypeVar("_Answer")
 
 
-def limited(question: Callable[[], _Answer]) -> _Answer:
-    """The answer of isl. Raises Undecided if it costs too much."""
+@contextmanager
+def one_question() -> Iterator[None]:
+    """While one question is asked: what is asked of isl in it has a limit in all."""
     context = isl.DEFAULT_CONTEXT
     context.reset_operations()
     context.set_max_operations(_OPERATIONS)
     try:
-        return question()
-    except isl.Error as error:
-        raise Undecided(str(error)) from None
+        yield
     finally:
         context.set_max_operations(0)
+
+
+def limited(step: Callable[[], _Answer]) -> _Answer:
+    """What isl answers, inside of `one_question`. Raises Undecided if it costs too much."""
+    try:
+        return step()
+    except isl.Error as error:
+        raise Undecided(str(error)) from None
 
 
 def _with_factors(products: Iterable[Monomial]) -> set[Monomial]:

@@ -6,9 +6,10 @@ For products of one factor n >= 0 (x n and y n, where x or y may be 0) and any n
     x - y > d  and  x n - y n >= (d + 1) n,   or
     x - y < d  and  x n - y n <= (d - 1) n
 
-With d = 0 it says that products order as their factors do, which is what delinearisation needs.
-With d from a point it excludes the point. This is incremental linearisation (Cimatti et al.,
-"Incremental Linearization for Satisfiability and Verification Modulo Nonlinear Arithmetic", 2018).
+Of a factor below zero it is true of the products' opposites. With d = 0 it says that products order
+as their factors do, which is what delinearisation needs. With d from a point it excludes the point.
+This is incremental linearisation (Cimatti et al., "Incremental Linearization for Satisfiability and
+Verification Modulo Nonlinear Arithmetic", 2018).
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from tilec.integers.formula import Formula, at_least, both, either, equal
+from tilec.integers.formula import (
+    All,
+    Any,
+    Formula,
+    IsZero,
+    NotNegative,
+    at_least,
+    both,
+    either,
+    equal,
+)
 from tilec.integers.polynomial import ZERO, Monomial, Polynomial
 
 
@@ -31,7 +42,8 @@ class _Multiple:
 
 def violated(products: tuple[Monomial, ...], values: Mapping[Monomial, int]) -> Formula | None:
     """One truth about products that a point ignores; None if every product is what it says."""
-    if all(_is_right(product, values) for product in products):
+    wrong = [product for product in products if not _is_right(product, values)]
+    if not wrong:
         return None
     families = _families(products)
     for wanted in (True, False):
@@ -39,7 +51,7 @@ def violated(products: tuple[Monomial, ...], values: Mapping[Monomial, int]) -> 
             found = _of_family(_one(factor), multiples, values, ordered=wanted)
             if found is not None:
                 return found
-    return None
+    raise AssertionError(f"no truth excludes {wrong}")
 
 
 def _of_family(
@@ -50,12 +62,10 @@ def _of_family(
     ordered: bool,
 ) -> Formula | None:
     """A truth about two multiples of a factor: that of their order, or of their distance."""
-    if factor.interval[0] < 0:
-        size = _value(factor, values)
-        if size < 0:
-            return None
+    sign = 1 if _value(factor, values) >= 0 else -1
+    factor = factor.scaled(sign)
     for left, right in combinations([*multiples, _Multiple(ZERO, ZERO)], 2):
-        times, product = left.times - right.times, left.product - right.product
+        times, product = left.times - right.times, (left.product - right.product).scaled(sign)
         distance = 0 if ordered else _value(times, values)
         if not ordered and _value(product, values) == distance * _value(factor, values):
             continue
@@ -112,8 +122,6 @@ def _is_right(product: Monomial, values: Mapping[Monomial, int]) -> bool:
 
 
 def _holds_at(formula: Formula, values: Mapping[Monomial, int]) -> bool:
-    from tilec.integers.formula import All, Any, IsZero, NotNegative
-
     match formula:
         case NotNegative(polynomial):
             return _value(polynomial, values) >= 0

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import islpy as isl
 
 from tilec.integers.formula import FALSE, Formula
-from tilec.integers.isl_sets import Dimensions, Undecided, limited
-from tilec.integers.polynomial import Unknown
+from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
+from tilec.integers.polynomial import Monomial, Unknown
 from tilec.integers.products import violated
 
 __all__ = ["Undecided", "can_hold", "smallest"]
@@ -25,7 +25,8 @@ _TRUTHS = 40
 
 def can_hold(formulas: Sequence[Formula]) -> bool:
     """Whether all formulas can hold together. Raises Undecided."""
-    return _search(formulas, first=None) is not None
+    with one_question():
+        return _search(formulas, first=None) is not None
 
 
 def smallest(formulas: Sequence[Formula], first: Sequence[Unknown]) -> dict[Unknown, int] | None:
@@ -33,7 +34,8 @@ def smallest(formulas: Sequence[Formula], first: Sequence[Unknown]) -> dict[Unkn
 
     Raises:   Undecided
     """
-    return _search(formulas, first=first)
+    with one_question():
+        return _search(formulas, first=first)
 
 
 def _search(
@@ -48,8 +50,7 @@ def _search(
             return None
         if first is None and not dimensions.products:
             return {}
-        point = _least_point(known)
-        values = dimensions.values(point)
+        values = _least_point(known, dimensions)
         truth = violated(dimensions.products, values)
         if truth is None:
             return {unknown: values[unknown,] for unknown in dimensions.unknowns}
@@ -57,8 +58,16 @@ def _search(
     raise Undecided("too many products")
 
 
-def _least_point(points: isl.Set) -> isl.Point:
-    return limited(lambda: points.lexmin().sample_point())
+def _least_point(points: isl.Set, dimensions: Dimensions) -> dict[Monomial, int]:
+    """The least point of a set, by its pieces: of unions isl sometimes finds none."""
+    pieces = limited(points.get_basic_sets)
+    points = (_least_of_piece(piece) for piece in pieces)
+    found = [dimensions.values(point) for point in points if not point.is_void()]
+    return min(found, key=lambda values: list(values.values()))
+
+
+def _least_of_piece(piece: isl.BasicSet) -> isl.Point:
+    return limited(lambda: piece.lexmin().sample_point())
 
 
 def _both(left: isl.Set, right: isl.Set) -> isl.Set:

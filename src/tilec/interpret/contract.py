@@ -32,11 +32,12 @@ DTYPES: dict[str, DTypeLike] = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a kernel; `extents` is None for a scalar."""
+    """One parameter of a kernel; `extents` is None for a scalar, `own` where it says nothing."""
 
     name: str
     element: str
     extents: tuple[str | int, ...] | None
+    own: str | None = None
 
 
 def parameters_of(function: ir.OpView) -> tuple[Parameter, ...]:
@@ -52,7 +53,8 @@ def _parameter(entry: ir.DictAttr) -> Parameter:
     if "kind" in entry and ir.StringAttr(entry["kind"]).value == "scalar":
         extents = None
     name, element = (ir.StringAttr(entry[key]).value for key in ("name", "element"))
-    return Parameter(name, element, extents)
+    own = ir.StringAttr(entry["own"]).value if "own" in entry else None
+    return Parameter(name, element, extents, own)
 
 
 def _extent(extent: ir.Attribute) -> str | int:

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from mlir import ir
 
-from tilec.interpret.contract import DTYPES, BrokenContract, Parameter, parameters_of
-from tilec.interpret.memory import Array
+from tilec.interpret.contract import DTYPES, BrokenContract, Parameter, bind, parameters_of
+from tilec.interpret.memory import Array, Observer
 from tilec.interpret.npy import as_parameter, read_npy
 from tilec.interpret.run import check_launch, run_kernel
 
+# How the tensors are held that a launch may write as any other memory.
+_WRITTEN = ("mut", "part")
 
-def launch(module: ir.Module, name: str, given: Mapping[str, Any]) -> dict[str, Array]:
-    """Run a kernel on arrays and give every tensor as it is afterwards; `given` is left as it is.
 
-    `name` is a kernel's, and then the first instance whose contract holds is run, or an
+@dataclass(frozen=True)
+class Chosen:
+    """An instance whose contract holds, with its arguments: copies, or zeros."""
+
+    function: ir.OpView
+    arguments: Mapping[str, Any]
+    unset: frozenset[str]  # the outputs among the zeros
+
+    @property
+    def tensors(self) -> dict[str, Array]:
+        """The arguments that are tensors."""
+        return {k: v for k, v in self.arguments.items() if isinstance(v, np.ndarray)}
+
+    @property
+    def sizes(self) -> str:
+        """The extents and scalars, for reading: `N = 4, M = 2, s = -1`."""
+        _, dims = bind(parameters_of(self.function), self.arguments)
+        scalars = {k: v for k, v in self.arguments.items() if k not in self.tensors}
+        return ", ".join(f"{name} = {value}" for name, value in {**dims, **scalars}.items())
+
+
+def choose(module: ir.Module, name: str, given: Mapping[str, Any]) -> Chosen:
+    """The instance to run, and what to run it on.
+
+    `name` is a kernel's, and then the first instance whose contract holds is chosen, or an
     instance's symbol. A tensor that is not given is zeros, where the others bind its extents.
 
     Raises:   BrokenContract if no instance fits
@@ -28,15 +53,25 @@ def launch(module: ir.Module, name: str, given: Mapping[str, Any]) -> dict[str, 
         raise BrokenContract(f"there is no kernel `{name}`; there is {known}")
     reasons: list[str] = []
     for function in instances:
-        arguments = _fitted(parameters_of(function), given)
+        parameters = parameters_of(function)
+        arguments = _fitted(parameters, given)
         try:
             check_launch(function, arguments)
         except BrokenContract as broken:
             reasons.append(f"`{_symbol(function)}`: {broken}")
             continue
-        run_kernel(function, arguments)
-        return {k: v for k, v in arguments.items() if isinstance(v, np.ndarray)}
+        outputs = {p.name for p in parameters if p.own in _WRITTEN}
+        return Chosen(function, arguments, frozenset(outputs - given.keys()))
     raise BrokenContract("; ".join(reasons))
+
+
+def launch(chosen: Chosen, observer: Observer | None = None) -> dict[str, Array]:
+    """Run a chosen instance and give every tensor as it is afterwards.
+
+    Raises:   BrokenContract if what the program claims (`assert!`) does not hold
+    """
+    run_kernel(chosen.function, chosen.arguments, observer=observer)
+    return chosen.tensors
 
 
 def read_arguments(given: Mapping[str, bytes | int | float | bool]) -> dict[str, Any]:

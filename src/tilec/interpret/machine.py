@@ -5,7 +5,7 @@ Each block is read once into steps, so that running it again asks MLIR for nothi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -38,22 +38,39 @@ class _Step:
     is_last: bool
 
 
+@dataclass(frozen=True)
+class _Block:
+    """A block, read: the numbers of its arguments, the values of its constants, the rest."""
+
+    arguments: tuple[int, ...]
+    constants: Mapping[int, Datum]
+    steps: tuple[_Step, ...]
+
+
 @dataclass
 class Code:
-    """The blocks of a module as steps; values are numbered."""
+    """The blocks of a module as steps; values are numbered. Programs and launches share it."""
 
     functions: dict[str, ir.Block]
     numbers: dict[ir.Value, int] = field(default_factory=dict)
-    blocks: dict[ir.Block, tuple[tuple[int, ...], list[_Step]]] = field(default_factory=dict)
+    blocks: dict[ir.Block, _Block] = field(default_factory=dict)
 
     def number(self, value: ir.Value) -> int:
         return self.numbers.setdefault(value, len(self.numbers))
 
-    def steps(self, block: ir.Block) -> tuple[tuple[int, ...], list[_Step]]:
-        """The numbers of a block's arguments, and its steps."""
+    def block(self, block: ir.Block, machine: Machine) -> _Block:
+        """A block as steps; its constants are evaluated once, by the first machine that asks."""
         if block not in self.blocks:
             arguments = tuple(map(self.number, block.arguments))
-            self.blocks[block] = arguments, [self.step(op) for op in block.operations]
+            constants: dict[int, Datum] = {}
+            steps = []
+            for step in map(self.step, block.operations):
+                if step.rule.constant:
+                    results = step.rule.interpret(step.op, [], machine)
+                    constants.update(zip(step.results, results, strict=True))
+                else:
+                    steps.append(step)
+            self.blocks[block] = _Block(arguments, constants, tuple(steps))
         return self.blocks[block]
 
     def step(self, op: ir.OpView) -> _Step:
@@ -100,10 +117,11 @@ class Machine:
 
     def run(self, block: ir.Block, arguments: Sequence[Datum]) -> list[Datum]:
         """Execute a block; gives what its terminator hands over."""
-        places, steps = self.code.steps(block)
-        for place, argument in zip(places, arguments, strict=True):
+        read = self.code.block(block, self)
+        self.values.update(read.constants)
+        for place, argument in zip(read.arguments, arguments, strict=True):
             self.values[place] = argument if isinstance(argument, View) else np.asarray(argument)
-        for step in steps:
+        for step in read.steps:
             results = self.execute(step)
             if step.is_last:
                 return results

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,11 +15,25 @@ Array = NDArray[Any]
 
 
 class Observer(Protocol):
-    """Hears of every access: which elements of which argument (in its row-major numbering)."""
+    """Hears of every program, and of every access that it makes."""
+
+    def starts(self, program: tuple[int, ...]) -> None:
+        """What follows is done by the program of this index."""
 
     def touched(
-        self, op: ir.OpView, tensor: str, elements: Array, *, written: bool, atomic: bool = False
-    ) -> None: ...
+        self,
+        op: ir.OpView,
+        tensor: str,
+        elements: Array,
+        *,
+        written: bool,
+        outside: int,
+        atomic: bool = False,
+    ) -> None:
+        """An access: the elements inside (their numbers in the argument's row-major order).
+
+        `outside` is how many elements of the access lie outside of its view.
+        """
 
 
 @dataclass(frozen=True)
@@ -48,14 +63,14 @@ class View:
         tile = np.array(np.broadcast_to(empty, shape))
         window, within = self._overlap(start, shape)
         tile[within] = self.data[window]
-        self._tell(op, window, written=False)
+        self._tell(op, window, prod(shape), written=False)
         return tile
 
     def write(self, start: Sequence[int], tile: Array, op: ir.OpView) -> None:
         """Put a tile at `start`; elements outside the view are left out."""
         window, within = self._overlap(start, tile.shape)
         self.data[window] = tile[within].view(self.data.dtype)
-        self._tell(op, window, written=True)
+        self._tell(op, window, tile.size, written=True)
 
     def gather(
         self,
@@ -159,13 +174,22 @@ class View:
     def _tell_chosen(
         self, op: ir.OpView, chosen: _Chosen, *, written: bool, atomic: bool = False
     ) -> None:
-        if self.observer is not None and self.elements is not None:
-            touched = self.elements[np.newaxis][chosen.places]
-            self.observer.touched(op, self.tensor, touched, written=written, atomic=atomic)
+        if self.observer is None or self.elements is None:
+            return
+        inside = self.elements[np.newaxis][chosen.places]
+        outside = chosen.inside.size - inside.size
+        self.observer.touched(
+            op, self.tensor, inside, written=written, outside=outside, atomic=atomic
+        )
 
-    def _tell(self, op: ir.OpView, window: tuple[slice, ...], *, written: bool) -> None:
-        if self.observer is not None and self.elements is not None:
-            self.observer.touched(op, self.tensor, self.elements[window].ravel(), written=written)
+    def _tell(self, op: ir.OpView, window: tuple[slice, ...], size: int, *, written: bool) -> None:
+        if self.observer is None or self.elements is None:
+            return
+        # `...` keeps what is taken of an array of rank 0 an array.
+        place: Any = (*window, ...)
+        inside = self.elements[place].ravel()
+        outside = size - inside.size
+        self.observer.touched(op, self.tensor, inside, written=written, outside=outside)
 
 
 @dataclass(frozen=True)

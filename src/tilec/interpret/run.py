@@ -13,7 +13,7 @@ import numpy as np
 from mlir import ir
 
 from tilec.interpret.contract import BrokenContract, bind, parameters_of, strides_of
-from tilec.interpret.machine import Machine, code_of
+from tilec.interpret.machine import Code, Machine, code_of
 from tilec.interpret.memory import Array, Observer, View, view_of
 from tilec.ops.rules import Datum
 
@@ -23,21 +23,24 @@ def run_kernel(
     arguments: Mapping[str, Any],
     order: Sequence[int] | int | None = None,
     observer: Observer | None = None,
+    code: Code | None = None,
 ) -> None:
     """Run every program of a kernel on arrays, in place.
 
     Shapes:   any strided arrays whose last stride is 1; scalars are Python or NumPy numbers
     Units:    `order` is a permutation of the programs' row-major numbers, or a seed for one;
-              None is their own order
+              None is their own order; `code` is `code_of` the function, which launches may share
     Raises:   BrokenContract if the arguments do not fit, or a `requires!` or `assert!` fails
     """
-    code = code_of(function)
+    code = code or code_of(function)
     entry = function.regions[0].blocks[0]
-    slots, grid = _prepared(function, arguments, observer)
+    slots, grid = _prepared(function, arguments, observer, code)
     # Conversions and overflow have their meaning by the language, not by NumPy's warnings.
     with np.errstate(all="ignore"):
         for number in _order(order, prod(grid)):
             program = tuple(int(i) for i in np.unravel_index(number, grid)) if grid else ()
+            if observer is not None:
+                observer.starts(program)
             Machine(code, program, grid).run(entry, slots)
 
 
@@ -46,14 +49,13 @@ def check_launch(function: ir.OpView, arguments: Mapping[str, Any]) -> None:
 
     Raises:   BrokenContract as `run_kernel`
     """
-    _prepared(function, arguments, None)
+    _prepared(function, arguments, None, code_of(function))
 
 
 def _prepared(
-    function: ir.OpView, arguments: Mapping[str, Any], observer: Observer | None
+    function: ir.OpView, arguments: Mapping[str, Any], observer: Observer | None, code: Code
 ) -> tuple[list[Datum], tuple[int, ...]]:
     """The values of the function's arguments and the grid, once the contract holds."""
-    code = code_of(function)
     entry = function.regions[0].blocks[0]
     slots = _slots(function, arguments, observer)
     with np.errstate(all="ignore"):

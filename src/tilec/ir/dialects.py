@@ -22,6 +22,7 @@ class _Dialect:
 
 
 arith = _Dialect("arith")
+cf = _Dialect("cf")
 gpu = _Dialect("gpu")
 llvm = _Dialect("llvm")
 nvvm = _Dialect("nvvm")

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.artifact.abi import COUNT_LIMIT
 from tilec.diagnostics.diagnostic import Label
 from tilec.ops import uses
+from tilec.ops.bounds import is_residual
+from tilec.ops.build import broadcast_along, compared, constant, make
 from tilec.ops.call import Call, Emission
 from tilec.ops.formats import Array
-from tilec.types import Element, Own, TensorType
+from tilec.ops.rules import AccessShape, Claim, conjunction
+from tilec.types import USIZE, Element, Own, TensorType
 
 
 def expect_plain(call: Call, *, writes: bool = False) -> TensorType:
@@ -120,3 +124,72 @@ def first_element(
         int(index) * (extent if counts_tiles else 1)
         for index, extent in zip(indices, shape, strict=True)
     )
+
+
+# ---- as operations of the IR: what checked builds ask of an access -------------------------------
+
+
+def claims_of_access(op: ir.OpView, access: AccessShape, *, has_fill: bool) -> list[Claim]:
+    """What is to hold of the place of an access, in checked builds (docs/language.md).
+
+    An access that the program vouches for is inside. What else the proofs leave open, or `unsafe`
+    keeps from them, may be cut by the tensor's end, as the language has it, but not miss it: unless
+    it says by a `fill` that it may.
+    """
+    if not access.shape:
+        return []
+    if "unchecked" in op.attributes:
+        inside = [_axis_inside(access, axis) for axis in range(len(access.shape))]
+        return [Claim(conjunction(inside), "every element is inside of the tensor")]
+    if has_fill or not ("unsafe" in op.attributes or is_residual(op)):
+        return []
+    meets = [_axis_meets(access, axis) for axis in range(len(access.shape))]
+    return [Claim(conjunction(meets), "an element is inside of the tensor")]
+
+
+def data_of_access(access: AccessShape) -> ir.Value:
+    """Which elements are inside, as a tile of bool of the access's shape."""
+    boolean = ir.IntegerType.get_signless(1)
+    whole = ir.RankedTensorType.get(access.shape, boolean)
+    masks = []
+    for axis, size in enumerate(access.shape):
+        line = ir.RankedTensorType.get([size], ir.IndexType.get())
+        first = make("tensor.splat", line, _start(access, axis))
+        place = make("arith.addi", line, make("tile.iota", line), first)
+        end = make("tensor.splat", line, _extent(access, axis))
+        # As unsigned numbers, places below zero are beyond any extent.
+        inside = compared("ult", place, end)
+        others = [other for other in range(len(access.shape)) if other != axis]
+        masks.append(broadcast_along(inside, whole, others) if others else inside)
+    return conjunction(masks)
+
+
+def _axis_inside(access: AccessShape, axis: int) -> ir.Value:
+    """0 <= start and start + size <= extent."""
+    start = _start(access, axis)
+    end = make("arith.addi", start.type, start, constant(USIZE, access.shape[axis]))
+    below = compared("sle", end, _extent(access, axis))
+    return conjunction([compared("sge", start, constant(USIZE, 0)), below])
+
+
+def _axis_meets(access: AccessShape, axis: int) -> ir.Value:
+    """start + size > 0 and start < extent; in an empty tensor nothing misses at 0."""
+    start = _start(access, axis)
+    end = make("arith.addi", start.type, start, constant(USIZE, access.shape[axis]))
+    extent = make("arith.maxsi", start.type, _extent(access, axis), constant(USIZE, 1))
+    return conjunction([compared("sgt", end, constant(USIZE, 0)), compared("slt", start, extent)])
+
+
+def _start(access: AccessShape, axis: int) -> ir.Value:
+    """The first element (index); where it is far outside, some number that is outside as well."""
+    far = 2 * COUNT_LIMIT
+    index = access.indices[axis]
+    index = make("arith.minsi", index.type, index, constant(USIZE, far))
+    index = make("arith.maxsi", index.type, index, constant(USIZE, -far))
+    if access.unit == "element":
+        return index
+    return make("arith.muli", index.type, index, constant(USIZE, access.shape[axis]))
+
+
+def _extent(access: AccessShape, axis: int) -> ir.Value:
+    return make("memref.dim", ir.IndexType.get(), access.view, constant(USIZE, axis))

@@ -134,8 +134,15 @@ def _differ(a: Formula, b: Formula) -> Formula:
 
 
 RULES: tuple[OpRules, ...] = (
-    _And("arith.andi", np.bitwise_and, launcher="bitand", numbers=_masked, truths=both),
-    Elementwise("arith.ori", np.bitwise_or, launcher="bitor", truths=either),
+    _And(
+        "arith.andi",
+        np.bitwise_and,
+        launcher="bitand",
+        numbers=_masked,
+        truths=both,
+        decided_by=False,
+    ),
+    Elementwise("arith.ori", np.bitwise_or, launcher="bitor", truths=either, decided_by=True),
     Elementwise("arith.xori", np.bitwise_xor, launcher="bitxor", truths=_differ),
     _ShiftLeft("arith.shli", np.left_shift, "shl"),
     Unsigned("arith.shrui", np.right_shift, "shr", _shifted_right),

@@ -49,6 +49,15 @@ def proved_of(op: ir.OpView) -> tuple[Proved, ...] | None:
     return tuple(found)
 
 
+def give_residual(op: ir.OpView) -> None:
+    """Write down that the proofs leave an access to a check in the kernel, for checked builds."""
+    op.attributes[RESIDUAL] = ir.UnitAttr.get()
+
+
+def is_residual(op: ir.OpView) -> bool:
+    return RESIDUAL in op.attributes
+
+
 def moved_out(op: ir.OpView) -> None:
     """Forget what only holds where an access stood: it now runs where it may not have run."""
     proved = proved_of(op)
@@ -62,6 +71,7 @@ def _anywhere(sides: tuple[Inside, Inside]) -> tuple[Inside, Inside]:
 
 
 PROVED = "inside"
+RESIDUAL = "residual"  # a unit attribute
 
 
 @dataclass(frozen=True)

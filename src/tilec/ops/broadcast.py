@@ -11,13 +11,13 @@ from tilec.diagnostics.diagnostic import Label
 from tilec.layout import Layout, dropped
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
-from tilec.ops.build import spread
+from tilec.ops.build import broadcast_along, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import shape_of
 from tilec.ops.fragments import certain, select_registers
 from tilec.ops.lowering import Lowered, Lowering
-from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
+from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules, Places, Placing
 from tilec.types import TileType, Type
 
 
@@ -64,6 +64,13 @@ class _LinalgBroadcast(OpRules):
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         axes = tuple(op.attributes["dimensions"])
         return [np.broadcast_to(np.expand_dims(operands[0], axes), shape_of(op.results[0].type))]
+
+    def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
+        mask = data_of(op.operands[0])
+        if isinstance(mask, Data):
+            return mask
+        result = ir.RankedTensorType.get(shape_of(op.results[0].type), mask.type.element_type)
+        return broadcast_along(mask, result, list(op.attributes["dimensions"]))
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         return Places((None,) * len(known), (None,))

@@ -19,6 +19,7 @@ from tilec.ops.broadcasting import method, operator
 from tilec.ops.build import chosen, compared, constant_like, known_integer, make
 from tilec.ops.call import Operation
 from tilec.ops.formats import Array
+from tilec.ops.guarded import Guarded
 from tilec.ops.host_expression import as_signed, as_unsigned
 from tilec.ops.meaning import Elementwise, NumberRule, Rounded, Unsigned
 from tilec.ops.rules import DivisorsWhere, HostExpression, OpRules
@@ -200,14 +201,22 @@ def _remainder_rule(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -
     return reasoning.wrapped(rest, op.results[0].type, op)
 
 
-class _Remainder(Elementwise):
+class _Quotient(Guarded, Elementwise):
+    pass
+
+
+class _UnsignedQuotient(Guarded, Unsigned):
+    pass
+
+
+class _Remainder(Guarded, Elementwise):
     def divisors_where(
         self, op: ir.OpView, number: int, divisors_where: DivisorsWhere
     ) -> Sequence[tuple[ir.Value, int]]:
         return _dividend(op, number)
 
 
-class _UnsignedRemainder(Unsigned):
+class _UnsignedRemainder(Guarded, Unsigned):
     def divisors_where(
         self, op: ir.OpView, number: int, divisors_where: DivisorsWhere
     ) -> Sequence[tuple[ir.Value, int]]:
@@ -215,7 +224,7 @@ class _UnsignedRemainder(Unsigned):
 
 
 RULES: tuple[OpRules, ...] = (
-    Elementwise(
+    _Quotient(
         "arith.divsi",
         _truncated,
         extends=lambda b: b[0],
@@ -224,16 +233,16 @@ RULES: tuple[OpRules, ...] = (
     ),
     _Remainder("arith.remsi", np.fmod, extends=min, launcher="rem", numbers=_remainder_rule),
     Elementwise("arith.floordivsi", np.floor_divide, numbers=_quotient_rule("floor")),
-    Elementwise(
+    _Quotient(
         "arith.ceildivsi",
         _ceiling,
         extends=lambda b: b[0],
         launcher="ceildiv",
         numbers=_quotient_rule("ceiling"),
     ),
-    Unsigned("arith.divui", np.floor_divide, "div", _quotient_rule("truncated")),
+    _UnsignedQuotient("arith.divui", np.floor_divide, "div", _quotient_rule("truncated")),
     _UnsignedRemainder("arith.remui", np.remainder, "rem", _remainder_rule),
-    Unsigned("arith.ceildivui", _ceiling, "ceildiv", _quotient_rule("ceiling")),
+    _UnsignedQuotient("arith.ceildivui", _ceiling, "ceildiv", _quotient_rule("ceiling")),
     Rounded("arith.divf", lambda a, b: a / b),
     Rounded("arith.remf", np.fmod),
 )

@@ -9,12 +9,14 @@ from mlir import ir
 
 from tilec.layout import Layout, dropped
 from tilec.layout.reduction import reduction_plan
-from tilec.ops.build import shape_of
+from tilec.ops.build import constant, make, shape_of
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import pack, unpack
 from tilec.ops.lower_reduce import Row, lower_reduce
 from tilec.ops.lowering import Lowered, Lowering
-from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
+from tilec.ops.reduce import reduced
+from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules, Places, Placing, conjunction
+from tilec.types import BOOL
 
 
 class _LinalgReduce(OpRules):
@@ -38,6 +40,20 @@ class _LinalgReduce(OpRules):
             tiles = _halved(tiles, combine)
         results = combine(starts, [tile[0] for tile in tiles])
         return [np.broadcast_to(r, s.shape) for r, s in zip(results, starts, strict=True)]
+
+    def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
+        """A slice is data if an element of it is."""
+        found = [data_of(tile) for tile in list(op.operands)[: len(op.operands) // 2]]
+        masks = [mask for mask in found if not isinstance(mask, Data)]
+        if not masks or Data.UNKNOWN in found:
+            return Data.UNKNOWN
+        [either] = reduced(
+            [conjunction(masks)],
+            [constant(BOOL, False)],
+            list(op.attributes["dimensions"]),
+            lambda sofar, item: [make("arith.ori", sofar[0].type, sofar[0], item[0])],
+        )
+        return either
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         count = len(known) // 2

@@ -12,6 +12,8 @@ from tilec.ir.types import tile_type, view_facts
 from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.access import (
+    claims_of_access,
+    data_of_access,
     expect_plain,
     expect_ranks,
     expect_turbofish,
@@ -29,7 +31,18 @@ from tilec.ops.indices import index_values
 from tilec.ops.lower_access import lower_load
 from tilec.ops.lowering import Lowered, Lowering, View
 from tilec.ops.memory_layout import held_layout, is_as_wide, memory_layout
-from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing, is_tile
+from tilec.ops.rules import (
+    AccessShape,
+    Claim,
+    Data,
+    DataOf,
+    Datum,
+    Machine,
+    OpRules,
+    Places,
+    Placing,
+    is_tile,
+)
 from tilec.ops.thread_access import Access
 from tilec.types import USIZE, PartType, TileType, Type
 
@@ -193,6 +206,17 @@ class _TileLoad(OpRules):
         return AccessShape(
             op.results[0], op.operands[0], indices, shape_of(op.results[0].type), unit
         )
+
+    def claims(self, op: ir.OpView, data_of: DataOf) -> Sequence[Claim]:
+        access = self.access(op)
+        assert access is not None
+        _, _, fill_count = op.attributes["operandSegmentSizes"]
+        return claims_of_access(op, access, has_fill=fill_count > 0)
+
+    def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
+        access = self.access(op)
+        assert access is not None
+        return data_of_access(access)
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         access = self.access(op)

@@ -154,6 +154,7 @@ class _Source(OpRules):
 
 class _ArithConstant(_Source):
     name = "arith.constant"
+    constant = True
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         result = op.results[0].type

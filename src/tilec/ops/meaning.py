@@ -61,6 +61,7 @@ class Elementwise(ElementwiseRules):
     # What it is to proofs, given the operands: of integers, and of truth values.
     numbers: NumberRule | None = None
     truths: TruthRule | None = None
+    decided_by: bool | None = None
 
     def abstract(
         self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning

@@ -21,7 +21,16 @@ from tilec.ops.call import Call, Emission, Form, Operation, Value
 from tilec.ops.facts import COUNT_BITS
 from tilec.ops.fragments import index
 from tilec.ops.lowering import Lowered, Lowering, View
-from tilec.ops.rules import Datum, Divided, Facts, Machine, OpRules, Precondition
+from tilec.ops.rules import (
+    Claim,
+    DataOf,
+    Datum,
+    Divided,
+    Facts,
+    Machine,
+    OpRules,
+    Precondition,
+)
 from tilec.types import USIZE, ArrayType, Type, scalar
 
 GRID_RANK = 3
@@ -135,6 +144,12 @@ class _Claim(OpRules):
         if self.word != "requires":
             return None
         return Precondition(op.operands[0], ir.StringAttr(op.attributes["text"]).value)
+
+    def claims(self, op: ir.OpView, data_of: DataOf) -> Sequence[Claim]:
+        if self.word == "requires":  # launchers check it
+            return ()
+        text = ir.StringAttr(op.attributes["text"]).value
+        return [Claim(op.operands[0], f"{self.word}!({text})", is_written=True)]
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

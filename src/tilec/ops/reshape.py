@@ -20,8 +20,8 @@ from tilec.ops.formats import shape_of as extents_of
 from tilec.ops.fragments import certain, pack, select_registers, unpack
 from tilec.ops.lower_layout import through_rows
 from tilec.ops.lowering import Lowered, Lowering
-from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
-from tilec.types import Element, TileType, Type
+from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules, Places, Placing
+from tilec.types import BOOL, Element, TileType, Type
 
 
 def reshaped(value: ir.Value, element: Element, shape: tuple[int, ...]) -> ir.Value:
@@ -115,6 +115,12 @@ class _SameOrder(OpRules):
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [operands[0].reshape(extents_of(op.results[0].type))]
+
+    def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
+        mask = data_of(op.operands[0])
+        if isinstance(mask, Data):
+            return mask
+        return regroup(mask, BOOL, extents_of(op.results[0].type))
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         if known[0] is None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from functools import reduce
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 from mlir import ir
 
 from tilec.layout import Layout
 from tilec.ops.abstract import Abstract, Reasoning
+from tilec.ops.build import make
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
 
 # A tile or a scalar is a NumPy array (`ops/formats.py`: of rank 0 for a scalar), a view a `View`.
@@ -118,6 +121,29 @@ class Precondition:
     text: str
 
 
+class Data(Enum):
+    """Which elements of a tile are data, and no padding, where no tile of bool says it."""
+
+    ALL = "all"
+    UNKNOWN = "unknown"
+
+
+# An element is *padding* where it, or something that it was computed from, was outside of a tensor.
+DataOf = Callable[[ir.Value], "ir.Value | Data"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What checked builds trap on: a truth value, or a tile of them, that is to hold throughout.
+
+    `text` says what holds; or, `is_written`, it is what the operation itself says.
+    """
+
+    condition: ir.Value
+    text: str
+    is_written: bool = False
+
+
 class OpRules:
     """Answers for one operation; `name` is its full MLIR name (`tile.load`, `arith.addf`)."""
 
@@ -132,6 +158,10 @@ class OpRules:
     control: bool = False
     # Whether its regions may run several times.
     loop: bool = False
+    # For a truth value of two: what its first operand is where the second does not matter.
+    decided_by: bool | None = None
+    # Whether its results are the same wherever and whenever it is executed.
+    constant: bool = False
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         """The results on the CPU: the meaning of the operation."""
@@ -234,6 +264,28 @@ class OpRules:
         """How it accesses global memory, if it does."""
         return None
 
+    def claims(self, op: ir.OpView, data_of: DataOf) -> Sequence[Claim]:
+        """What is to hold where it executes, in checked builds; conditions are emitted before it.
+
+        Elements that are padding (`data_of`) are asked nothing.
+        """
+        return ()
+
+    def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
+        """Which elements of its results are data; emitted after it, asked where not all are.
+
+        The default is that of element-wise work: those for which all operands have data.
+        """
+        masks = []
+        for operand in filter(is_tile, op.operands):
+            found = data_of(operand)
+            if found is Data.ALL:
+                continue
+            if found is Data.UNKNOWN or shape_of(operand) != shape_of(op.results[0]):
+                return Data.UNKNOWN
+            masks.append(found)
+        return conjunction(masks) if masks else Data.UNKNOWN
+
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
@@ -248,6 +300,11 @@ class ElementwiseRules(OpRules):
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
         return lower_elementwise(op, operands, lowering)
+
+
+def conjunction(masks: Sequence[ir.Value]) -> ir.Value:
+    """Where all of these tiles of bool, one at least, are true."""
+    return reduce(lambda left, right: make("arith.andi", left.type, left, right), masks)
 
 
 def is_tile(value: ir.Value) -> bool:

@@ -11,6 +11,7 @@ from tilec.diagnostics.diagnostic import Label
 from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.access import (
+    claims_of_access,
     expect_plain,
     expect_ranks,
     expect_unsafe,
@@ -28,7 +29,17 @@ from tilec.ops.indices import index_values
 from tilec.ops.lower_access import lower_store
 from tilec.ops.lowering import Lowered, Lowering, View
 from tilec.ops.memory_layout import held_layout, is_as_wide, memory_layout
-from tilec.ops.rules import AccessShape, Datum, Machine, OpRules, Places, Placing, is_tile
+from tilec.ops.rules import (
+    AccessShape,
+    Claim,
+    DataOf,
+    Datum,
+    Machine,
+    OpRules,
+    Places,
+    Placing,
+    is_tile,
+)
 from tilec.ops.thread_access import Access
 from tilec.types import UNIT, USIZE, Element, PartType, TileType, Type
 
@@ -146,6 +157,11 @@ class _TileStore(OpRules):
         view, tile, *indices = op.operands
         unit = ir.StringAttr(op.attributes["unit"]).value
         return AccessShape(tile, view, tuple(indices), shape_of(tile.type), unit)
+
+    def claims(self, op: ir.OpView, data_of: DataOf) -> Sequence[Claim]:
+        access = self.access(op)
+        assert access is not None
+        return claims_of_access(op, access, has_fill=False)
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         access = self.access(op)

@@ -19,8 +19,8 @@ from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import certain, select_registers
 from tilec.ops.lowering import Lowered, Lowering, View
-from tilec.ops.rules import Datum, Facts, Machine, OpRules, Places, Placing
-from tilec.types import TensorType, TileType, Type
+from tilec.ops.rules import Data, DataOf, Datum, Facts, Machine, OpRules, Places, Placing
+from tilec.types import BOOL, TensorType, TileType, Type
 
 
 class _Reorder(Operation):
@@ -122,6 +122,12 @@ class _LinalgTranspose(OpRules):
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.transpose(operands[0], tuple(op.attributes["permutation"]))]
+
+    def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
+        mask = data_of(op.operands[0])
+        if isinstance(mask, Data):
+            return mask
+        return transposed(mask, BOOL, tuple(op.attributes["permutation"]))
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         if known[0] is None:

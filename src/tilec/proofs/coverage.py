@@ -16,7 +16,7 @@ from mlir import ir
 
 from tilec.integers.conditions import projected
 from tilec.integers.formula import Formula, less
-from tilec.integers.isl_sets import Dimensions, Undecided, limited
+from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
 from tilec.integers.polynomial import Unknown, variable
 from tilec.proofs.access import Access
 from tilec.proofs.reasoning import Reasoning
@@ -65,12 +65,13 @@ def _covers(reasoning: Reasoning, stores: Sequence[Access]) -> bool:
     if not _is_exact(whole):
         return False
     try:
-        rest = projected(whole, known)
-        for store in stores:
-            touched = _touched(reasoning, store, element, known)
-            if touched is not None:
-                rest = _without(rest, touched)
-        return bool(limited(rest.is_empty))
+        with one_question():
+            rest = projected(whole, known)
+            for store in stores:
+                touched = _touched(reasoning, store, element, known)
+                if touched is not None:
+                    rest = _without(rest, touched)
+            return bool(limited(rest.is_empty))
     except Undecided:
         return False
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilec.ops.bounds import Inside, Proved, give_proved
-from tilec.proofs.bounds import Bounds, Side
+from tilec.ops.bounds import Inside, Proved, give_proved, give_residual
+from tilec.proofs.bounds import Bounds, Side, Verdict
 from tilec.proofs.proof import Proof
 
 
@@ -12,6 +12,13 @@ def mark(proof: Proof) -> None:
     for bounds in proof.bounds:
         if bounds.access.starts is not None:
             give_proved(bounds.access.op, [_proved(proof, bounds, pair) for pair in bounds.sides])
+
+
+def mark_residual(proof: Proof) -> None:
+    """Mark the accesses that every variant checks. Needs a current context."""
+    for bounds in proof.bounds:
+        if bounds.verdict is Verdict.IN_KERNEL:
+            give_residual(bounds.access.op)
 
 
 def _proved(proof: Proof, bounds: Bounds, pair: tuple[Side, Side]) -> Proved:

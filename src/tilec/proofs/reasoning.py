@@ -73,6 +73,10 @@ class Reasoning:
         found.run(entry, found._arguments(function), [], function)
         return found
 
+    def value_of(self, value: ir.Value) -> Abstract:
+        """What is known of a value of the kernel."""
+        return self._values[value]
+
     # ---- what comes in ---------------------------------------------------------------------------
 
     def _arguments(self, function: ir.OpView) -> list[Abstract]:

@@ -19,6 +19,7 @@ from tilec.runtime.errors import (
     LaunchError,
     NoDevice,
     TilecError,
+    Trapped,
 )
 from tilec.runtime.launch import Launch
 from tilec.runtime.launcher import Launcher
@@ -36,6 +37,7 @@ __all__ = [
     "NoDevice",
     "Tensor",
     "TilecError",
+    "Trapped",
     "empty",
     "load",
     "to_device",

@@ -16,7 +16,7 @@ from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.cuda_driver import HostArray
 from tilec.runtime.devices import SUCCESS, current_device, made_current, require_device
 from tilec.runtime.elements import element_of, numpy_dtype
-from tilec.runtime.errors import ContractError, LaunchError
+from tilec.runtime.errors import ContractError, failure
 from tilec.runtime.machine_code import loaded, prepared, runs_on
 from tilec.runtime.streams import (
     LEGACY_STREAM,
@@ -117,11 +117,11 @@ def copy_to_host(host: HostArray, address: int, device: int) -> None:
         try:
             Device(device).sync()
         except Exception as error:
-            raise LaunchError(f"work on device {device} failed: {error}") from error
+            raise failure(f"work on device {device} failed", error) from error
         [status] = bindings.cuMemcpyDtoH(host.ctypes.data, address, host.nbytes)
         _check_copy(status)
 
 
 def _check_copy(status: bindings.CUresult) -> None:
     if status != SUCCESS:
-        raise LaunchError(f"a copy between host and device failed: {status.name}")
+        raise failure("a copy between host and device failed", status.name)

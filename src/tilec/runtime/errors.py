@@ -25,3 +25,24 @@ class ContractError(TilecError):
 
 class LaunchError(TilecError):
     """The driver refused a launch, or the GPU failed while it ran; the message names the kernel."""
+
+
+class Trapped(LaunchError):  # noqa: N818  (says what is so, not what failed)
+    """A checked build (`tilec build --checked`) came upon what it traps on.
+
+    CUDA has printed the line of the source, and what does not hold there, on standard error. It
+    refuses all further work of this process.
+    """
+
+
+_TRAPPED = (
+    "a check of a `--checked` build does not hold; standard error says which, and in which line. "
+    "CUDA takes no more work from this process"
+)
+
+
+def failure(what_failed: str, reason: object) -> LaunchError:
+    """The exception for what the driver says; `what_failed` is a sentence up to the reason."""
+    if "CUDA_ERROR_ASSERT" in str(reason):
+        return Trapped(f"{what_failed}: {_TRAPPED} ({reason})")
+    return LaunchError(f"{what_failed}: {reason}")

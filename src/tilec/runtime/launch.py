@@ -11,7 +11,7 @@ from collections import deque
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from tilec.runtime.errors import LaunchError
+from tilec.runtime.errors import LaunchError, failure
 
 if TYPE_CHECKING:
     from tilec.runtime.cuda_driver import Completion, Driver
@@ -80,7 +80,7 @@ class Launch:
         return self._event
 
     def _failure(self, error: Exception) -> LaunchError:
-        return LaunchError(f"`{self._entry.kernel.symbol}` failed on the GPU: {error}")
+        return failure(f"`{self._entry.kernel.symbol}` failed on the GPU", error)
 
     def __repr__(self) -> str:
         state = "done" if self._borrowed is None else "under way"

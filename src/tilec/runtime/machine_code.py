@@ -11,7 +11,13 @@ from cuda.core import Device, Kernel, ObjectCode
 from tilec.artifact.manifest import Variant
 from tilec.runtime.devices import SUCCESS, current_device, device_count, made_current, text_of
 from tilec.runtime.entry import Cells, Entry, Start
-from tilec.runtime.errors import ArchitectureError, ArtifactError, ContractError, LaunchError
+from tilec.runtime.errors import (
+    ArchitectureError,
+    ArtifactError,
+    ContractError,
+    LaunchError,
+    failure,
+)
 from tilec.runtime.streams import PER_THREAD_STREAM, QUEUES, queue_of
 
 # Above this, a kernel must ask for its dynamic shared memory (CUDA C++ Programming Guide,
@@ -161,7 +167,7 @@ def _give_context(entry: Entry, status: bindings.CUresult) -> None:
 
 def _check_launch(entry: Entry, status: bindings.CUresult) -> None:
     if status != SUCCESS:
-        raise LaunchError(f"`{entry.kernel.symbol}` was not launched: {text_of(status)}")
+        raise failure(f"`{entry.kernel.symbol}` was not launched", text_of(status))
 
 
 def _check_device(entry: Entry, stream: int) -> None:

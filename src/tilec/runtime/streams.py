@@ -17,7 +17,7 @@ from tilec.runtime.devices import (
     text_of,
 )
 from tilec.runtime.entry import Entry
-from tilec.runtime.errors import LaunchError, TilecError
+from tilec.runtime.errors import TilecError, failure
 
 # Streams that every device has, of cuda.h. An address of 0 is one of the two, by what the process
 # was set up for, so the legacy one is always asked for by name.
@@ -68,7 +68,7 @@ def finish(entry: Entry, stream: int) -> None:
         with made_current(entry.device):
             [status] = bindings.cuStreamSynchronize(queue_of(stream))
     if status != SUCCESS:
-        raise LaunchError(f"`{entry.kernel.symbol}` failed on the GPU: {text_of(status)}")
+        raise failure(f"`{entry.kernel.symbol}` failed on the GPU", text_of(status))
 
 
 def finish_device(entry: Entry) -> None:
@@ -90,7 +90,7 @@ def recorded(entry: Entry, stream: int) -> Event | None:
         try:
             return _core_stream(stream).record()
         except Exception as error:
-            raise LaunchError(f"`{entry.kernel.symbol}` failed on the GPU: {error}") from error
+            raise failure(f"`{entry.kernel.symbol}` failed on the GPU", error) from error
 
 
 def is_over(event: Event) -> bool:
