@@ -135,5 +135,5 @@ pub fn k<N: Dim>(y: &mut Tensor<f32, N>, x: &Tensor<f32, N>, a: &Atomic<Tensor<f
     with program(text) as compiled:
         uses = compiled.instances["k"].description.unsafe
     assert [(use.what, use.line) for use in uses] == [
-        ("scatter", 8), ("store", 9), ("gather", 10), ("atomic", 11)
+        ("scatter", 8), ("store", 9), ("gather_unchecked", 10), ("atomic", 11)
     ]  # fmt: skip

@@ -179,7 +179,9 @@ def _emit_helper(helper: typed.FunctionInstance, sources: Mapping[str, SourceFil
             for parameter, type_ in zip(helper.parameters, types, strict=True):
                 value = structured(type_, rest)
                 emitter.values.update(bound_values(parameter.pattern, value))
-            func.return_(flatten(emitter.expression(helper.body)))
+            given_back = flatten(emitter.expression(helper.body))
+            with emitter.at(helper.body.tail.span if helper.body.tail else helper.span):
+                func.return_(given_back)
 
 
 def _lent(lent: Own | None) -> ir.Attribute:
