@@ -134,7 +134,11 @@ def _comparisons(part: isl.BasicSet, unknowns: Sequence[Unknown]) -> tuple[Compa
         terms = _terms(constraint.get_coefficient_val, _SET, unknowns, floors)
         value = Linear(terms, constraint.get_constant_val().to_python())
         found.append(Comparison(value, constraint.is_equality()))
-    return tuple(c for c in found if not _is_definition(c, floors))
+    return tuple(c for c in found if not (_is_definition(c, floors) or _always_holds(c)))
+
+
+def _always_holds(comparison: Comparison) -> bool:
+    return not comparison.is_equality and comparison.value.low >= 0
 
 
 def _dividend(

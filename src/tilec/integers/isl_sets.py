@@ -54,6 +54,10 @@ class Dimensions:
     def monomials(self) -> tuple[Monomial, ...]:
         return tuple(self._names)
 
+    def count_of(self, unknowns: Iterable[Unknown]) -> int:
+        """How many of some unknowns occur."""
+        return len(set(unknowns).intersection(self.unknowns))
+
     def ranges(self) -> str:
         """What each unknown can be at all."""
         bounds = [f"{u.low} <= v{i} <= {u.high}" for i, u in enumerate(self.unknowns)]

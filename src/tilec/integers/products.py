@@ -29,7 +29,7 @@ from tilec.integers.formula import (
     both,
     equal,
 )
-from tilec.integers.polynomial import ZERO, Monomial, Polynomial
+from tilec.integers.polynomial import ZERO, Monomial, Polynomial, Unknown, number, variable
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,35 @@ def ignored_truths(
     for ordered in (True, False):
         for factor, multiples in families.items():
             yield from _of_family(_one(factor), multiples, values, ordered=ordered)
+
+
+def fixing_factors(products: tuple[Monomial, ...]) -> tuple[Unknown, ...]:
+    """Unknowns which, once they are numbers, leave one factor of each product at most.
+
+    What all programs share is taken first: sizes are few, and small where something goes wrong.
+    """
+    found: list[Unknown] = []
+    for product in products:
+        rest = [unknown for unknown in product if unknown not in found]
+        rest.sort(key=lambda unknown: (not unknown.uniform, unknown.number))
+        found += dict.fromkeys(rest[: len(rest) - 1])
+    return tuple(dict.fromkeys(found))
+
+
+def fixed_at(unknown: Unknown, value: int, products: tuple[Monomial, ...]) -> list[Formula]:
+    """That an unknown is a number, and what its products are then: multiples of the rest."""
+    found = [_equals(variable(unknown), number(value))]
+    for product in products:
+        if unknown in product:
+            rest = list(product)
+            rest.remove(unknown)
+            found.append(_equals(_one(product), _one(tuple(rest)).scaled(value)))
+    return found
+
+
+def _equals(left: Polynomial, right: Polynomial) -> Formula:
+    """As `equal`, but never decided by what the factors can be: products stand for themselves."""
+    return IsZero(left - right)
 
 
 def _of_family(

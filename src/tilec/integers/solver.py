@@ -13,10 +13,16 @@ from itertools import islice
 
 import islpy as isl
 
-from tilec.integers.formula import FALSE, Any, Formula
+from tilec.integers.formula import FALSE, Any, Formula, at_least, less
 from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
-from tilec.integers.polynomial import Monomial, Unknown
-from tilec.integers.products import Truth, holds_at, ignored_truths
+from tilec.integers.polynomial import Monomial, Unknown, variable
+from tilec.integers.products import (
+    Truth,
+    fixed_at,
+    fixing_factors,
+    holds_at,
+    ignored_truths,
+)
 
 __all__ = ["Undecided", "can_hold", "smallest"]
 
@@ -25,11 +31,13 @@ __all__ = ["Undecided", "can_hold", "smallest"]
 _POINTS = 150
 _TRIED = 12
 
+_SET = isl.dim_type.set
 
-def can_hold(formulas: Sequence[Formula]) -> bool:
-    """Whether all formulas can hold together. Raises Undecided."""
+
+def can_hold(formulas: Sequence[Formula], points: int = _POINTS) -> bool:
+    """Whether all formulas can hold together. Raises Undecided, after so many points."""
     with one_question():
-        return _search(formulas, first=None) is not None
+        return _search(formulas, None, points) is not None
 
 
 def smallest(formulas: Sequence[Formula], first: Sequence[Unknown]) -> dict[Unknown, int] | None:
@@ -38,18 +46,28 @@ def smallest(formulas: Sequence[Formula], first: Sequence[Unknown]) -> dict[Unkn
     Raises:   Undecided
     """
     with one_question():
-        return _search(formulas, first=first)
+        return _search(formulas, first, _POINTS)
 
 
 class _Search:
     """One question: sets of points, split where there are several ways on.
 
     Where products take part, alternatives (`Any`) are looked at when a point ignores them: most
-    are decided by the rest.
+    are decided by the rest. At each point a *repair* is tried: factors are what they are at the
+    point, which makes products multiples, and all else may be anything.
     """
 
-    def __init__(self, formulas: Sequence[Formula], first: Sequence[Unknown] | None) -> None:
-        self._dimensions = Dimensions(formulas, first or ())
+    def __init__(
+        self, formulas: Sequence[Formula], first: Sequence[Unknown] | None, points: int
+    ) -> None:
+        self._factors = fixing_factors(Dimensions(formulas, ()).products)
+        self._dimensions = Dimensions(formulas, self._factors if first is None else first)
+        self._least = self._dimensions.count_of(self._factors if first is None else first)
+        self._first = tuple(first or ())
+        self._limit = points
+        self._fallback: dict[Monomial, int] | None = None
+        self._everything: isl.Set | None = None
+        self._all = tuple(formulas)
         is_waiting = bool(self._dimensions.products)
         self._waiting = [f for f in formulas if is_waiting and isinstance(f, Any)]
         self._known = [f for f in formulas if not (is_waiting and isinstance(f, Any))]
@@ -67,6 +85,15 @@ class _Search:
             if not self._wants_least and not self._dimensions.products:
                 return {}
             values = self._point(known)
+            if next(self._ignored(values), None) is None:
+                return values
+            repaired = self._repaired(values)
+            if repaired is not None:
+                return repaired
+            fixed = self._fixed(known, values)
+            if fixed is not None:
+                known = fixed
+                continue
             ways: list[isl.Set] | None = None
             for truth in islice(self._ignored(values), _TRIED):
                 left = self._left_by(truth, known)
@@ -74,11 +101,46 @@ class _Search:
                     ways = left
                 if len(ways) <= 1:
                     break
-            if ways is None:
-                return values
+            assert ways is not None, "something is ignored"
             if len(ways) != 1:
                 return self._of_any(ways)
             [known] = ways
+        return None
+
+    @property
+    def fallback(self) -> dict[Monomial, int] | None:
+        """Values that were met on the way to the least ones."""
+        return self._fallback
+
+    def _repaired(self, values: dict[Monomial, int]) -> dict[Monomial, int] | None:
+        """Values where the factors are as at a point, if there are any (and none are smaller)."""
+        if self._everything is None:
+            self._everything = self._dimensions.set_of(self._all)
+        multiples = [
+            formula
+            for unknown in self._factors
+            for formula in fixed_at(unknown, values[unknown,], self._dimensions.products)
+        ]
+        exact = _both(self._everything, self._dimensions.set_of(multiples, in_range=False))
+        if limited(exact.is_empty):
+            return None
+        found = self._point(exact)
+        if not self._wants_least or all(found.get((u,)) == values.get((u,)) for u in self._first):
+            return found
+        if self._fallback is None or _in_order(found) < _in_order(self._fallback):
+            self._fallback = found
+        return None
+
+    def _fixed(self, known: isl.Set, values: dict[Monomial, int]) -> isl.Set | None:
+        """The set with products as multiples, where a factor can only be what it is at a point."""
+        for unknown in self._factors:
+            at = values[unknown,]
+            multiples = fixed_at(unknown, at, self._dimensions.products)
+            if all(holds_at(formula, values) for formula in multiples):
+                continue
+            value = variable(unknown)
+            if not self._left_by((less(value, at), at_least(value, at + 1)), known):
+                return _both(known, self._dimensions.set_of(multiples, in_range=False))
         return None
 
     def _ignored(self, values: dict[Monomial, int]) -> Iterator[Truth]:
@@ -101,23 +163,31 @@ class _Search:
 
     def _of_any(self, ways: Sequence[isl.Set]) -> dict[Monomial, int] | None:
         """Values within one of several sets: the least, if that is asked for."""
-        found = []
-        for way in ways:
-            values = self.values(way)
+        best: dict[Monomial, int] | None = None
+        if self._wants_least:
+            # The least point is a bound: where it is not below what was found, nothing is.
+            bounds = [_in_order(self._point(way)) for way in ways]
+            order = sorted(range(len(ways)), key=bounds.__getitem__)
+        else:
+            bounds, order = [], list(range(len(ways)))
+        for number in order:
+            if best is not None and _in_order(best) <= bounds[number]:
+                break
+            values = self.values(ways[number])
             if values is not None and not self._wants_least:
                 return values
-            if values is not None:
-                found.append(values)
-        return min(found, key=_in_order) if found else None
+            if values is not None and (best is None or _in_order(values) < _in_order(best)):
+                best = values
+        return best
 
     def _point(self, known: isl.Set) -> dict[Monomial, int]:
         """A point of a set: the least of it, or of a piece of it. Of unions isl may find none."""
         self._points += 1
-        if self._points > _POINTS:
+        if self._points > self._limit:
             raise Undecided("too many ways for products to be what they say")
         found = []
         for piece in limited(known.get_basic_sets):
-            point = _least_of(piece)
+            point = _least_of(piece, self._least)
             if not point.is_void():
                 found.append(self._dimensions.values(point))
                 if not self._wants_least:
@@ -126,12 +196,17 @@ class _Search:
 
 
 def _search(
-    formulas: Sequence[Formula], first: Sequence[Unknown] | None
+    formulas: Sequence[Formula], first: Sequence[Unknown] | None, points: int
 ) -> dict[Unknown, int] | None:
     if FALSE in formulas:
         return None
-    search = _Search(formulas, first)
-    found = search.values(search.everything())
+    search = _Search(formulas, first, points)
+    try:
+        found = search.values(search.everything())
+    except Undecided:
+        if search.fallback is None:
+            raise
+        found = search.fallback
     if found is None:
         return None
     return {monomial[0]: value for monomial, value in found.items() if len(monomial) == 1}
@@ -141,8 +216,21 @@ def _in_order(values: dict[Monomial, int]) -> list[int]:
     return list(values.values())
 
 
-def _least_of(piece: isl.BasicSet) -> isl.Point:
-    return limited(lambda: piece.lexmin().sample_point())
+def _least_of(piece: isl.BasicSet, count: int) -> isl.Point:
+    """A point whose first coordinates are the least there are, one after the other.
+
+    isl's own `lexmin` can take forever where numbers are large.
+    """
+    points = isl.Set.from_basic_set(piece)
+    if limited(points.is_empty):
+        return limited(points.sample_point)
+    for place in range(count):
+        points = _with_least(points, place)
+    return limited(points.sample_point)
+
+
+def _with_least(points: isl.Set, place: int) -> isl.Set:
+    return limited(lambda: points.fix_val(_SET, place, points.dim_min_val(place)))
 
 
 def _both(left: isl.Set, right: isl.Set) -> isl.Set:

@@ -15,6 +15,11 @@ from tilec.integers.formula import Formula, negated, renamed
 from tilec.integers.polynomial import Interval, Polynomial, Unknown, variable
 from tilec.integers.solver import Undecided, can_hold
 
+# How many points a question may look at. That a number fits its type is asked often, and mostly
+# seen at once if it does.
+_POINTS = 150
+_POINTS_FOR_FITS = 30
+
 
 @dataclass(frozen=True, eq=False)
 class Fact:
@@ -76,7 +81,7 @@ class Knowledge:
     def fits(self, formula: Formula, when: Sequence[Formula], facts: Sequence[Fact]) -> bool:
         """Whether a formula, that a number fits its type, holds where others do."""
         far = self.context([*when, negated(formula)], facts, wide=True)
-        return not _can_hold([*far, *self.limits_of(far)])
+        return not _can_hold([*far, *self.limits_of(far)], _POINTS_FOR_FITS)
 
     def context(
         self,
@@ -152,8 +157,8 @@ def _is_near(unknowns: frozenset[Unknown], known: set[Unknown], *, wide: bool) -
     return shared == unknowns or any(not u.uniform for u in shared)
 
 
-def _can_hold(formulas: Sequence[Formula]) -> bool:
+def _can_hold(formulas: Sequence[Formula], points: int = _POINTS) -> bool:
     try:
-        return can_hold(formulas)
+        return can_hold(formulas, points)
     except Undecided:
         return True

@@ -44,6 +44,9 @@ _INDEX = (-(2**63), 2**63 - 1)
 # A loop has fewer turns than this, and no variable of one is taken to leave this range while it is
 # only being looked at.
 _FAR = 2**61
+# What of wrapping is followed exactly: types of few numbers, and numbers that go around few times.
+_FOLLOWED_SIZE = 2**16
+_FOLLOWED_TIMES = 4
 
 
 @dataclass
@@ -279,7 +282,7 @@ class Reasoning:
         return self._few(Number(tuple(cases)))
 
     def _kept(self, case: Case, interval: tuple[int, int], op: ir.OpView) -> Case:
-        """A case whose value is what it is, where it fits; else the one that has the same bits."""
+        """A case whose value is what it is, where it fits; else that of the same bits, or any."""
         low, high = interval
         at_least_low, at_most_high = case.value.interval
         if low <= at_least_low and at_most_high <= high:
@@ -289,14 +292,19 @@ class Reasoning:
             return case
         uniform = all(u.uniform for u in case.value.unknowns)
         size = high - low + 1
-        times = at_least_low - low, at_most_high - low
-        rounds = self.knowledge.unknown(
-            "times around", (times[0] // size, times[1] // size), uniform=uniform
+        around = (at_least_low - low) // size, (at_most_high - low) // size
+        # isl takes remainders of small numbers, and few cases; not those of large ones.
+        is_followed = size <= _FOLLOWED_SIZE or around[1] - around[0] < _FOLLOWED_TIMES
+        unknown = self.knowledge.unknown(
+            "may wrap", interval, uniform=uniform, opaque=not is_followed, about=op
         )
-        unknown = self.knowledge.unknown("what may wrap", interval, uniform=uniform)
-        self.knowledge.define(
-            unknown, equal(variable(unknown) + variable(rounds).scaled(size), case.value)
-        )
+        if is_followed:
+            times = self.knowledge.unknown("times around", around, uniform=uniform)
+            same = equal(variable(unknown) + variable(times).scaled(size), case.value)
+            self.knowledge.define(unknown, same)
+        else:
+            same = equal(variable(unknown), case.value)
+            self.knowledge.define(unknown, either(negated(fits), same))
         self._unwrapped[unknown] = case.value
         return Case(case.when, variable(unknown))
 
