@@ -106,11 +106,11 @@ _Answer = TypeVar("_Answer")
 
 
 @contextmanager
-def one_question() -> Iterator[None]:
+def one_question(effort: int = 1) -> Iterator[None]:
     """While one question is asked: what is asked of isl in it has a limit in all."""
     context = isl.DEFAULT_CONTEXT
     context.reset_operations()
-    context.set_max_operations(_OPERATIONS)
+    context.set_max_operations(effort * _OPERATIONS)
     try:
         yield
     finally:

@@ -30,14 +30,19 @@ __all__ = ["Undecided", "can_hold", "smallest"]
 # before one is split on.
 _POINTS = 150
 _TRIED = 12
+# Least values are asked for once something is known to be wrong: they may cost more.
+_EFFORT_FOR_LEAST = 4
 
 _SET = isl.dim_type.set
 
 
-def can_hold(formulas: Sequence[Formula], points: int = _POINTS) -> bool:
-    """Whether all formulas can hold together. Raises Undecided, after so many points."""
-    with one_question():
-        return _search(formulas, None, points) is not None
+def can_hold(formulas: Sequence[Formula], *, effort: int = 1, points: int = _POINTS) -> bool:
+    """Whether all formulas can hold together.
+
+    Raises:   Undecided, after so many points, or after some multiple of what isl may do
+    """
+    with one_question(effort):
+        return _search(formulas, None, effort * points) is not None
 
 
 def smallest(formulas: Sequence[Formula], first: Sequence[Unknown]) -> dict[Unknown, int] | None:
@@ -45,7 +50,7 @@ def smallest(formulas: Sequence[Formula], first: Sequence[Unknown]) -> dict[Unkn
 
     Raises:   Undecided
     """
-    with one_question():
+    with one_question(_EFFORT_FOR_LEAST):
         return _search(formulas, first, _POINTS)
 
 
@@ -87,13 +92,15 @@ class _Search:
             values = self._point(known)
             if next(self._ignored(values), None) is None:
                 return values
-            repaired = self._repaired(values)
-            if repaired is not None:
-                return repaired
-            fixed = self._fixed(known, values)
-            if fixed is not None:
-                known = fixed
-                continue
+            # Ever more rarely, as it gets less likely that this decides it.
+            if self._points & (self._points - 1) == 0:
+                repaired = self._repaired(values)
+                if repaired is not None:
+                    return repaired
+                fixed = self._fixed(known, values)
+                if fixed is not None:
+                    known = fixed
+                    continue
             ways: list[isl.Set] | None = None
             for truth in islice(self._ignored(values), _TRIED):
                 left = self._left_by(truth, known)

@@ -18,7 +18,7 @@ from tilec.integers.solver import Undecided, can_hold
 # How many points a question may look at. That a number fits its type is asked often, and mostly
 # seen at once if it does.
 _POINTS = 150
-_POINTS_FOR_FITS = 30
+_POINTS_FOR_FITS = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +159,6 @@ def _is_near(unknowns: frozenset[Unknown], known: set[Unknown], *, wide: bool) -
 
 def _can_hold(formulas: Sequence[Formula], points: int = _POINTS) -> bool:
     try:
-        return can_hold(formulas, points)
+        return can_hold(formulas, points=points)
     except Undecided:
         return True

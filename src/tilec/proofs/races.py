@@ -28,6 +28,9 @@ from tilec.proofs.access import Access
 from tilec.proofs.reasoning import Reasoning
 from tilec.proofs.witness import Witness, box_of, least_values
 
+# A program that is right is worth some time before it is refused.
+_EFFORT = 4
+
 
 @dataclass(frozen=True)
 class Race:
@@ -69,16 +72,16 @@ def _race(reasoning: Reasoning, first: Access, second: Access) -> Race | None:
     if not _can_hold(near):
         return None
     formulas = _meeting(reasoning, first, second, ids, wide=True)
-    if len(formulas) > len(near) and not _can_hold(formulas):
+    if not _can_hold(formulas, _EFFORT):
         return None
     beyond = tuple(sorted({u for f in formulas for u in f.unknowns if u.opaque}))
     witness = None if beyond else _witness(reasoning, first, second, formulas, ids)
     return Race(first, second, witness, beyond)
 
 
-def _can_hold(formulas: Sequence[Formula]) -> bool:
+def _can_hold(formulas: Sequence[Formula], effort: int = 1) -> bool:
     try:
-        return can_hold(formulas)
+        return can_hold(formulas, effort=effort)
     except Undecided:
         return True
 
