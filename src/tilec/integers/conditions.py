@@ -7,19 +7,21 @@ never too lax.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
 
 from tilec.integers.formula import Formula
-from tilec.integers.isl_sets import Dimensions, limited, one_question
+from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
 from tilec.integers.polynomial import Unknown
 
 _SET, _DIV, _IN = isl.dim_type.set, isl.dim_type.div, isl.dim_type.in_
 
 # A condition with more alternatives than this is none that anybody would read.
 _ALTERNATIVES = 3
+# Nor one with larger numbers.
+_LARGEST = 2**53
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,18 @@ def _never_holds(
     parts = shown.get_basic_sets()
     if len(parts) > _ALTERNATIVES:
         return None
-    return tuple(_comparisons(part, unknowns) for part in parts)
+    found = limited(lambda: tuple(_comparisons(part, unknowns) for part in parts))
+    numbers = (n for comparisons in found for c in comparisons for n in _numbers_in(c.value))
+    return None if any(abs(n) > _LARGEST for n in numbers) else found
+
+
+def _numbers_in(value: Linear) -> Iterator[int]:
+    yield value.constant
+    for coefficient, term in value.terms:
+        yield coefficient
+        if isinstance(term, Floor):
+            yield term.divisor
+            yield from _numbers_in(term.dividend)
 
 
 def _simplified(condition: isl.Set, context: isl.Set) -> isl.Set:
@@ -127,14 +140,21 @@ def _comparisons(part: isl.BasicSet, unknowns: Sequence[Unknown]) -> tuple[Compa
     floors: list[Floor] = []
     for number in range(part.dim(_DIV)):
         meant = part.get_div(number)
-        divisor = meant.get_denominator_val().to_python()
+        divisor = _number(meant.get_denominator_val())
         floors.append(Floor(_dividend(meant, divisor, unknowns, floors), divisor))
     found = []
     for constraint in part.get_constraints():
         terms = _terms(constraint.get_coefficient_val, _SET, unknowns, floors)
-        value = Linear(terms, constraint.get_constant_val().to_python())
+        value = Linear(terms, _number(constraint.get_constant_val()))
         found.append(Comparison(value, constraint.is_equality()))
     return tuple(c for c in found if not (_is_definition(c, floors) or _always_holds(c)))
+
+
+def _number(value: isl.Val) -> int:
+    found = value.to_python()
+    if found is None:  # how isl says that the question has cost too much
+        raise Undecided
+    return int(found)
 
 
 def _always_holds(comparison: Comparison) -> bool:
@@ -145,12 +165,12 @@ def _dividend(
     meant: isl.Aff, divisor: int, unknowns: Sequence[Unknown], floors: Sequence[Floor]
 ) -> Linear:
     """What is divided; isl has the quotient, before it is floored."""
-    scale = isl.Val(divisor)
+    scale = isl.Val(str(divisor))
 
     def coefficient(kind: isl.dim_type, place: int) -> isl.Val:
         return meant.get_coefficient_val(kind, place) * scale
 
-    constant = (meant.get_constant_val() * scale).to_python()
+    constant = _number(meant.get_constant_val() * scale)
     return Linear(_terms(coefficient, _IN, unknowns, floors), constant)
 
 
@@ -161,8 +181,8 @@ def _terms(
     floors: Sequence[Floor],
 ) -> tuple[tuple[int, Unknown | Floor], ...]:
     found: list[tuple[int, Unknown | Floor]]
-    found = [(coefficient(kind, i).to_python(), u) for i, u in enumerate(unknowns)]
-    found += [(coefficient(_DIV, i).to_python(), f) for i, f in enumerate(floors)]
+    found = [(_number(coefficient(kind, i)), u) for i, u in enumerate(unknowns)]
+    found += [(_number(coefficient(_DIV, i)), f) for i, f in enumerate(floors)]
     return tuple((c, t) for c, t in found if c)
 
 
