@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -31,6 +32,7 @@ from tests.proofs.observed import (
     shapes_of,
 )
 from tests.proofs.random_kernels import random_kernel
+from tilec.artifact.expression import Expression, holds
 from tilec.buildsystem.children import Crashed, run_in_children
 from tilec.driver import warm_up
 from tilec.frontend.check import check_program
@@ -87,6 +89,9 @@ class Said:
 
     verdicts: Mapping[Place, Verdict] = field(default_factory=dict)
     refusals: Sequence[Refusal] = ()
+    # What a launcher asks before it takes the code without masks, and what has none then.
+    conditions: Sequence[Expression] = ()
+    unmasked: frozenset[Place] = frozenset()
 
 
 # The proofs, asked of a module that was emitted from these sources and not changed since.
@@ -203,6 +208,9 @@ def reproduces(module: ir.Module, code: str, witness: Witness) -> bool:
 
 # ---- many random kernels -------------------------------------------------------------------------
 
+# Launches that are looked through for some that take the code without masks.
+LAUNCHES_TRIED = 40
+
 # Of work on one kernel; it is then given up.
 MOST_SECONDS = 20
 
@@ -242,7 +250,26 @@ def trial(seed: int, verifier: Verifier | None) -> Trials:
         return Trials(counts)
     said = verifier(module, program.sources)
     wrong = disagreements(module, said.verdicts, said.refusals, seen)
+    tried = islice(kernel.launches(), LAUNCHES_TRIED)
+    whole = [launch for launch in tried if _all_hold(said.conditions, launch)]
+    if said.unmasked and whole:
+        wrong += _wrong_conditions(said, observe(module, whole))
+        counts["with launches without masks"] = 1
     return Trials(counts + _counted(said, seen), tuple(_shown(seed, text) for text in wrong))
+
+
+def _all_hold(conditions: Sequence[Expression], launch: Launch) -> bool:
+    values = {**launch.dims, **launch.scalars}
+    return bool(conditions) and all(holds(condition, values) for condition in conditions)
+
+
+def _wrong_conditions(said: Said, seen: Observed) -> list[str]:
+    """(e) An access without a mask, under conditions that a launch meets, that went outside."""
+    return [
+        f"no mask at {place[0]}:{place[1]}, but outside at {access.outside_at}"
+        for place, access in seen.accesses.items()
+        if place in said.unmasked and access.outside
+    ]
 
 
 def _shown(seed: int, text: str) -> str:

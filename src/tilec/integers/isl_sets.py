@@ -13,17 +13,15 @@ from typing import TypeVar
 
 import islpy as isl
 
-from tilec.integers.formula import (
-    Any,
-    Formula,
-    IsZero,
-    NotNegative,
-    polynomials,
-)
-from tilec.integers.polynomial import Monomial, Polynomial, Unknown
+from tilec.integers.formula import All, Any, Formula, IsZero, NotNegative, polynomials
+from tilec.integers.polynomial import Monomial, Polynomial, Unknown, number
 
 # What one question may cost: isl's own count of steps, about a second's worth.
 _OPERATIONS = 1_000_000
+
+
+_SET = isl.dim_type.set
+_PLAIN = 2**31  # numbers below which islpy takes as they are
 
 
 class Undecided(Exception):  # noqa: N818, a state of the question, and no fault of ours
@@ -44,62 +42,84 @@ class Dimensions:
         ahead = [unknown for unknown in first if all_first or unknown in unknowns]
         self.unknowns = (*ahead, *sorted(unknowns.difference(ahead)))
         self.products = tuple(sorted(_with_factors(m for m in found if len(m) > 1), key=_order))
-        self._names: dict[Monomial, str] = {
-            **{(unknown,): f"v{i}" for i, unknown in enumerate(self.unknowns)},
-            **{product: f"p{i}" for i, product in enumerate(self.products)},
-        }
-        self.space = f"[{', '.join(self._names.values())}]"
+        monomials = (*((unknown,) for unknown in self.unknowns), *self.products)
+        self._places = {monomial: place for place, monomial in enumerate(monomials)}
+        space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(self._places))
+        self._everything = isl.BasicSet.universe(space)
+        self._local = isl.LocalSpace.from_space(space)
 
     @property
     def monomials(self) -> tuple[Monomial, ...]:
-        return tuple(self._names)
+        return tuple(self._places)
 
     def count_of(self, unknowns: Iterable[Unknown]) -> int:
         """How many of some unknowns occur."""
         return len(set(unknowns).intersection(self.unknowns))
 
-    def ranges(self) -> str:
-        """What each unknown can be at all."""
-        bounds = [f"{u.low} <= v{i} <= {u.high}" for i, u in enumerate(self.unknowns)]
-        for i, product in enumerate(self.products):
-            low, high = Polynomial(((product, 1),)).interval
-            bounds.append(f"{low} <= p{i} <= {high}")
-        return " and ".join(bounds) or "0 = 0"
-
-    def text(self, formula: Formula) -> str:
-        """A formula in isl's syntax."""
-        match formula:
-            case NotNegative(polynomial):
-                return f"{self._sum(polynomial)} >= 0"
-            case IsZero(polynomial):
-                return f"{self._sum(polynomial)} = 0"
-        if not formula.parts:
-            return "0 = 1" if isinstance(formula, Any) else "0 = 0"
-        word = " or " if isinstance(formula, Any) else " and "
-        return f"({word.join(map(self.text, formula.parts))})"
-
-    def _sum(self, polynomial: Polynomial) -> str:
-        terms = [
-            f"{coefficient}{self._names[monomial]}" if monomial else str(coefficient)
-            for monomial, coefficient in polynomial.terms
-        ]
-        return " + ".join(terms) or "0"
-
     def set_of(self, formulas: Iterable[Formula], *, in_range: bool = True) -> isl.Set:
         """The points at which all formulas hold; without the ranges of unknowns if so asked."""
-        held = " and ".join([*([self.ranges()] if in_range else []), *map(self.text, formulas)])
-        return limited(lambda: isl.Set(f"{{ {self.space} : {held} }}"))
+        return limited(lambda: self._all([*(self._ranges() if in_range else ()), *formulas]))
+
+    def _ranges(self) -> Iterator[Formula]:
+        """What each unknown, and each product, can be at all."""
+        for monomial in self._places:
+            value = Polynomial(((monomial, 1),))
+            low, high = value.interval
+            yield NotNegative(value - low)
+            yield NotNegative(number(high) - value)
+
+    def _all(self, formulas: Iterable[Formula]) -> isl.Set:
+        """Comparisons become one piece; alternatives are intersected with it."""
+        piece = self._everything
+        alternatives: list[Any] = []
+        waiting = list(formulas)
+        while waiting:
+            match waiting.pop():
+                case NotNegative(polynomial):
+                    piece = piece.add_constraint(self._constraint(polynomial, equal=False))
+                case IsZero(polynomial):
+                    piece = piece.add_constraint(self._constraint(polynomial, equal=True))
+                case All(parts):
+                    waiting += parts
+                case Any() as formula:
+                    alternatives.append(formula)
+        points = isl.Set.from_basic_set(piece)
+        for formula in reversed(alternatives):
+            points = points.intersect(self._any(formula))
+        return points
+
+    def _any(self, formula: Any) -> isl.Set:
+        points = isl.Set.from_basic_set(self._everything).complement()
+        for part in formula.parts:
+            points = points.union(self._all([part]))
+        return points
+
+    def _constraint(self, polynomial: Polynomial, *, equal: bool) -> isl.Constraint:
+        make = isl.Constraint.alloc_equality if equal else isl.Constraint.alloc_inequality
+        found = make(self._local)
+        for monomial, coefficient in polynomial.terms:
+            value = _val(coefficient)
+            if monomial:
+                found = found.set_coefficient_val(_SET, self._places[monomial], value)
+            else:
+                found = found.set_constant_val(value)
+        return found
 
     def values(self, point: isl.Point) -> dict[Monomial, int]:
         """The value of each dimension at a point. Raises Undecided."""
-        numbers = limited(lambda: [self._value(point, i) for i in range(len(self._names))])
-        return dict(zip(self._names, numbers, strict=True))
+        numbers = limited(lambda: [self._value(point, i) for i in range(len(self._places))])
+        return dict(zip(self._places, numbers, strict=True))
 
     def _value(self, point: isl.Point, place: int) -> int:
-        value = point.get_coordinate_val(isl.dim_type.set, place).to_python()
+        value = point.get_coordinate_val(_SET, place).to_python()
         if value is None:  # how isl says that the question has cost too much
             raise Undecided
         return int(value)
+
+
+def _val(value: int) -> isl.Val:
+    """A number of any size."""
+    return isl.Val(value) if -_PLAIN < value < _PLAIN else isl.Val(str(value))
 
 
 _Answer = TypeVar("_Answer")
