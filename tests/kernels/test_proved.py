@@ -1,0 +1,59 @@
+"""What is proved of the kernel library: pinned, so that a check that comes back is noticed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tilec.compilation import Options
+from tilec.driver import check_sources
+from tilec.sources import read_sources
+
+LIBRARY = Path(__file__).parents[2] / "kernels"
+
+# Accesses of one instance: (proved, launch-checked, in-kernel).
+PINNED = {
+    "add": (0, 3, 0),
+    "axpy": (0, 3, 0),
+    "gelu": (0, 2, 0),
+    "layernorm": (0, 4, 0),
+    "layernorm_long": (0, 5, 0),
+    "permute_heads": (0, 2, 0),
+    "rmsnorm": (0, 3, 0),
+    "rmsnorm_long": (0, 4, 0),
+    "rope": (0, 6, 0),
+    "row_sum": (0, 2, 0),
+    "silu_mul": (0, 3, 0),
+    "softmax": (0, 2, 0),
+    "softmax_long": (0, 3, 0),
+    "split_heads": (0, 2, 0),
+    "transpose": (0, 2, 0),
+}
+IN_PLACE = ("axpy",)
+KERNELS = sorted(path.stem for path in LIBRARY.glob("*.tile"))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_instance_has_the_verdicts_that_are_pinned(name: str) -> None:
+    compiled = check_sources(read_sources(str(LIBRARY / f"{name}.tile")), Options(report=True))
+    assert compiled.reports
+    for report in compiled.reports:
+        counts = Counter(access.verdict for access in report.accesses)
+        found = tuple(counts[v] for v in ("proved", "launch-checked", "in-kernel"))
+        assert found == PINNED[name], report.symbol
+        assert sum(found) == len(report.accesses)
+
+
+def test_the_table_is_of_the_library() -> None:
+    assert sorted(PINNED) == KERNELS
+
+
+@pytest.mark.parametrize("name", sorted(set(KERNELS) - {"permute_heads"}))
+def test_outputs_are_written_in_full(name: str) -> None:
+    compiled = check_sources(read_sources(str(LIBRARY / f"{name}.tile")), Options(report=True))
+    for report in compiled.reports:
+        assert report.coverage
+        assert all(c.writes_all for c in report.coverage), report.symbol
+        assert any(c.reads_first for c in report.coverage) == (name in IN_PLACE)
