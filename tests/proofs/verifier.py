@@ -9,7 +9,6 @@ from mlir import ir
 from tests.proofs.adversary import Refusal, Said, Verdict, Witness
 from tests.proofs.observed import Launch, place_of
 from tilec.ir.walk import functions
-from tilec.proofs.access import Access
 from tilec.proofs.bounds import Bounds, is_never_inside
 from tilec.proofs.proof import Proof
 from tilec.proofs.races import Race
@@ -52,15 +51,9 @@ def _is_unmasked(proof: Proof, bounds: Bounds) -> bool:
 
 
 def _refusal(race: Race, proof: Proof) -> Refusal:
-    fault = _fault(race.first, race.second)
+    fault = race.fault
     code = "E0501" if fault.writes else "E0502"
     return Refusal(code, place_of(fault.op.location)[0], _witness(race, proof))
-
-
-def _fault(first: Access, second: Access) -> Access:
-    """Of a read and a write the read, of two writes the later in the source."""
-    reads = [access for access in (first, second) if not access.writes]
-    return reads[0] if reads else max(first, second, key=lambda a: place_of(a.op.location))
 
 
 def _witness(race: Race, proof: Proof) -> Witness | None:

@@ -49,7 +49,7 @@ def races_of(reasoning: Reasoning, sources: Sources) -> Iterator[Diagnostic]:
 
 
 def _finding(race: Race, sources: Sources) -> Diagnostic:
-    fault, other = _fault_and_other(race, sources)
+    fault, other = race.fault, race.other
     code = "E0501" if fault.writes else "E0502"
     if race.witness is None:
         return _undecided(race, code, fault, other, sources)
@@ -75,16 +75,6 @@ def _message(race: Race, fault: Access) -> str:
     if fault.writes:
         return f"two programs may write the same element of `{race.tensor}`"
     return f"a program may read an element of `{race.tensor}` that another program writes"
-
-
-def _fault_and_other(race: Race, sources: Sources) -> tuple[Access, Access]:
-    """Of a read and a write the read is at fault, of two writes the later one in the source."""
-    pair = (race.first, race.second)
-    reads = [access for access in pair if not access.writes]
-    if reads:
-        return reads[0], pair[1] if pair[0] is reads[0] else pair[0]
-    first, second = sorted(pair, key=lambda access: place_of(access.op, sources).start)
-    return second, first
 
 
 def _meeting_label(race: Race, access: Access, number: int, sources: Sources) -> Label:

@@ -28,7 +28,7 @@ __all__ = ["Undecided", "can_hold", "smallest"]
 
 # How many points one question may look at, and how many truths that a point ignores are tried
 # before one is split on.
-_POINTS = 150
+_POINTS = 100
 _TRIED = 12
 # Least values are asked for once something is known to be wrong: they may cost more.
 _EFFORT_FOR_LEAST = 4

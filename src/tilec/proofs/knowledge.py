@@ -17,7 +17,7 @@ from tilec.integers.solver import Undecided, can_hold
 
 # How many points a question may look at. That a number fits its type is asked often, and mostly
 # seen at once if it does.
-_POINTS = 150
+_POINTS = 100
 _POINTS_FOR_FITS = 80
 
 

@@ -29,7 +29,9 @@ from tilec.proofs.reasoning import Reasoning
 from tilec.proofs.witness import Witness, box_of, least_values
 
 # A program that is right is worth some time before it is refused.
-_EFFORT = 4
+_MOST_EFFORT = 4
+# After so many questions that cost too much, no more are asked of a kernel.
+_GIVEN_UP = 2
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,24 @@ class Race:
     def tensor(self) -> str:
         return self.first.view.tensor
 
+    @property
+    def is_given_up(self) -> bool:
+        """Whether nobody knows because the question cost too much."""
+        return self.witness is None and not self.beyond
+
+    @property
+    def fault(self) -> Access:
+        return at_fault(self.first, self.second)
+
+    @property
+    def other(self) -> Access:
+        """The access that the one at fault meets; itself, if it meets itself."""
+        return self.second if self.fault is self.first else self.first
+
 
 def find_races(reasoning: Reasoning) -> Iterator[Race]:
-    """Every pair of accesses of a kernel that may race."""
+    """Pairs of accesses of a kernel that may race: one for each access at fault."""
+    effort, given_up = _MOST_EFFORT, 0
     shared: dict[str, list[Access]] = {}
     for access in reasoning.accesses:
         if access.view.own == "mut" and not access.is_unsafe:
@@ -59,20 +76,40 @@ def find_races(reasoning: Reasoning) -> Iterator[Race]:
     for accesses in shared.values():
         if not any(access.writes for access in accesses):
             continue
+        refused: set[Access] = set()
         for first, second in combinations_with_replacement(accesses, 2):
-            if first.writes or second.writes:
-                found = _race(reasoning, first, second)
-                if found is not None:
-                    yield found
+            if not (first.writes or second.writes) or at_fault(first, second) in refused:
+                continue
+            found = _race(reasoning, first, second, effort)
+            if found is None:
+                continue
+            refused.add(found.fault)
+            yield found
+            # What is refused anyway is not worth as much time for each further access.
+            effort = max(1, effort - 1)
+            given_up += found.is_given_up
+            if given_up == _GIVEN_UP:
+                return
 
 
-def _race(reasoning: Reasoning, first: Access, second: Access) -> Race | None:
+def at_fault(first: Access, second: Access) -> Access:
+    """Of a read and a write the read, of two writes the later one in the source."""
+    reads = [access for access in (first, second) if not access.writes]
+    return reads[0] if reads else max(first, second, key=lambda access: _place(access))
+
+
+def _place(access: Access) -> tuple[int, int]:
+    location = access.op.location
+    return (location.start_line, location.start_col) if location.is_a_file() else (0, 0)
+
+
+def _race(reasoning: Reasoning, first: Access, second: Access, effort: int) -> Race | None:
     ids = list(reasoning.ids.values())
     near = _meeting(reasoning, first, second, ids, wide=False)
     if not _can_hold(near):
         return None
     formulas = _meeting(reasoning, first, second, ids, wide=True)
-    if not _can_hold(formulas, _EFFORT):
+    if not _can_hold(formulas, effort):
         return None
     beyond = tuple(sorted({u for f in formulas for u in f.unknowns if u.opaque}))
     witness = None if beyond else _witness(reasoning, first, second, formulas, ids)
