@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -124,6 +124,19 @@ def negated(formula: Formula) -> Formula:
             return either(*map(negated, parts))
         case Any(parts):
             return both(*map(negated, parts))
+
+
+def mapped(formula: Formula, change: Callable[[Polynomial], Polynomial]) -> Formula:
+    """The same relations of other polynomials."""
+    match formula:
+        case NotNegative(polynomial):
+            return at_least(change(polynomial), 0)
+        case IsZero(polynomial):
+            return equal(change(polynomial), 0)
+        case All(parts):
+            return both(*(mapped(part, change) for part in parts))
+        case Any(parts):
+            return either(*(mapped(part, change) for part in parts))
 
 
 def renamed(formula: Formula, names: Mapping[Unknown, Unknown]) -> Formula:

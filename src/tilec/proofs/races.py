@@ -71,7 +71,7 @@ def find_races(reasoning: Reasoning) -> Iterator[Race]:
     effort, given_up = _MOST_EFFORT, 0
     shared: dict[str, list[Access]] = {}
     for access in reasoning.accesses:
-        if access.view.own == "mut" and not access.is_unsafe:
+        if access.view.own == "mut" and not access.view.ids and not access.is_unsafe:
             shared.setdefault(access.view.tensor, []).append(access)
     for accesses in shared.values():
         if not any(access.writes for access in accesses):

@@ -29,6 +29,7 @@ from tilec.integers.formula import (
     either,
     equal,
     less,
+    mapped,
     negated,
     within,
 )
@@ -159,15 +160,12 @@ class Reasoning:
         self.programs_of = [self._grid_extent(extent) for extent in extents]
         self._limit_products(self.programs_of, COUNT_LIMIT)
         for axis, extent in enumerate(self.programs_of):
-            self._know(less(self.program(axis), extent), "grid")
+            self._know(self._of_launcher(less(self.program(axis), extent)), "grid")
 
     def _grid_extent(self, extent: Number) -> Polynomial:
-        """Launchers refuse more programs than the limit, and without any nothing runs.
-
-        They compute without wrapping.
-        """
+        """Launchers refuse more programs than the limit, and without any nothing runs."""
         found = self._exact(self.single(extent))
-        self._know(within(found, 1, COUNT_LIMIT), "grid")
+        self._know(self._of_launcher(within(found, 1, COUNT_LIMIT)), "grid")
         return found
 
     def _exact(self, value: Polynomial) -> Polynomial:
@@ -180,13 +178,23 @@ class Reasoning:
             found = found + prod(factors, start=number(coefficient))
         return found
 
+    def _of_launcher(self, formula: Formula) -> Formula:
+        """A condition as a launcher has it, which computes with `usize` without wrapping.
+
+        Nothing, where what may wrap is in it otherwise than added and multiplied.
+        """
+        exact = mapped(formula, self._exact)
+        meant = self.knowledge.context([exact], (), wide=False, only=True)
+        follows = all(self._unwrapped.keys().isdisjoint(f.unknowns) for f in meant)
+        return exact if follows else TRUE
+
     def is_cut(self, view: AbstractView, block: Sequence[int]) -> None:
         for axis, size in enumerate(block):
             extent = view.extents[view.axes[axis]]
             self._know(less(self.program(axis).scaled(size), extent), "grid")
 
     def assume(self, formula: Formula, op: ir.OpView) -> None:
-        self._know(formula, "requires", op)
+        self._know(self._of_launcher(formula), "requires", op)
 
     def _know(self, formula: Formula, why: str, op: ir.OpView | None = None) -> None:
         if formula != TRUE and not self._only_looking:
@@ -305,7 +313,8 @@ class Reasoning:
         else:
             same = equal(variable(unknown), case.value)
             self.knowledge.define(unknown, either(negated(fits), same))
-        self._unwrapped[unknown] = case.value
+        if interval == _INDEX:
+            self._unwrapped[unknown] = case.value
         return Case(case.when, variable(unknown))
 
     def unsigned(self, value: Number, kind: ir.Type) -> Number:
