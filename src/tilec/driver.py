@@ -14,7 +14,7 @@ from mlir import ir
 from tilec.checks.check_borrows import check_borrows
 from tilec.checks.check_bounds import outside_of
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
-from tilec.checks.check_grids import check_grids
+from tilec.checks.check_grids import grids_of
 from tilec.checks.check_in_kernel import in_kernel_checks_of
 from tilec.checks.check_moves import check_moves
 from tilec.checks.check_preconditions import check_preconditions
@@ -46,7 +46,7 @@ from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
 
 # The checks, which read and never rewrite.
-CHECKS = (check_writes, check_moves, check_borrows, check_grids, check_preconditions)
+CHECKS = (check_writes, check_moves, check_borrows, check_preconditions)
 
 
 def check_sources(sources: Sources, options: Options) -> Compiled:
@@ -144,8 +144,7 @@ def front_end(sources: Sources, options: Options) -> Front:
             targets = map(resolve, options.targets)
             too_big = (d for t in targets for d in check_resources(module, program.sources, t))
             diagnostics += dict.fromkeys(too_big)
-        # Proofs take for granted what the checks before have seen to: parts with one owner, and
-        # grids that agree.
+        # Proofs take for granted what the checks before have seen to: parts with one owner.
         if module is not None and not _errors(diagnostics):
             emitted = text_with_places(module) if "tile" in options.emit else None
             inline_helpers(module)
@@ -167,6 +166,10 @@ def _wrong(
     """What proofs refuse, and what is left to ask at run time where that is denied."""
     with deep_recursion():
         for proof in proofs:
+            different = list(grids_of(proof.reasoning, sources))
+            yield from different
+            if different:
+                continue  # nothing is known of programs that have no one grid
             yield from races_of(proof.reasoning, sources)
             yield from outside_of(proof.reasoning, sources)
             if IN_KERNEL_CHECKS in options.deny:

@@ -95,7 +95,7 @@ class Reasoning(Protocol):
     def set_grid(self, extents: Sequence[Number]) -> None:
         """What the extents of the grid are."""
 
-    def is_cut(self, view: AbstractView, block: Sequence[int]) -> None:
+    def is_cut(self, view: AbstractView, block: Sequence[int], op: ir.OpView) -> None:
         """The grid has as many programs along each axis as the view has tiles of `block`."""
 
     def tensor(self, base: AbstractView, extents: Sequence[Polynomial]) -> AbstractView:

@@ -149,7 +149,7 @@ class _TilePart(OpRules):
         [view] = operands
         assert isinstance(view, AbstractView), "a view is known"
         block = _block(op)
-        reasoning.is_cut(view, block)
+        reasoning.is_cut(view, block, op)
         ids = [reasoning.program(axis) for axis in range(len(block))]
         starts = [i.scaled(size) for i, size in zip(ids, block, strict=True)]
         return [view.tile([always(i) for i in ids], starts, block)]

@@ -50,12 +50,22 @@ _FOLLOWED_SIZE = 2**16
 _FOLLOWED_TIMES = 4
 
 
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A tensor that is cut in parts of `block`, by an operation; extents are those of its axes."""
+
+    op: ir.OpView
+    extents: tuple[Polynomial, ...]
+    block: tuple[int, ...]
+
+
 @dataclass
 class Reasoning:
     """The abstract execution of one kernel, helpers inlined."""
 
     knowledge: Knowledge = field(default_factory=Knowledge)
     accesses: list[Access] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
     dims: dict[str, Unknown] = field(default_factory=dict)
     scalars: dict[str, Unknown] = field(default_factory=dict)
     programs_of: list[Polynomial] = field(default_factory=list)
@@ -188,10 +198,15 @@ class Reasoning:
         follows = all(self._unwrapped.keys().isdisjoint(f.unknowns) for f in meant)
         return exact if follows else TRUE
 
-    def is_cut(self, view: AbstractView, block: Sequence[int]) -> None:
-        for axis, size in enumerate(block):
-            extent = view.extents[view.axes[axis]]
+    def is_cut(self, view: AbstractView, block: Sequence[int], op: ir.OpView) -> None:
+        extents = tuple(view.extents[axis] for axis in view.axes)
+        self.cuts.append(Cut(op, extents, tuple(block)))
+        for axis, (extent, size) in enumerate(zip(extents, block, strict=True)):
             self._know(less(self.program(axis).scaled(size), extent), "grid")
+
+    def tiles(self, extent: Polynomial, size: int, op: ir.OpView) -> Polynomial:
+        """How many tiles of a size cover an extent."""
+        return self.single(self.quotient(always(extent), always(size), "ceiling", op))
 
     def assume(self, formula: Formula, op: ir.OpView) -> None:
         self._know(self._of_launcher(formula), "requires", op)
