@@ -22,7 +22,8 @@ from tilec.ir.dialect import context
 from tilec.ops.formats import dtype_of
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
-from tilec.proofs.reasoning import Reasoning, interval_of
+from tilec.proofs.arithmetic import interval_of
+from tilec.proofs.reasoning import Reasoning
 
 BINARY = (
     "addi", "subi", "muli", "divsi", "remsi", "floordivsi", "ceildivsi", "divui", "remui",

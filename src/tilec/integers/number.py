@@ -62,7 +62,7 @@ def combined(function: Callable[..., Polynomial], *numbers: Number) -> Number:
     """A function of the values, in every combination of cases that can be."""
     found: list[Case] = []
     for cases in product(*(n.cases for n in numbers)):
-        when = _together(*(case.when for case in cases))
+        when = together(*(case.when for case in cases))
         if when is not None:
             found.append(Case(when, function(*(case.value for case in cases))))
     return Number(tuple(_merged(found)))
@@ -72,13 +72,13 @@ def by_cases(function: Callable[..., Number], *numbers: Number) -> Number:
     """As `combined`, of a function that has cases of its own."""
     found: list[Case] = []
     for cases in product(*(n.cases for n in numbers)):
-        when = _together(*(case.when for case in cases))
+        when = together(*(case.when for case in cases))
         if when is None:
             continue
         for inner in function(*(case.value for case in cases)).cases:
-            together = _together(when, inner.when)
-            if together is not None:
-                found.append(Case(together, inner.value))
+            both_hold = together(when, inner.when)
+            if both_hold is not None:
+                found.append(Case(both_hold, inner.value))
     return Number(tuple(_merged(found)))
 
 
@@ -92,7 +92,7 @@ def chosen(condition: Formula, yes: Number, no: Number) -> Number:
     for side, formula in ((yes, condition), (no, negated(condition))):
         parts = formula.parts if isinstance(formula, All) else (formula,)
         for case in side.cases:
-            when = _together(case.when, parts)
+            when = together(case.when, parts)
             if when is not None:
                 found.append(Case(when, case.value))
     return Number(tuple(_merged(found)))
@@ -102,13 +102,13 @@ def compared(relation: Callable[..., Formula], *numbers: Number) -> Formula:
     """Whether the relation holds of the values."""
     found = []
     for cases in product(*(n.cases for n in numbers)):
-        when = _together(*(case.when for case in cases))
+        when = together(*(case.when for case in cases))
         if when is not None:
             found.append(both(*when, relation(*(case.value for case in cases))))
     return either(*found)
 
 
-def _together(*conditions: tuple[Formula, ...]) -> tuple[Formula, ...] | None:
+def together(*conditions: tuple[Formula, ...]) -> tuple[Formula, ...] | None:
     """All conditions; None if two of them are each other's opposite."""
     found = dict.fromkeys(formula for condition in conditions for formula in condition)
     if FALSE in found or any(negated(formula) in found for formula in found):

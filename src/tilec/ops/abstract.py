@@ -80,9 +80,6 @@ class Reasoning(Protocol):
     def opaque(self, op: ir.OpView) -> list[Abstract]:
         """Results of an operation that is not followed."""
 
-    def unknown(self, name: str, low: int, high: int, *, uniform: bool) -> Polynomial:
-        """A further unknown."""
-
     def decide(self, formula: Formula) -> bool | None:
         """Whether a condition always holds here, never, or sometimes (or nobody knows)."""
 

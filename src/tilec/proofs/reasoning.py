@@ -18,9 +18,7 @@ from math import prod
 from mlir import ir
 
 from tilec.artifact.abi import COUNT_LIMIT, ELEMENT_LIMIT
-from tilec.integers.division import is_ceiling, is_floor, is_truncated
 from tilec.integers.formula import (
-    FALSE,
     FORMULAS,
     TRUE,
     Formula,
@@ -33,21 +31,18 @@ from tilec.integers.formula import (
     negated,
     within,
 )
-from tilec.integers.number import Case, Number, always, by_cases, chosen
+from tilec.integers.number import Number, always
 from tilec.integers.polynomial import ONE, ZERO, Polynomial, Unknown, number, variable
 from tilec.ir.dialect import declarations
 from tilec.ops.abstract import Abstract, AbstractView
 from tilec.ops.registry import rules
 from tilec.proofs.access import Access
-from tilec.proofs.knowledge import Fact, Knowledge
+from tilec.proofs.arithmetic import INDEX, Arithmetic, interval_of
+from tilec.proofs.knowledge import Fact
 
-_INDEX = (-(2**63), 2**63 - 1)
 # A loop has fewer turns than this, and no variable of one is taken to leave this range while it is
 # only being looked at.
 _FAR = 2**61
-# What of wrapping is followed exactly: types of few numbers, and numbers that go around few times.
-_FOLLOWED_SIZE = 2**16
-_FOLLOWED_TIMES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +55,9 @@ class Cut:
 
 
 @dataclass
-class Reasoning:
+class Reasoning(Arithmetic):
     """The abstract execution of one kernel, helpers inlined."""
 
-    knowledge: Knowledge = field(default_factory=Knowledge)
     accesses: list[Access] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)
     dims: dict[str, Unknown] = field(default_factory=dict)
@@ -72,11 +66,6 @@ class Reasoning:
     ids: dict[int, Unknown] = field(default_factory=dict)
     _values: dict[ir.Value, Abstract] = field(default_factory=dict)
     _uniform: set[ir.Value] = field(default_factory=set)
-    _path: tuple[Fact, ...] = ()
-    _decided: dict[tuple[Formula, tuple[Fact, ...]], bool | None] = field(default_factory=dict)
-    _quotients: dict[tuple[str, Polynomial, Polynomial], Polynomial] = field(default_factory=dict)
-    _singles: dict[Number, Polynomial] = field(default_factory=dict)
-    _unwrapped: dict[Unknown, Polynomial] = field(default_factory=dict)
     _only_looking: bool = False
 
     @staticmethod
@@ -114,7 +103,7 @@ class Reasoning:
                 return always(variable(unknown))
             case "scalar":
                 return self._scalar(name, ir.StringAttr(slot["element"]).value, argument.type)
-        return always(variable(self.knowledge.unknown(name, _INDEX, uniform=True)))
+        return always(variable(self.knowledge.unknown(name, INDEX, uniform=True)))
 
     def _scalar(self, name: str, element: str, kind: ir.Type) -> Abstract:
         if element == "bool":
@@ -174,18 +163,8 @@ class Reasoning:
 
     def _grid_extent(self, extent: Number) -> Polynomial:
         """Launchers refuse more programs than the limit, and without any nothing runs."""
-        found = self._exact(self.single(extent))
+        found = self.exact(self.single(extent))
         self._know(self._of_launcher(within(found, 1, COUNT_LIMIT)), "grid")
-        return found
-
-    def _exact(self, value: Polynomial) -> Polynomial:
-        """What a number is where nothing wraps."""
-        if self._unwrapped.keys().isdisjoint(value.unknowns):
-            return value
-        found = ZERO
-        for monomial, coefficient in value.terms:
-            factors = (self._exact(self._unwrapped.get(u, variable(u))) for u in monomial)
-            found = found + prod(factors, start=number(coefficient))
         return found
 
     def _of_launcher(self, formula: Formula) -> Formula:
@@ -193,7 +172,7 @@ class Reasoning:
 
         Nothing, where what may wrap is in it otherwise than added and multiplied.
         """
-        exact = mapped(formula, self._exact)
+        exact = mapped(formula, self.exact)
         meant = self.knowledge.context([exact], (), wide=False, only=True)
         follows = all(self._unwrapped.keys().isdisjoint(f.unknowns) for f in meant)
         return exact if follows else TRUE
@@ -271,140 +250,6 @@ class Reasoning:
             starts[axis] = view.starts[axis] + self.single(value).scaled(scale)
             sizes[axis] = size
         return Access(op, view, tuple(starts), tuple(sizes), writes, self._path)
-
-    # ---- numbers ---------------------------------------------------------------------------------
-
-    def decide(self, formula: Formula) -> bool | None:
-        if formula in (TRUE, FALSE):
-            return formula == TRUE
-        key = formula, self._path
-        if key not in self._decided:
-            self._decided[key] = self._find_out(formula)
-        return self._decided[key]
-
-    def _find_out(self, formula: Formula) -> bool | None:
-        if not self.knowledge.possible([formula], self._path):
-            return False
-        if not self.knowledge.possible([negated(formula)], self._path):
-            return True
-        return None
-
-    def choose(self, condition: Formula, yes: Number, no: Number) -> Number:
-        if yes == no:
-            return yes
-        known = self.decide(condition)
-        if known is not None:
-            return yes if known else no
-        return self._few(chosen(condition, yes, no))
-
-    def wrapped(self, value: Number, kind: ir.Type, op: ir.OpView) -> Number:
-        interval = interval_of(kind)
-        if interval is None:
-            return value
-        cases = [self._kept(case, interval, op) for case in value.cases]
-        return self._few(Number(tuple(cases)))
-
-    def _kept(self, case: Case, interval: tuple[int, int], op: ir.OpView) -> Case:
-        """A case whose value is what it is, where it fits; else that of the same bits, or any."""
-        low, high = interval
-        at_least_low, at_most_high = case.value.interval
-        if low <= at_least_low and at_most_high <= high:
-            return case
-        fits = within(case.value, low, high)
-        if self.knowledge.fits(fits, case.when, self._path):
-            return case
-        uniform = all(u.uniform for u in case.value.unknowns)
-        size = high - low + 1
-        around = (at_least_low - low) // size, (at_most_high - low) // size
-        # isl takes remainders of small numbers, and few cases; not those of large ones.
-        is_followed = size <= _FOLLOWED_SIZE or around[1] - around[0] < _FOLLOWED_TIMES
-        unknown = self.knowledge.unknown(
-            "may wrap", interval, uniform=uniform, opaque=not is_followed, about=op
-        )
-        if is_followed:
-            times = self.knowledge.unknown("times around", around, uniform=uniform)
-            same = equal(variable(unknown) + variable(times).scaled(size), case.value)
-            self.knowledge.define(unknown, same)
-        else:
-            same = equal(variable(unknown), case.value)
-            self.knowledge.define(unknown, either(negated(fits), same))
-        if interval == _INDEX:
-            self._unwrapped[unknown] = case.value
-        return Case(case.when, variable(unknown))
-
-    def unsigned(self, value: Number, kind: ir.Type) -> Number:
-        size = _size_of(kind)
-        return by_cases(lambda x: self.choose(at_least(x, 0), always(x), always(x + size)), value)
-
-    def signed(self, value: Number, kind: ir.Type) -> Number:
-        size = _size_of(kind)
-        return by_cases(
-            lambda x: self.choose(less(x, size // 2), always(x), always(x - size)), value
-        )
-
-    def quotient(self, a: Number, b: Number, rounding: str, op: ir.OpView) -> Number:
-        found = []
-        for left in a.cases:
-            for right in b.cases:
-                for case in chosen(both(*left.when, *right.when), always(0), always(1)).cases:
-                    if case.value == ZERO:
-                        when = tuple(dict.fromkeys((*left.when, *right.when)))
-                        value = self._divided(left.value, right.value, when, rounding, op)
-                        found.append(Case(when, value))
-        return self._few(Number(tuple(found)))
-
-    def _divided(
-        self,
-        a: Polynomial,
-        b: Polynomial,
-        when: Sequence[Formula],
-        rounding: str,
-        op: ir.OpView,
-    ) -> Polynomial:
-        if b.is_constant and b.constant < 0:
-            a, b = -a, -b
-        if b.is_constant and b.constant == 0:
-            return ZERO  # the emitter sees to it that this is not asked
-        positive = at_least(b, 1)
-        if (
-            positive != TRUE
-            and positive not in when
-            and self.knowledge.possible([*when, negated(positive)], self._path)
-        ):
-            return variable(self._opaque(interval_of(op.results[0].type), op))
-        exact = _exact_quotient(a, b)
-        return exact if exact is not None else self._new_quotient(a, b, rounding)
-
-    def _new_quotient(self, a: Polynomial, b: Polynomial, rounding: str) -> Polynomial:
-        if rounding == "truncated" and a.interval[0] >= 0:
-            rounding = "floor"
-        key = rounding, a, b
-        if key in self._quotients:
-            return self._quotients[key]
-        interval = _quotients_between(a.interval, (max(b.interval[0], 1), b.interval[1]))
-        uniform = all(u.uniform for u in a.unknowns | b.unknowns)
-        unknown = self.knowledge.unknown(f"({a})/({b})", interval, uniform=uniform)
-        relation = {"floor": is_floor, "ceiling": is_ceiling, "truncated": is_truncated}[rounding]
-        meant = relation(variable(unknown), a, b)
-        found = self.knowledge.define(unknown, either(negated(at_least(b, 1)), meant))
-        self._quotients[key] = found
-        return found
-
-    def single(self, value: Number) -> Polynomial:
-        if value.only is not None:
-            return value.only
-        if value not in self._singles:
-            uniform = all(u.uniform for u in value.unknowns)
-            unknown = self.knowledge.unknown("one of", value.interval, uniform=uniform)
-            is_case = (
-                both(*case.when, equal(variable(unknown), case.value)) for case in value.cases
-            )
-            self._singles[value] = self.knowledge.define(unknown, either(*is_case))
-        return self._singles[value]
-
-    def _few(self, value: Number) -> Number:
-        """The same with few cases."""
-        return value if len(value.cases) <= 4 else always(self.single(value))
 
     # ---- what is not followed --------------------------------------------------------------------
 
@@ -542,22 +387,6 @@ class Reasoning:
         self._path = around
 
 
-def interval_of(kind: ir.Type) -> tuple[int, int] | None:
-    """What an integer of a type can be, read with a sign; None for anything else."""
-    if isinstance(kind, ir.IndexType):
-        return _INDEX
-    if not isinstance(kind, ir.IntegerType) or kind.width == 1:
-        return None
-    return -(2 ** (kind.width - 1)), 2 ** (kind.width - 1) - 1
-
-
-def _size_of(kind: ir.Type) -> int:
-    """How many numbers a type has."""
-    interval = interval_of(kind)
-    assert interval is not None, "an integer has a range"
-    return interval[1] - interval[0] + 1
-
-
 def _is_same(step: Polynomial, known: int, count: Unknown) -> bool:
     """Whether a step is the same in every turn: of unknowns from before the loop."""
     return all(u.number <= known and u is not count for u in step.unknowns)
@@ -568,28 +397,3 @@ def _moved_by(before: Abstract, after: Abstract, step: Polynomial) -> bool:
         return False
     old, new = before.only, after.only
     return old is not None and new is not None and new - old == step
-
-
-def _exact_quotient(a: Polynomial, b: Polynomial) -> Polynomial | None:
-    """`a / b` where every term of `a` has the one term of `b` as a factor (`b` is not 0)."""
-    if len(b.terms) != 1:
-        return None
-    [(divisor, factor)] = b.terms
-    found: Polynomial = ZERO
-    for monomial, coefficient in a.terms:
-        rest = list(monomial)
-        for unknown in divisor:
-            if unknown not in rest:
-                return None
-            rest.remove(unknown)
-        if coefficient % factor:
-            return None
-        found = found + Polynomial(((tuple(rest), coefficient // factor),))
-    return found
-
-
-def _quotients_between(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-    """What a quotient can be, however it is rounded, for divisors of at least 1."""
-    floors = [x // y for x in a for y in b]
-    ceilings = [-(-x // y) for x in a for y in b]
-    return min(floors), max(ceilings)

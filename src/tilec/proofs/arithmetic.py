@@ -1,0 +1,230 @@
+"""Numbers of a kernel that is executed abstractly: what fits, what wraps, quotients, choices."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+
+from mlir import ir
+
+from tilec.integers.division import is_ceiling, is_floor, is_truncated
+from tilec.integers.formula import (
+    FALSE,
+    TRUE,
+    Formula,
+    at_least,
+    both,
+    either,
+    equal,
+    less,
+    negated,
+    within,
+)
+from tilec.integers.number import Case, Number, always, by_cases, chosen, together
+from tilec.integers.polynomial import ZERO, Polynomial, Unknown, number, variable
+from tilec.proofs.knowledge import Fact, Knowledge
+
+INDEX = (-(2**63), 2**63 - 1)
+# What of wrapping is followed exactly: types of few numbers, and numbers that go around few times.
+_FOLLOWED_SIZE = 2**16
+_FOLLOWED_TIMES = 4
+
+
+@dataclass
+class Arithmetic(ABC):
+    """Numbers where some facts hold: those of the place that is executed."""
+
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    _path: tuple[Fact, ...] = ()
+    _decided: dict[tuple[Formula, tuple[Fact, ...]], bool | None] = field(default_factory=dict)
+    _quotients: dict[tuple[str, Polynomial, Polynomial], Polynomial] = field(default_factory=dict)
+    _singles: dict[Number, Polynomial] = field(default_factory=dict)
+    _unwrapped: dict[Unknown, Polynomial] = field(default_factory=dict)
+
+    @abstractmethod
+    def _opaque(self, interval: tuple[int, int] | None, op: ir.OpView) -> Unknown:
+        """An unknown for what is not followed."""
+
+    def decide(self, formula: Formula) -> bool | None:
+        if formula in (TRUE, FALSE):
+            return formula == TRUE
+        key = formula, self._path
+        if key not in self._decided:
+            self._decided[key] = self._find_out(formula)
+        return self._decided[key]
+
+    def _find_out(self, formula: Formula) -> bool | None:
+        if not self.knowledge.possible([formula], self._path):
+            return False
+        if not self.knowledge.possible([negated(formula)], self._path):
+            return True
+        return None
+
+    def choose(self, condition: Formula, yes: Number, no: Number) -> Number:
+        if yes == no:
+            return yes
+        known = self.decide(condition)
+        if known is not None:
+            return yes if known else no
+        return self._few(chosen(condition, yes, no))
+
+    def wrapped(self, value: Number, kind: ir.Type, op: ir.OpView) -> Number:
+        interval = interval_of(kind)
+        if interval is None:
+            return value
+        cases = [self._kept(case, interval, op) for case in value.cases]
+        return self._few(Number(tuple(cases)))
+
+    def _kept(self, case: Case, interval: tuple[int, int], op: ir.OpView) -> Case:
+        """A case whose value is what it is, where it fits; else that of the same bits, or any."""
+        low, high = interval
+        at_least_low, at_most_high = case.value.interval
+        if low <= at_least_low and at_most_high <= high:
+            return case
+        fits = within(case.value, low, high)
+        if self.knowledge.fits(fits, case.when, self._path):
+            return case
+        uniform = all(u.uniform for u in case.value.unknowns)
+        size = high - low + 1
+        around = (at_least_low - low) // size, (at_most_high - low) // size
+        # isl takes remainders of small numbers, and few cases; not those of large ones.
+        is_followed = size <= _FOLLOWED_SIZE or around[1] - around[0] < _FOLLOWED_TIMES
+        unknown = self.knowledge.unknown(
+            "may wrap", interval, uniform=uniform, opaque=not is_followed, about=op
+        )
+        if is_followed:
+            times = self.knowledge.unknown("times around", around, uniform=uniform)
+            same = equal(variable(unknown) + variable(times).scaled(size), case.value)
+            self.knowledge.define(unknown, same)
+        else:
+            same = equal(variable(unknown), case.value)
+            self.knowledge.define(unknown, either(negated(fits), same))
+        if interval == INDEX:
+            self._unwrapped[unknown] = case.value
+        return Case(case.when, variable(unknown))
+
+    def unsigned(self, value: Number, kind: ir.Type) -> Number:
+        size = _size_of(kind)
+        return by_cases(lambda x: self.choose(at_least(x, 0), always(x), always(x + size)), value)
+
+    def signed(self, value: Number, kind: ir.Type) -> Number:
+        size = _size_of(kind)
+        return by_cases(
+            lambda x: self.choose(less(x, size // 2), always(x), always(x - size)), value
+        )
+
+    def quotient(self, a: Number, b: Number, rounding: str, op: ir.OpView) -> Number:
+        found = []
+        for left, right in product(a.cases, b.cases):
+            when = together(left.when, right.when)
+            if when is not None:
+                value = self._divided(left.value, right.value, when, rounding, op)
+                found.append(Case(when, value))
+        return self._few(Number(tuple(found)))
+
+    def _divided(
+        self,
+        a: Polynomial,
+        b: Polynomial,
+        when: Sequence[Formula],
+        rounding: str,
+        op: ir.OpView,
+    ) -> Polynomial:
+        if b.is_constant and b.constant < 0:
+            a, b = -a, -b
+        if b.is_constant and b.constant == 0:
+            return ZERO  # the emitter sees to it that this is not asked
+        positive = at_least(b, 1)
+        if (
+            positive != TRUE
+            and positive not in when
+            and self.knowledge.possible([*when, negated(positive)], self._path)
+        ):
+            return variable(self._opaque(interval_of(op.results[0].type), op))
+        exact = _exact_quotient(a, b)
+        return exact if exact is not None else self._new_quotient(a, b, rounding)
+
+    def _new_quotient(self, a: Polynomial, b: Polynomial, rounding: str) -> Polynomial:
+        if rounding == "truncated" and a.interval[0] >= 0:
+            rounding = "floor"
+        key = rounding, a, b
+        if key in self._quotients:
+            return self._quotients[key]
+        interval = _quotients_between(a.interval, (max(b.interval[0], 1), b.interval[1]))
+        uniform = all(u.uniform for u in a.unknowns | b.unknowns)
+        unknown = self.knowledge.unknown(f"({a})/({b})", interval, uniform=uniform)
+        relation = {"floor": is_floor, "ceiling": is_ceiling, "truncated": is_truncated}[rounding]
+        meant = relation(variable(unknown), a, b)
+        found = self.knowledge.define(unknown, either(negated(at_least(b, 1)), meant))
+        self._quotients[key] = found
+        return found
+
+    def single(self, value: Number) -> Polynomial:
+        if value.only is not None:
+            return value.only
+        if value not in self._singles:
+            uniform = all(u.uniform for u in value.unknowns)
+            unknown = self.knowledge.unknown("one of", value.interval, uniform=uniform)
+            is_case = (
+                both(*case.when, equal(variable(unknown), case.value)) for case in value.cases
+            )
+            self._singles[value] = self.knowledge.define(unknown, either(*is_case))
+        return self._singles[value]
+
+    def _few(self, value: Number) -> Number:
+        """The same with few cases."""
+        return value if len(value.cases) <= 4 else always(self.single(value))
+
+    def exact(self, value: Polynomial) -> Polynomial:
+        """What a number is where nothing wraps."""
+        if self._unwrapped.keys().isdisjoint(value.unknowns):
+            return value
+        found = ZERO
+        for monomial, coefficient in value.terms:
+            factors = (self.exact(self._unwrapped.get(u, variable(u))) for u in monomial)
+            found = found + prod(factors, start=number(coefficient))
+        return found
+
+
+def interval_of(kind: ir.Type) -> tuple[int, int] | None:
+    """What an integer of a type can be, read with a sign; None for anything else."""
+    if isinstance(kind, ir.IndexType):
+        return INDEX
+    if not isinstance(kind, ir.IntegerType) or kind.width == 1:
+        return None
+    return -(2 ** (kind.width - 1)), 2 ** (kind.width - 1) - 1
+
+
+def _size_of(kind: ir.Type) -> int:
+    """How many numbers a type has."""
+    interval = interval_of(kind)
+    assert interval is not None, "an integer has a range"
+    return interval[1] - interval[0] + 1
+
+
+def _exact_quotient(a: Polynomial, b: Polynomial) -> Polynomial | None:
+    """`a / b` where every term of `a` has the one term of `b` as a factor (`b` is not 0)."""
+    if len(b.terms) != 1:
+        return None
+    [(divisor, factor)] = b.terms
+    found: Polynomial = ZERO
+    for monomial, coefficient in a.terms:
+        rest = list(monomial)
+        for unknown in divisor:
+            if unknown not in rest:
+                return None
+            rest.remove(unknown)
+        if coefficient % factor:
+            return None
+        found = found + Polynomial(((tuple(rest), coefficient // factor),))
+    return found
+
+
+def _quotients_between(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    """What a quotient can be, however it is rounded, for divisors of at least 1."""
+    floors = [x // y for x in a for y in b]
+    ceilings = [-(-x // y) for x in a for y in b]
+    return min(floors), max(ceilings)
