@@ -190,6 +190,10 @@ class OpRules:
         """
         return (wanted,) * len(op.operands)
 
+    def warps(self, op: ir.OpView) -> int | None:
+        """How many warps it is best done by, before layouts; None if that does not matter to it."""
+        return None
+
     def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
         """For control flow: which values are one variable."""
         return ()
