@@ -142,6 +142,7 @@ def lower_variant(
             warps=warps,
             vector_bytes=vector_bytes,
             smem_limit=target.smem_per_block_bytes,
+            has_stmatrix=target.has_stmatrix,
         )
     finally:
         function.operation.erase()

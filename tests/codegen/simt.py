@@ -145,6 +145,12 @@ class _Block:
             raise SimtError(f"{what} differs between threads")
         return numbers[0]
 
+    def warps_here(self, active: Array, what: str) -> None:
+        """Of each warp all threads take part, or none."""
+        by_warp = active.reshape(-1, LANES)
+        if (by_warp.any(axis=1) != by_warp.all(axis=1)).any():
+            raise SimtError(f"not all lanes meet {what}")
+
     def all_here(self, active: Array, what: str) -> None:
         if not active.all():
             raise SimtError(f"not all threads meet {what}")
@@ -433,6 +439,34 @@ def _mma(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> l
     return [tuple(found[:, i] for i in range(found.shape[1]))]
 
 
+def _ldmatrix(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.all_here(active, "an ldmatrix")
+    count = ir.IntegerAttr(op.attributes["num"]).value
+    naming = (self.threads % LANES) // 8 < count
+    _check_alignment(operands[0], 16, naming)
+    loaded = _loaded(self, operands[0], naming, 16, shared=True, read_only=False)
+    rows = loaded.view(np.uint16).reshape(-1, 4, 8, 8)[:, :count]
+    transposed = "col" in str(op.attributes["layout"])
+    held = [simt_matrix.load_matrices(one, transposed=transposed) for one in rows]
+    words = np.ascontiguousarray(np.concatenate(held)).view(np.int32)[..., 0]
+    found = [words[:, i] for i in range(count)]
+    return [tuple(found)] if count > 1 else found
+
+
+def _stmatrix(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.warps_here(active, "an stmatrix")
+    pointers, *words = operands
+    naming = active & ((self.threads % LANES) // 8 < len(words))
+    _check_alignment(pointers, 16, naming)
+    held = np.stack(words, axis=1).view(np.uint16).reshape(-1, LANES, len(words), 2)
+    transposed = "col" in str(op.attributes["layout"])
+    rows = [simt_matrix.store_matrices(one, transposed=transposed) for one in held]
+    content = np.zeros((len(held), 4, 8, 8), np.uint16)
+    content[:, : len(words)] = rows
+    _stored(self, pointers, naming, content.reshape(len(active), 8), shared=True)
+    return []
+
+
 def _same_bits(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     [value] = operands
     kind = op.results[0].type
@@ -508,6 +542,8 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "nvvm.bar.warp.sync": _warp_barrier,
     "nvvm.shfl.sync": _shuffle,
     "nvvm.mma.sync": _mma,
+    "nvvm.ldmatrix": _ldmatrix,
+    "nvvm.stmatrix": _stmatrix,
     "scf.if": _if,
     "scf.for": _for,
     "scf.while": _while,

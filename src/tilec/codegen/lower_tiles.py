@@ -65,11 +65,12 @@ def lower_tiles(
     warps: int,
     vector_bytes: int,
     smem_limit: int,
+    has_stmatrix: bool = False,
 ) -> EntryPoint:
     """Lower one kernel to threads, as one more function of `body`."""
     shared = SharedMemory(_SHARED, smem_limit)
     with kernel.location, ir.InsertionPoint(body):
-        lowering = _emit_function(kernel, symbol, warps, vector_bytes, shared)
+        lowering = _emit_function(kernel, symbol, warps, vector_bytes, shared, has_stmatrix)
     return EntryPoint(symbol, LANES * warps, shared.used, lowering.alignments)
 
 
@@ -84,7 +85,12 @@ def _shared_global() -> None:
 
 
 def _emit_function(
-    kernel: ir.OpView, symbol: str, warps: int, vector_bytes: int, shared: SharedMemory
+    kernel: ir.OpView,
+    symbol: str,
+    warps: int,
+    vector_bytes: int,
+    shared: SharedMemory,
+    has_stmatrix: bool,
 ) -> Lowering:
     [source] = kernel.regions[0].blocks
     types = [_argument_type(argument.type) for argument in source.arguments]
@@ -95,7 +101,9 @@ def _emit_function(
     function.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([LANES * warps])
     entry = function.regions[0].blocks.append(*types, arg_locs=[kernel.location] * len(types))
     with ir.InsertionPoint(entry):
-        lowering = _emit_entry(kernel, source, list(entry.arguments), warps, vector_bytes, shared)
+        lowering = _emit_entry(
+            kernel, source, list(entry.arguments), warps, vector_bytes, shared, has_stmatrix
+        )
         llvm.return_()
     return lowering
 
@@ -113,6 +121,7 @@ def _emit_entry(
     warps: int,
     vector_bytes: int,
     shared: SharedMemory,
+    has_stmatrix: bool,
 ) -> Lowering:
     values: dict[ir.Value, Lowered] = {}
     for slot, argument, name in zip(source.arguments, arguments, _slot_names(kernel), strict=True):
@@ -130,6 +139,7 @@ def _emit_entry(
         vector_bytes,
         ir.InsertionPoint.current,
         walker.emit_with_arguments,
+        has_stmatrix=has_stmatrix,
     )
     walker.lowering = lowering
     grid = walker.emit_grid(source)

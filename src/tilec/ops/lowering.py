@@ -115,6 +115,7 @@ class Lowering:
     entry: ir.InsertionPoint  # where what depends on the thread only is put, once
     emit: Callable[[ir.Block, Sequence[Lowered]], list[Lowered]]  # a block, with these arguments
     loop_depth: int = 0
+    has_stmatrix: bool = False
     # Units: bytes; what pointer and outer strides of a parameter were taken to be multiples of.
     alignments: dict[str, int] = field(default_factory=dict)
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)

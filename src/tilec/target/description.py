@@ -45,6 +45,11 @@ class Target:
         return self.name.endswith("a")
 
     @property
+    def has_stmatrix(self) -> bool:
+        """Whether there is `stmatrix` (PTX ISA, "stmatrix": sm_90)."""
+        return self.capability >= (9, 0)
+
+    @property
     def features(self) -> str:
         """The `features` of `#nvvm.target`."""
         return f"+ptx{self.ptx_version}"
