@@ -13,7 +13,6 @@ from tilec.ir.types import tile_type
 from tilec.layout import LANES, Layout
 from tilec.layout.fma import (
     fma_accumulator_layout,
-    fma_operand_layouts,
     is_fma_accumulator_layout,
 )
 from tilec.layout.mma import Mma, accumulator_layout, is_accumulator_layout, operand_layouts
@@ -228,7 +227,11 @@ class _Matmul(OpRules):
         if mma is None:
             if sums is None or not is_fma_accumulator_layout(sums):
                 sums = fma_accumulator_layout(shape, placing.warps)
-            return Places((*fma_operand_layouts(sums, depth), sums), (sums,))
+            factors = (
+                layout or placing.default(shape_of(value))
+                for layout, value in zip(known[:2], list(op.operands)[:2], strict=True)
+            )
+            return Places((*factors, sums), (sums,))
         if sums is None or not is_accumulator_layout(sums, mma):
             sums = accumulator_layout(shape, placing.warps, mma, rows_first=_is_chained(op))
         return Places((*operand_layouts(sums, mma, depth), sums), (sums,))
@@ -244,7 +247,7 @@ class _Matmul(OpRules):
         layout, sums = layout_of(op.results[0].type), unpack(fragments[2])
         mma = _mma_of(op)
         if mma is None:
-            return [pack(lower_fma(a, b, layout, sums))]
+            return [pack(lower_fma(a, b, layout, sums, lowering))]
         return [pack(lower_mma(mma, a, b, layout, sums, lowering))]
 
 

@@ -14,9 +14,12 @@ from mlir import ir
 from tilec.ir.dialects import arith, llvm, nvvm, vector
 from tilec.ir.dialects import math as mlir_math
 from tilec.layout import Layout
+from tilec.layout.conversion import plan_conversion
+from tilec.layout.fma import fma_operand_layouts
 from tilec.layout.mma import Mma
 from tilec.layout.products import elements_per_word, fma_steps, lanes_beyond, mma_steps
-from tilec.ops.fragments import i32, pack, unpack, zero
+from tilec.ops.fragments import bit_width, i32, pack, unpack, zero
+from tilec.ops.lower_layout import read_as_needed
 from tilec.ops.lowering import Lowering
 
 # Elements of a word, and how far one instruction goes along k: the longest first.
@@ -49,11 +52,23 @@ class Factor:
     is_unsigned: bool = False
 
 
-def lower_fma(a: Factor, b: Factor, layout: Layout, sums: Sequence[ir.Value]) -> list[ir.Value]:
-    """The registers `sums` of a tile of this layout plus the product, in order of k."""
-    left, right, sums = unpack(a.fragment), unpack(b.fragment), list(sums)
-    for step in fma_steps(a.layout, b.layout, layout):
-        sums[step.c] = mlir_math.fma(left[step.a], right[step.b], sums[step.c])
+def lower_fma(
+    a: Factor, b: Factor, layout: Layout, sums: Sequence[ir.Value], lowering: Lowering
+) -> list[ir.Value]:
+    """The registers `sums` of a tile of this layout plus the product, in order of k.
+
+    Factors come in any layout. What a thread needs of them is far more than its registers, so it is
+    read from shared memory where it is used.
+    """
+    wanted = fma_operand_layouts(layout, a.layout.shape[-1])
+    plans = [
+        plan_conversion(f.layout, w, bit_width(f.fragment.type.element_type) // 8)
+        for f, w in zip((a, b), wanted, strict=True)
+    ]
+    left, right = read_as_needed(plans, [a.fragment, b.fragment], lowering)
+    sums = list(sums)
+    for step in fma_steps(*wanted, layout):
+        sums[step.c] = mlir_math.fma(left(step.a), right(step.b), sums[step.c])
     return sums
 
 

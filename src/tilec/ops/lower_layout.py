@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 from mlir import ir
@@ -43,6 +44,50 @@ def lower_conversion(plan: ConversionPlan, fragment: ir.Value, lowering: Lowerin
             return pack(_shuffle(plan, unpack(fragment), lowering))
         case SharedMemory():
             return _through_shared(plan, fragment, lowering)
+
+
+# A register by its number: loaded when it is asked for, once.
+Registers = Callable[[int], ir.Value]
+
+
+def read_as_needed(
+    plans: Sequence[ConversionPlan], fragments: Sequence[ir.Value], lowering: Lowering
+) -> list[Registers]:
+    """The targets' registers of several conversions; what is in shared memory is read when it is
+    asked for, in the block that this is called in, and before anything else is written there."""
+    buffers = {}
+    for number, (plan, fragment) in enumerate(zip(plans, fragments, strict=True)):
+        if isinstance(plan, SharedMemory):
+            size = bit_width(ir.VectorType(fragment.type).element_type) // 8
+            buffers[number] = plan.elements * size
+    starts = dict(zip(buffers, lowering.shared_buffers(list(buffers.values())), strict=True))
+    found: list[Registers] = []
+    for number, (plan, fragment) in enumerate(zip(plans, fragments, strict=True)):
+        if isinstance(plan, SharedMemory):
+            _write(starts[number], plan.write, fragment, lowering)
+            found.append(_reader(starts[number], plan.read, fragment, lowering))
+        else:
+            found.append(unpack(lower_conversion(plan, fragment, lowering)).__getitem__)
+    if buffers:
+        lowering.barrier()
+    return found
+
+
+def _reader(
+    buffer: ir.Value, accesses: ThreadAccesses, fragment: ir.Value, lowering: Lowering
+) -> Registers:
+    element = ir.VectorType(fragment.type).element_type
+    access_of = {register: a for a in accesses.accesses for register in a.registers}
+    found: dict[int, ir.Value] = {}
+
+    def register(number: int) -> ir.Value:
+        if number not in found:
+            one = replace(accesses, accesses=(access_of[number],))
+            loaded = unpack(_read(buffer, one, element, lowering))
+            found.update(zip(sorted(one.accesses[0].registers), loaded, strict=True))
+        return found[number]
+
+    return register
 
 
 def _shuffle(plan: Shuffle, registers: Sequence[ir.Value], lowering: Lowering) -> list[ir.Value]:

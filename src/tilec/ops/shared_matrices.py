@@ -20,7 +20,7 @@ from tilec.ops.lowering import Lowering
 def read_matrices(
     buffer: ir.Value, accesses: MatrixAccesses, element: ir.Type, lowering: Lowering
 ) -> ir.Value:
-    """The fragment that each thread loads, its elements as in memory."""
+    """What each thread loads, as in memory: the registers of all accesses in ascending order."""
     size = bit_width(element) // 8
     address = Address(buffer, accesses, size, lowering)
     per_word = WORD_BYTES // size
@@ -34,7 +34,7 @@ def read_matrices(
     kind = ir.VectorType.get([len(registers)], element)
     fragment = vector.bitcast(kind, pack([found[word] for word in held]))
     places = {register: place for place, register in enumerate(registers)}
-    return select_registers(fragment, [places[r] for r in range(len(registers))])
+    return select_registers(fragment, [places[r] for r in sorted(registers)])
 
 
 def write_matrices(
