@@ -35,6 +35,7 @@ from tilec.ops.formats import (
 )
 from tilec.ops.fragments import in_memory, with_element
 from tilec.ops.host_expression import as_unsigned
+from tilec.ops.lower_tf32 import to_tf32
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
 from tilec.ops.rules import Datum, ElementwiseRules, Facts, HostExpression, Machine, OpRules
 from tilec.types import (
@@ -229,6 +230,13 @@ class _FloatToFloat(ElementwiseRules):
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
+        source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
+        [value] = operands
+        if str(target) == "tf32":
+            assert isinstance(value, ir.Value), "a number is converted"
+            return [to_tf32(value)]
+        if str(source) == "tf32":
+            return [value]
         for value in (*op.operands, *op.results):
             if str(element_of(value.type)) not in _MACHINE_FLOATS:
                 raise NoGpuCodeError(op, f"conversion with `{element_of(value.type)}`")
