@@ -20,6 +20,7 @@ PINNED = {
     "gelu": (0, 2, 0),
     "layernorm": (0, 4, 0),
     "layernorm_long": (0, 5, 0),
+    "matmul": (0, 3, 0),
     "permute_heads": (0, 2, 0),
     "rmsnorm": (0, 3, 0),
     "rmsnorm_long": (0, 4, 0),
