@@ -212,13 +212,20 @@ class _Matmul(OpRules):
 
     def warps(self, op: ir.OpView) -> int | None:
         """Some thousand elements of the product for each; more where registers would not do."""
-        elements = prod(shape_of(op.results[0]))
+        *batch, rows, columns = shape_of(op.results[0])
+        mma = _mma_of(op)
+        if mma is not None:
+            rows, columns = max(rows, mma.m), max(columns, mma.n)
+        elements = prod(batch) * rows * columns
         words = elements * bit_width(element_of(op.results[0].type)) // 32
         warps = max(1, min(4, elements // 1024), min(8, elements // 2048))
         warps = 1 << warps.bit_length() - 1
         while words // (LANES * warps) > _SUMS_PER_THREAD:
             warps *= 2
         return warps
+
+    def shared_at_once(self, op: ir.OpView) -> Sequence[ir.Value]:
+        return tuple(op.operands)[:2]
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         mma = _mma_of(op)
