@@ -46,43 +46,59 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Result:
+    """What an output must hold. `tolerance` is zero where that is the nearest number by IEEE."""
+
+    exact: np.ndarray
+    tolerance: np.ndarray = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Problem:
-    """A launch and its right result. `arguments` are in the order of the kernel's parameters, the
-    output first; `tolerance` is zero where the result is the nearest number by IEEE."""
+    """A launch and its right results. `arguments` are in the order of the kernel's parameters, the
+    outputs first; `results` are by output, in that order too."""
 
     symbol: str
     extents: Mapping[str, int]
     arguments: Mapping[str, Argument | Output | float]
-    expected: np.ndarray
-    tolerance: np.ndarray = field(repr=False)
+    results: Mapping[str, Result]
 
     @property
-    def output(self) -> str:
-        return next(iter(self.arguments))
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(self.results)
 
     def __str__(self) -> str:
         return f"{self.symbol} at {', '.join(f'{n} = {v}' for n, v in self.extents.items())}"
 
-    def fault_of(self, result: np.ndarray) -> str | None:
-        """The first element that is wrong, in words; None if all are right."""
+    def fault_of(self, found: Mapping[str, np.ndarray]) -> str | None:
+        """The first element of the outputs that is wrong, in words; None if all are right."""
+        faults = (self._fault_of(name, found[name]) for name in self.outputs)
+        return next(filter(None, faults), None)
+
+    def _fault_of(self, name: str, found: np.ndarray) -> str | None:
+        exact, tolerance = self.results[name].exact, self.results[name].tolerance
         with np.errstate(invalid="ignore"):
-            right = np.abs(result - self.expected) <= self.tolerance
-            right |= (result == self.expected) | (np.isnan(result) & np.isnan(self.expected))
+            right = np.abs(found - exact) <= tolerance
+            right |= (found == exact) | (np.isnan(found) & np.isnan(exact))
         # Adding and moving keep the sign of zero.
-        zeros = (self.expected == 0) & (self.tolerance == 0)
-        right &= ~zeros | (np.signbit(result) == np.signbit(self.expected))
+        zeros = (exact == 0) & (tolerance == 0)
+        right &= ~zeros | (np.signbit(found) == np.signbit(exact))
         if right.all():
             return None
         wrong = np.argwhere(~right)
         where = tuple(map(int, wrong[0]))
         return (
-            f"{self}: {len(wrong)} of {result.size} elements of `{self.output}` are wrong, first "
-            f"{list(where)}: expected {self.expected[where]!r}, got {result[where]!r} "
-            f"(allowed: {self.tolerance[where]:.3g})"
+            f"{self}: {len(wrong)} of {found.size} elements of `{name}` are wrong, first "
+            f"{list(where)}: expected {exact[where]!r}, got {found[where]!r} "
+            f"(allowed: {tolerance[where]:.3g})"
         )
 
 
-def _toleranced(exact: np.ndarray, error: np.ndarray | float, element: str) -> np.ndarray:
+def _toleranced(exact: np.ndarray, error: np.ndarray | float | None, element: str) -> np.ndarray:
+    if error is None:
+        return np.zeros(exact.shape)
+    if element not in UNIT_ROUNDOFF:
+        return np.broadcast_to(np.asarray(error), exact.shape)
     with np.errstate(invalid="ignore", over="ignore"):
         magnitude = np.abs(exact) + error
         allowed = error + UNIT_ROUNDOFF[element] * magnitude + _SMALLEST[element] / 2
@@ -109,7 +125,14 @@ def _wide(rng: np.random.Generator, shape: tuple[int, ...], element: str) -> Arg
 
 # ---- the kernels ---------------------------------------------------------------------------------
 
-Built = tuple[dict[str, "Argument | Output | float"], np.ndarray, "np.ndarray | float | None"]
+# The arguments, what is exact, and e, which is None where the result is the nearest number. Kernels
+# with several outputs give the last two by output.
+_Error = "np.ndarray | float | None"
+Built = tuple[
+    dict[str, "Argument | Output | float"],
+    "np.ndarray | Mapping[str, np.ndarray]",
+    "_Error | Mapping[str, _Error]",
+]
 _Extents = Mapping[str, int]
 
 
@@ -287,6 +310,107 @@ def _row_sum(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     return {"y": Output(shape[:1], element), "x": x}, exact, None
 
 
+def _sum_all(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact, as `_row_sum`."""
+    assert n["N"] <= 2**17, "more would round in f32"
+    x = Argument(rng.integers(-127, 128, n["N"]) / 16.0, element)
+    _, _, block = _BLOCKS_OF_SUM_ALL[element]
+    tiles = np.zeros(-(-n["N"] // block) * block)
+    tiles[: n["N"]] = x.values
+    sums = tiles.reshape(-1, block).sum(axis=1)
+    exact = np.array([sums[p :: n["P"]].sum() for p in range(n["P"])])
+    return {"y": Output(exact.shape, "f32"), "x": x}, exact, None
+
+
+def _column_sum(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact, as `_row_sum`."""
+    assert n["M"] <= 2**17, "more would round in f32"
+    x = Argument(rng.integers(-127, 128, (n["M"], n["N"])) / 16.0, element)
+    block_of_row = np.arange(n["M"]) // 16
+    chosen = [block_of_row % n["P"] == p for p in range(n["P"])]
+    exact = np.array([x.values[rows].sum(axis=0) for rows in chosen]).reshape(n["P"], n["N"])
+    return {"y": Output(exact.shape, "f32"), "x": x}, exact, None
+
+
+def _bias_gelu(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: as `_gelu` of t = x + bias, which rounds: u|t|, that gelu stretches by 1.13 at most."""
+    shape = (n["M"], n["N"])
+    x, bias = _normal(rng, shape, element, 3.0), _normal(rng, shape[1:], element)
+    t = x.values + bias.values
+    cdf = np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in t.ravel()]).reshape(shape)
+    exact = t * cdf
+    error = 4.7 * U * np.abs(t) + U * np.abs(exact)
+    return {"y": Output(shape, element), "x": x, "bias": bias}, exact, error
+
+
+def _add_rmsnorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """The sum is exact, as `_add`; e of the rest as `_rmsnorm`, of the sum as it is rounded."""
+    shape = (n["M"], n["N"])
+    x, y = _normal(rng, shape, element, 2.0), _normal(rng, shape, element)
+    weight = _normal(rng, shape[1:], element)
+    eps = float(np.float32(1e-6))
+    added = rounded(x.values + y.values, element)
+    mean = (added**2).sum(axis=1, keepdims=True) / max(shape[1], 1)
+    exact = added / np.sqrt(mean + eps) * weight.values
+    steps = SUM_DEPTH + _tiles(shape[1]) + 3
+    error = (steps / 2 + 7) * U * np.abs(exact)
+    outputs = {"z": Output(shape, element), "sum": Output(shape, element)}
+    arguments = {**outputs, "x": x, "y": y, "weight": weight, "eps": eps}
+    return arguments, {"z": exact, "sum": added}, {"z": error, "sum": None}
+
+
+def _quantise(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """The largest is exact, so that the scale rounds once. The quotient and the product round once
+    each, by 2u of at most 127: near the middle of two integers either is right."""
+    shape = (n["M"], n["N"])
+    x = _normal(rng, shape, element, 3.0)
+    x.values[1::4] = 0
+    largest = np.abs(x.values).max(axis=1, keepdims=True)
+    steps = np.where(largest > 0, x.values / largest * 127, 0)
+    from_middle = np.abs(np.abs(steps - np.floor(steps)) - 0.5)
+    outputs = {"q": Output(shape, "i8"), "scale": Output(shape[:1], "f32")}
+    scale = largest[:, 0] / 127
+    exact = {"q": np.rint(steps) + 0.0, "scale": scale}
+    return {**outputs, "x": x}, exact, {"q": from_middle <= 255 * U, "scale": U * scale}
+
+
+def _layernorm_backward(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """With k = (x - mean) * rstd: it rounds twice, g = dy * weight once. A mean of a row is off by
+    SUM_DEPTH + 1 roundings of the mean of magnitudes and by those of its terms, 1 for g and 4 for
+    g * k. dx adds those of the mean, of the product and of two differences, each of the magnitudes
+    that go in. The sums over R = 32 rows: 3 roundings a term and 32 additions."""
+    m, columns = shape = n["M"], n["N"]
+    dy, x = _normal(rng, shape, element), _normal(rng, shape, element, 2.0)
+    weight = _normal(rng, shape[1:], element)
+    count = max(columns, 1)
+    level = x.values.sum(axis=1) / count
+    spread = ((x.values - level[:, None]) ** 2).sum(axis=1) / count
+    mean = Argument(rounded(level, "f32"), "f32")
+    rstd = Argument(rounded(1 / np.sqrt(spread + 1e-5), "f32"), "f32")
+    r = rstd.values[:, None]
+    k = (x.values - mean.values[:, None]) * r
+    g = dy.values * weight.values
+    of_g, of_gk = (v.sum(axis=1, keepdims=True) / count for v in (g, g * k))
+    exact = (g - of_g - k * of_gk) * r
+    sizes = [np.abs(v).sum(axis=1, keepdims=True) / count for v in (g, g * k)]
+    error = (SUM_DEPTH + 2) * sizes[0] + (SUM_DEPTH + 5 + 5) * np.abs(k) * sizes[1]
+    error = (error + 3 * np.abs(g) + 2 * np.abs(of_g)) * U * r + U * np.abs(exact)
+    sums, sum_errors = [], []
+    for terms in (dy.values * k, dy.values):
+        blocks = np.zeros((n["P"] * 32, columns))
+        blocks[:m] = terms
+        sums.append(blocks.reshape(n["P"], 32, columns).sum(axis=1))
+        sum_errors.append(35 * U * np.abs(blocks).reshape(n["P"], 32, columns).sum(axis=1))
+    parts = (n["P"], columns)
+    arguments = {
+        "dx": Output(shape, element),
+        "dweight": Output(parts, "f32"), "dbias": Output(parts, "f32"),
+        "dy": dy, "x": x, "weight": weight, "mean": mean, "rstd": rstd,
+    }  # fmt: skip
+    exacts = {"dx": exact, "dweight": sums[0], "dbias": sums[1]}
+    return arguments, exacts, {"dx": error, "dweight": sum_errors[0], "dbias": sum_errors[1]}
+
+
 def _transpose(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     """Exact: nothing is computed."""
     x = _wide(rng, (n["M"], n["N"]), element)
@@ -342,6 +466,26 @@ def _rows_of_any_length(block: int) -> list[_Extents]:
     return [{"M": m, "N": n} for m, n in sizes]
 
 
+def _full_rows(block: int) -> list[_Extents]:
+    return [n for n in _rows(block) if n["N"]]
+
+
+def _shares(block: int) -> list[_Extents]:
+    """More programs than tiles, as many, fewer, one, none."""
+    sizes = [(1, 0), (0, 5), (1, 1), (3, 37), (2, block), (2, 3 * block + 1), (1, 2 * block - 1)]
+    return [{"P": p, "N": n} for p, n in sizes]
+
+
+def _column_shares(block: int) -> list[_Extents]:
+    sizes = [(1, 0, 5), (0, 5, 5), (1, 5, 0), (1, 1, 1), (1, 37, 40), (3, 70, block - 1)]
+    return [{"P": p, "M": m, "N": n} for p, m, n in (*sizes, (2, 16, block), (2, 33, block + 1))]
+
+
+def _blocks_of_rows(block: int) -> list[_Extents]:
+    sizes = [(0, 5), (3, 0), (1, 1), (5, 37), (33, 24), (2, block - 1), (2, block), (64, 16)]
+    return [{"P": -(-m // 32), "M": m, "N": n} for m, n in sizes]
+
+
 def _long_rows(block: int) -> list[_Extents]:
     """Shorter than a tile, as long, longer; empty, one element, odd."""
     sizes = [(0, 5), (3, 0), (1, 1), (4, 37), (2, block - 1), (2, block), (3, 2 * block + 1)]
@@ -384,7 +528,9 @@ def _vector_instances() -> tuple[tuple[str, str, int], ...]:
 
 
 def _row_instances() -> tuple[tuple[str, str, int], ...]:
-    return tuple((f"{e}_{b}", e, b) for e in ("f32", "f16", "bf16") for b in (1024, 4096))
+    sizes = (256, 1024, 2048, 4096, 8192, 16384)
+    of_element = {"f32": sizes, "f16": (1024, 4096, 16384), "bf16": sizes}
+    return tuple((f"{e}_{b}", e, b) for e, blocks in of_element.items() for b in blocks)
 
 
 def _long_row_instances() -> tuple[tuple[str, str, int], ...]:
@@ -399,6 +545,17 @@ def _each_type(suffix: str, block: int) -> tuple[tuple[str, str, int], ...]:
     return tuple((f"{e}_{suffix}", e, block) for e in ("f32", "f16", "bf16"))
 
 
+_BLOCKS_OF_SUM_ALL = {
+    "f32": ("f32_4096", "f32", 4096), "f16": ("f16_8192", "f16", 8192),
+    "bf16": ("bf16_8192", "bf16", 8192),
+}  # fmt: skip
+_COLUMNS = ("f32_16_128", "f32", 128), ("f16_16_256", "f16", 256), ("bf16_16_256", "bf16", 256)
+_BLOCK_ROWS = tuple(
+    (f"{e}_32_{b}", e, b) for e, b in (("f32", 4096), ("f16", 4096), ("bf16", 1024), ("bf16", 4096))
+)
+_WIDE_ROWS = tuple(
+    (f"{e}_{b}", e, b) for e, b in (("f32", 4096), ("f16", 4096), ("bf16", 4096), ("bf16", 16384))
+)
 _LONG = ({"N": 1_000_003}, {"N": 1 << 20})
 _MANY_ROWS = ({"M": 261, "N": 1000}, {"M": 1031, "N": 512})
 _LARGE_ROWS = ({"M": 263, "N": 10_000}, {"M": 140, "N": 16_384}, {"M": 3, "N": 300_001})
@@ -419,6 +576,25 @@ KERNELS: dict[str, _Kernel] = {
         _rows_of_any_length,
         ({"M": 263, "N": 4099}, {"M": 5, "N": 100_000}),
         _each_type("4_1024", 1024),
+    ),
+    "sum_all": _Kernel(
+        _sum_all, _shares, ({"P": 7, "N": 131_071},), tuple(_BLOCKS_OF_SUM_ALL.values())
+    ),
+    "column_sum": _Kernel(
+        _column_sum,
+        _column_shares,
+        ({"P": 1, "M": 4099, "N": 1000}, {"P": 9, "M": 1031, "N": 512}),
+        _COLUMNS,
+    ),
+    "bias_gelu": _Kernel(_bias_gelu, _rows, _MANY_ROWS, _vector_instances()),
+    "add_rmsnorm": _Kernel(_add_rmsnorm, _rows, _MANY_ROWS, _WIDE_ROWS),
+    "add_rmsnorm_long": _Kernel(_add_rmsnorm, _long_rows, _LARGE_ROWS, _long_row_instances()),
+    "quantise": _Kernel(_quantise, _full_rows, _MANY_ROWS, _WIDE_ROWS),
+    "layernorm_backward": _Kernel(
+        _layernorm_backward,
+        _blocks_of_rows,
+        ({"P": 17, "M": 519, "N": 1000}, {"P": 32, "M": 1024, "N": 512}),
+        _BLOCK_ROWS,
     ),
     "transpose": _Kernel(
         _transpose,
@@ -458,5 +634,11 @@ def _problem(
 ) -> Problem:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         arguments, exact, error = kernel.build(element, extents, rng)
-        tolerance = np.zeros(exact.shape) if error is None else _toleranced(exact, error, element)
-    return Problem(symbol, extents, arguments, exact, tolerance)
+    outputs = {n: a.element for n, a in arguments.items() if isinstance(a, Output)}
+    exacts = exact if isinstance(exact, Mapping) else dict.fromkeys(outputs, exact)
+    errors = error if isinstance(error, Mapping) else dict.fromkeys(outputs, error)
+    results = {
+        name: Result(exacts[name], _toleranced(exacts[name], errors[name], of))
+        for name, of in outputs.items()
+    }
+    return Problem(symbol, extents, arguments, results)
