@@ -31,12 +31,13 @@ def torch_gpu() -> TorchGpu:
 
     Raises:   SetupError without PyTorch or a device
     """
-    if find_spec("torch") is None:
+    try:
+        torch = import_module("torch")
+    except ImportError as error:
         raise SetupError(
-            "benchmarks need the package torch, which is not installed",
+            f"benchmarks need the package torch, which cannot be imported: {error}",
             help="`--list` shows what there is without it",
-        )
-    torch = import_module("torch")
+        ) from None
     if not torch.cuda.is_available():
         raise SetupError("benchmarks need a GPU, and torch finds none")
     return TorchGpu(torch)
