@@ -57,7 +57,7 @@ def plan_offsets(skeleton: Skeleton, *, free: int, limit: int) -> int:
     """
     lifetimes = _lifetimes(skeleton)
     offsets = _side_by_side(lifetimes)
-    if _end(lifetimes, offsets) > free:
+    if _end(lifetimes, offsets) > min(free, limit):
         offsets = _first_fit(lifetimes)
     end = _end(lifetimes, offsets)
     if end > limit:
