@@ -53,7 +53,7 @@ class Node:
 
     `place` gives the layouts of operands and results from those that operands have (None: not
     known), `serve` those of the operands from which the results come out in a layout, or None.
-    `cost` is that of one execution. Values are numbers into `Problem.values`, None for no tile.
+    `cost` is that of one execution. An open node makes a tile. Values are numbers into `Problem.values`, None for no tile.
     Nodes of one `group` have the same key.
     """
 
@@ -224,11 +224,7 @@ class _Search:
     def __init__(self, problem: Problem, candidates: _Candidates) -> None:
         self.problem = problem
         self.candidates = candidates
-        self.liked = {
-            number: layout
-            for number, node in enumerate(problem.nodes)
-            if node.is_open and (layout := self._likes(node)) is not None
-        }
+        self.liked = {n: self._likes(node) for n, node in enumerate(problem.nodes) if node.is_open}
         self._places: dict[tuple[int, Layout], Places] = {}
 
     def improved(self, keys: Keys, *, sweeps: int = _SWEEPS) -> Solution:
@@ -252,10 +248,8 @@ class _Search:
         }
         return Solution(places, self.liked, keys, best)
 
-    def _likes(self, node: Node) -> Layout | None:
-        number = next((n for n in node.results if n is not None), None)
-        if number is None:
-            return None
+    def _likes(self, node: Node) -> Layout:
+        number = next(n for n in node.results if n is not None)
         found = self.candidates.of_value[number]
         return found[0] if found else self.problem.default(self.problem.values[number].shape)
 
@@ -291,8 +285,6 @@ class _Search:
         """Making it in each layout that is wanted, or in the one that it likes and converting."""
         node = self.problem.nodes[number]
         results = [n for n in node.results if n is not None]
-        if not results:
-            return 0.0
         value = results[0]
         layouts = set[Layout]().union(*[wanted[n] for n in results])
         total = 0.0

@@ -82,9 +82,10 @@ class _Reading:
         tiles = [value for value in op.operands if is_tile(value)]
         is_uniform = type(rule).place is OpRules.place
         is_indifferent = self._indifferent.issuperset(tiles)
-        for result in filter(is_tile, op.results):
+        results = [value for value in op.results if is_tile(value)]
+        for result in results:
             self._add_value(result, turns)
-        is_open = rule.flexible or (is_uniform and is_indifferent)
+        is_open = bool(results) and (rule.flexible or (is_uniform and is_indifferent))
         if is_open and is_indifferent and self._asks_nothing(op, rule):
             self._indifferent.update(op.results)
         self._add(op, list(op.results), turns, is_open=is_open, is_uniform=is_uniform)
