@@ -132,7 +132,8 @@ class Memory:
                     who,
                     "writes what another thread accessed without a barrier",
                 )
-            self._expect_own(segment, flat, who)
+            if not relaxed:
+                self._expect_own(segment, flat, who)
             (segment.atomics if relaxed else segment.writes).note(flat, who, self.clock)
             segment.writer[flat] = self.clock.program
             segment.written[flat] = True
