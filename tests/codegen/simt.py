@@ -276,7 +276,9 @@ def _address_of(self: _Block, op: ir.OpView, operands: list[Array], active: Arra
 
 
 def _element_pointer(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
-    base, offset = operands
+    base, *dynamic = operands
+    [constant] = ir.DenseI32ArrayAttr(op.attributes["rawConstantIndices"])
+    offset = dynamic[0] if dynamic else np.asarray(constant)
     kind = ir.TypeAttr(op.attributes["elem_type"]).value
     return [base + offset.astype(np.int64) * _dtype(kind).itemsize]
 

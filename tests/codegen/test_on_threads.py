@@ -19,7 +19,7 @@ from simt import Launch, run_block
 from simt_memory import Memory, Segment
 
 from tilec.interpret.run import run_kernel
-from tilec.ops.lowering import DoesNotFitError
+from tilec.shared_memory.plan_offsets import DoesNotFitError
 
 RANDOM = np.random.default_rng(3)
 
