@@ -45,10 +45,11 @@ def _small(symbol: str) -> list[Problem]:
 def _run_kernel(threads: Program, problem: Problem, vector_bytes: int) -> None:
     arrays = {name: _array(argument) for name, argument in problem.arguments.items()}
     threads.run(problem.symbol, arrays, vector_bytes)
-    output = problem.arguments[problem.output]
-    assert isinstance(output, Output)
-    fault = problem.fault_of(from_bits(_bits(arrays[problem.output]), output.element))
-    assert fault is None, fault
+    for name in problem.outputs:
+        output = problem.arguments[name]
+        assert isinstance(output, Output)
+        fault = problem.fault_of(from_bits(_bits(arrays[name]), output.element), name)
+        assert fault is None, fault
 
 
 @pytest.mark.parametrize("name", corpus.names())

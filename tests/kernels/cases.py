@@ -38,47 +38,63 @@ class Argument:
 
 @dataclass(frozen=True)
 class Output:
-    """The tensor that a kernel writes; `given` is what it holds before, where that is read."""
+    """A tensor that a kernel writes; `given` is what it holds before, where that is read.
+
+    `exact` is what it must hold after, where it is not the first.
+    """
 
     shape: tuple[int, ...]
     element: str
     given: np.ndarray | None = None
+    exact: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class Problem:
     """A launch and its right result. `arguments` are in the order of the kernel's parameters, the
-    output first; `tolerance` is zero where the result is the nearest number by IEEE."""
+    output first; `tolerance` is zero where the result is the nearest number by IEEE. `free` are
+    tensors whose first extent is that of no other."""
 
     symbol: str
     extents: Mapping[str, int]
     arguments: Mapping[str, Argument | Output | float]
     expected: np.ndarray
     tolerance: np.ndarray = field(repr=False)
+    free: tuple[str, ...] = ()
 
     @property
     def output(self) -> str:
         return next(iter(self.arguments))
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(name for name, a in self.arguments.items() if isinstance(a, Output))
+
     def __str__(self) -> str:
         return f"{self.symbol} at {', '.join(f'{n} = {v}' for n, v in self.extents.items())}"
 
-    def fault_of(self, result: np.ndarray) -> str | None:
-        """The first element that is wrong, in words; None if all are right."""
+    def fault_of(self, result: np.ndarray, name: str | None = None) -> str | None:
+        """The first element of an output that is wrong, in words; None if all are right."""
+        name = name or self.output
+        expected, tolerance = self.expected, self.tolerance
+        if name != self.output:
+            argument = self.arguments[name]
+            assert isinstance(argument, Output) and argument.exact is not None
+            expected, tolerance = argument.exact, np.zeros(argument.shape)
         with np.errstate(invalid="ignore"):
-            right = np.abs(result - self.expected) <= self.tolerance
-            right |= (result == self.expected) | (np.isnan(result) & np.isnan(self.expected))
+            right = np.abs(result - expected) <= tolerance
+            right |= (result == expected) | (np.isnan(result) & np.isnan(expected))
         # Adding and moving keep the sign of zero.
-        zeros = (self.expected == 0) & (self.tolerance == 0)
-        right &= ~zeros | (np.signbit(result) == np.signbit(self.expected))
+        zeros = (expected == 0) & (tolerance == 0)
+        right &= ~zeros | (np.signbit(result) == np.signbit(expected))
         if right.all():
             return None
         wrong = np.argwhere(~right)
         where = tuple(map(int, wrong[0]))
         return (
-            f"{self}: {len(wrong)} of {result.size} elements of `{self.output}` are wrong, first "
-            f"{list(where)}: expected {self.expected[where]!r}, got {result[where]!r} "
-            f"(allowed: {self.tolerance[where]:.3g})"
+            f"{self}: {len(wrong)} of {result.size} elements of `{name}` are wrong, first "
+            f"{list(where)}: expected {expected[where]!r}, got {result[where]!r} "
+            f"(allowed: {tolerance[where]:.3g})"
         )
 
 
@@ -326,6 +342,64 @@ def _rope(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 # ---- shapes --------------------------------------------------------------------------------------
 
 
+def _ids(rng: np.random.Generator, count: int, rows: int, element: str) -> Argument:
+    """Rows of a table, some that are outside of it."""
+    far = [-1, rows, -(2**31), 2**31 - 1] + ([2**40, -(2**63)] if element == "i64" else [])
+    near = rng.integers(0, max(1, rows), count)
+    return Argument(np.where(rng.random(count) < 0.1, rng.choice(far, count), near), element)
+
+
+def _of_rows(ids: Argument, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which ids are rows, and those that are."""
+    inside = (ids.values >= 0) & (ids.values < rows)
+    return inside, ids.values[inside]
+
+
+def _embedding(elements: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: nothing is computed."""
+    element, kind = elements.split("/")
+    table = _wide(rng, (n["V"], n["N"]), element)
+    ids = _ids(rng, n["M"], n["V"], kind)
+    inside, rows = _of_rows(ids, n["V"])
+    exact = np.zeros((n["M"], n["N"]))
+    exact[inside] = table.values[rows]
+    return {"y": Output(exact.shape, element), "table": table, "ids": ids}, exact, None
+
+
+def _scatter_add(elements: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: sums of small whole numbers, in any order. Their zeros are positive."""
+    element, kind = elements.split("/")
+    x = Argument(rng.integers(-9, 9, (n["M"], n["N"])).astype(np.float64), element)
+    before = rng.integers(-9, 9, (n["V"], n["N"])).astype(np.float64)
+    ids = _ids(rng, n["M"], n["V"], kind)
+    inside, rows = _of_rows(ids, n["V"])
+    exact = before.copy()
+    np.add.at(exact, rows, x.values[inside])
+    return {"y": Output(exact.shape, element, before), "x": x, "ids": ids}, exact, None
+
+
+def _histogram(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    low, high = (0, 256) if element == "u8" else (-20, n["K"] + 20)
+    x = Argument(rng.integers(low, high, n["N"]), element)
+    before = rng.integers(0, 1000, n["K"]).astype(np.uint32)
+    exact = before.copy()
+    _, values = _of_rows(x, n["K"])
+    np.add.at(exact, values, np.uint32(1))
+    return {"counts": Output(exact.shape, "u32", before), "x": x}, exact, None
+
+
+def _topk(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: nothing is computed. Among equal numbers the first; NaN is above all."""
+    x = _wide(rng, (n["M"], n["N"]), element)
+    # NaN first, then falling numbers, 0.0 before -0.0, then from the left.
+    keys = (np.signbit(x.values) & ~np.isnan(x.values), -x.values, ~np.isnan(x.values))
+    with_nan = np.where(np.isnan(keys[1]), 0.0, keys[1])
+    order = np.lexsort((keys[0], with_nan, keys[2]), axis=-1)[:, : n["K"]]
+    exact = np.take_along_axis(x.values, order, axis=-1)
+    indices = Output(order.shape, "i32", exact=order)
+    return {"values": Output(exact.shape, element), "indices": indices, "x": x}, exact, None
+
+
 def _lengths(block: int) -> list[_Extents]:
     """Empty, one, odd, around one tile, several tiles."""
     return [{"N": n} for n in (0, 1, 37, block - 1, block, block + 1, 3 * block + 6)]
@@ -371,12 +445,29 @@ def _permuted_heads(block: int) -> list[_Extents]:
     return [{"B": b, "H": h, "M": m} for b, h, m in (*sizes, (2, 1, 37))]
 
 
+def _tables(block: int) -> list[_Extents]:
+    """No row, no table, no column; one of each, odd, around a full tile."""
+    sizes = [(0, 3, 5), (4, 0, 5), (4, 3, 0), (1, 1, 1), (19, 7, 37), (33, 12, block), (9, 40, 64)]
+    return [{"M": m, "V": v, "N": n} for m, v, n in (*sizes, (5, 4, block - 1))]
+
+
+def _values_and_counts(block: int) -> list[_Extents]:
+    return [{"N": n, "K": k} for n, k in ((0, 5), (9, 0), (300, 40), (block, 7), (block + 1, 1000))]
+
+
+def _few_of_rows(count: int) -> list[_Extents]:
+    return [
+        {"M": m, "N": n, "K": count} for m, n in ((0, 9), (1, count), (3, 37), (2, 700), (2, 999))
+    ]
+
+
 @dataclass(frozen=True)
 class _Kernel:
     build: Callable[[str, _Extents, np.random.Generator], Built]
     shapes: Callable[[int], list[_Extents]]
     large: tuple[_Extents, ...]  # for machines with a GPU
     instances: tuple[tuple[str, str, int], ...]  # suffix of the symbol, element, size of a tile
+    free: tuple[str, ...] = ()  # as of `Problem`
 
 
 def _vector_instances() -> tuple[tuple[str, str, int], ...]:
@@ -393,6 +484,20 @@ def _long_row_instances() -> tuple[tuple[str, str, int], ...]:
 
 def _head_instances() -> tuple[tuple[str, str, int], ...]:
     return ("f32_32_128", "f32", 32), ("f16_64_128", "f16", 64), ("bf16_64_128", "bf16", 64)
+
+
+def _table_instances() -> tuple[tuple[str, str, int], ...]:
+    """Elements of tables and of ids."""
+    return tuple(
+        (f"{e}_{i}_{r}_{b}", f"{e}/{i}", b)
+        for e, sizes in (
+            ("f32", ((8, 128), (2, 1024))),
+            ("f16", ((16, 128), (4, 1024))),
+            ("bf16", ((16, 128), (4, 1024))),
+        )
+        for i in ("i32", "i64")
+        for r, b in sizes
+    )
 
 
 def _each_type(suffix: str, block: int) -> tuple[tuple[str, str, int], ...]:
@@ -431,6 +536,36 @@ KERNELS: dict[str, _Kernel] = {
     ),
     "split_heads": _Kernel(_split_heads, _heads, ({"N": 2, "H": 4, "S": 333},), _head_instances()),
     "rope": _Kernel(_rope, _heads, ({"N": 2, "H": 4, "S": 333},), _each_type("64_16", 16)),
+    "embedding": _Kernel(
+        _embedding,
+        _tables,
+        ({"M": 1031, "V": 600, "N": 128}, {"M": 700, "V": 1200, "N": 96}),
+        _table_instances(),
+        free=("table",),
+    ),
+    "scatter_add": _Kernel(
+        _scatter_add,
+        _tables,
+        ({"M": 1031, "V": 60, "N": 512}, {"M": 700, "V": 1200, "N": 100}),
+        tuple((f"f32_{i}_4_256", f"f32/{i}", 256) for i in ("i32", "i64")),
+        free=("y",),
+    ),
+    "histogram": _Kernel(
+        _histogram,
+        _values_and_counts,
+        ({"N": 1_000_003, "K": 200}, {"N": 1 << 20, "K": 256}),
+        (("i32_1024", "i32", 1024), ("i64_1024", "i64", 1024), ("u8_4096", "u8", 4096)),
+        free=("counts", "x"),
+    ),
+    "topk": _Kernel(
+        _topk,
+        _few_of_rows,
+        ({"M": 261, "N": 1000, "K": 8}, {"M": 1031, "N": 512, "K": 8}),
+        (
+            *(("f32_1024_8", "f32", 8), ("f32_4096_8", "f32", 8)),
+            *(("f16_1024_8", "f16", 8), ("bf16_1024_8", "bf16", 8)),
+        ),
+    ),
 }
 
 
@@ -459,4 +594,4 @@ def _problem(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         arguments, exact, error = kernel.build(element, extents, rng)
         tolerance = np.zeros(exact.shape) if error is None else _toleranced(exact, error, element)
-    return Problem(symbol, extents, arguments, exact, tolerance)
+    return Problem(symbol, extents, arguments, exact, tolerance, kernel.free)

@@ -131,11 +131,32 @@ def _tiny(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator
     return rng.choice([-1.0, 1.0], shape) * 2.0 ** -rng.integers(12, 24, shape)
 
 
+def _indices(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Mostly below 32, some below zero, some as far outside as the type goes."""
+    near = rng.integers(0 if dtype.kind == "u" else -3, 32, shape).astype(dtype)
+    return np.where(rng.random(shape) < 0.05, rng.choice(_edges(dtype), shape), near)
+
+
+def _permutation(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Every number below that of the elements, once."""
+    return rng.permutation(int(np.prod(shape))).reshape(shape)
+
+
+def _distinct(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """As `permutation`, some replaced by numbers that are outside of everything."""
+    numbers = _permutation(dtype, shape, rng).astype(dtype)
+    return np.where(rng.random(shape) < 0.1, rng.choice([-1, 2**31 - 1, -(2**31)], shape), numbers)
+
+
+def _zeros(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    return np.zeros(shape)
+
+
 _KINDS = {
     f.__name__[1:]: f
     for f in (
         *(_wide, _normal, _tame, _factors, _numbers, _rarely, _mostly_positive),
-        *(_short, _tiny),
+        *(_short, _tiny, _indices, _permutation, _distinct, _zeros),
     )
 }
 
@@ -1002,6 +1023,251 @@ _SIZES = {
     "few_elements": Entry(_few_elements, dims=({"N": 100},), data={"x": "tame"}),
 }
 
+
+# ---- elements that indices choose ----------------------------------------------------------------
+
+
+def _picked(x: Array, *indices: Array) -> Array:
+    """x at an index along each axis, which broadcast; zero outside."""
+    inside, places = _inside(x, *indices)
+    found = np.zeros(inside.shape, x.dtype)
+    found[inside] = x[places]
+    return found
+
+
+def _inside(x: Array, *indices: Array) -> tuple[Array, tuple[Array, ...]]:
+    """Where indices are inside, and those that are."""
+    numbers = np.broadcast_arrays(*(np.asarray(i).astype(np.int64) for i in indices))
+    inside = np.ones(numbers[0].shape, bool)
+    for number, extent in zip(numbers, x.shape, strict=True):
+        inside &= (number >= 0) & (number < extent)
+    return inside, tuple(number[inside] for number in numbers)
+
+
+def _rows(a: Arrays) -> Mapping[str, Array]:
+    return {"y": _picked(a.x, a.ids[:, None], np.arange(a.y.shape[1]))}
+
+
+def _shifted_rows(a: Arrays) -> Mapping[str, Array]:
+    columns = np.arange(a.y.shape[1])
+    return {
+        "y": _picked(a.x, a.ids[:, None], columns + a.by),
+        "z": _picked(a.x, a.ids[:, None], columns - 4),
+    }
+
+
+def _cells(a: Arrays) -> Mapping[str, Array]:
+    columns = np.arange(a.y.shape[1])
+    return {"y": _picked(a.x, a.r, a.c), "z": _picked(a.x, a.r, columns)}
+
+
+def _crossed(a: Arrays) -> Mapping[str, Array]:
+    columns = np.arange(a.y.shape[1])
+    return {
+        "y": _picked(a.x, a.r[:, None], a.c),
+        "z": _picked(a.x.T, a.r[:, None], columns),
+    }
+
+
+def _reordered(a: Arrays) -> Mapping[str, Array]:
+    found = []
+    for start in range(0, len(a.ids), 256):
+        ids = _window(a.ids, start, 256)
+        row = _picked(a.x, ids[0], 255 - np.arange(256))
+        found.append(row + _picked(a.w, ids).reshape(16, 16).T.reshape(256))
+    return {"y": np.concatenate(found)[: len(a.ids)]}
+
+
+def _marked(a: Arrays) -> Mapping[str, Array]:
+    y = a.y.copy()
+    padding = np.zeros(-len(a.ids) % 128, a.ids.dtype)
+    _, (places,) = _inside(y, np.concatenate([a.ids, padding]))
+    y[places] = places.astype(y.dtype)
+    return {"y": y}
+
+
+def _scattered_rows(a: Arrays) -> Mapping[str, Array]:
+    y = a.y.copy()
+    inside, (places,) = _inside(a.y[:, 0], a.to)
+    y[places] = a.x[inside]
+    return {"y": y}
+
+
+def _vouched(a: Arrays) -> Mapping[str, Array]:
+    y = np.empty_like(a.y)
+    y[a.to] = a.x[a.to] + a.x[a.to]
+    return {"y": y}
+
+
+_LONG_ROWS = {"M": 37, "N": 200, "V": 24}
+_ROWS = (
+    {"M": 11, "N": 75, "V": 24},
+    _LONG_ROWS,
+    {"M": 5, "N": 16, "V": 0},
+    {"M": 0, "N": 8, "V": 3},
+)
+
+_INDEXED = {
+    "rows": Entry(_rows, dims=_ROWS, data={"ids": "indices"}),
+    "shifted_rows": Entry(
+        _shifted_rows, dims=_ROWS[:2], data={"ids": "indices"}, scalars={"by": 3}
+    ),
+    "cells": Entry(
+        _cells,
+        dims=({"M": 9, "N": 70, "V": 24}, {"M": 20, "N": 150, "V": 90}),
+        data={"r": "indices", "c": "indices"},
+    ),
+    "crossed": Entry(
+        _crossed,
+        dims=({"M": 20, "N": 40, "V": 24}, {"M": 40, "N": 100, "V": 77}),
+        data={"r": "indices", "c": "indices"},
+    ),
+    "reordered": Entry(
+        _reordered,
+        dims=({"M": 300, "V": 10}, {"M": 1000, "V": 24}),
+        data={"ids": "indices", "x": "normal", "w": "normal"},
+    ),
+    "marked": Entry(
+        _marked, dims=({"N": 200, "V": 24}, {"N": 1024, "V": 30}), data={"ids": "indices"}
+    ),
+    "scattered_rows": Entry(
+        _scattered_rows,
+        dims=({"M": 21, "N": 75}, {"M": 200, "N": 128}),
+        data={"to": "distinct"},
+    ),
+    "vouched": Entry(
+        _vouched,
+        dims=({"M": 16, "N": 128}, {"M": 240, "N": 64}),
+        data={"to": "permutation", "x": "tame"},
+    ),
+    "turned": Entry(lambda a: {"y": a.x + a.x[:, ::-1]}, dims=({"M": 3}, {"M": 0})),
+}
+
+
+# ---- atomic updates ------------------------------------------------------------------------------
+
+
+def _counts(a: Arrays) -> Mapping[str, Array]:
+    _, (places,) = _inside(a.count, a.x)
+    count, weighted = a.count.copy(), a.weighted.copy()
+    for place in places:
+        count[place] += count.dtype.type(1)
+        weighted[place] += weighted.dtype.type(3 if place == 3 else 2)
+    return {"count": count, "weighted": weighted}
+
+
+def _extremes(a: Arrays) -> Mapping[str, Array]:
+    low, high = a.low.copy(), a.high.copy()
+    for place in range(len(low)):
+        named = a.x[a.ids == place]
+        low[place] = _extreme(np.append(named, a.low[place]), 0)
+        high[place] = _extreme(np.append(named, a.high[place]), -1)
+    return {"low": low, "high": high}
+
+
+def _extreme(values: Array, number: int) -> Array:
+    """The least (0) or largest (-1) that is no NaN; -0.0 is below 0.0."""
+    values = values[~np.isnan(values)] if not np.isnan(values).all() else values
+    return values[np.lexsort((~np.signbit(values), values))[number]]
+
+
+def _bits(a: Arrays) -> Mapping[str, Array]:
+    found = {"all": a.all.copy(), "any": a.any.copy(), "odd": a.odd.copy()}
+    inside, (places,) = _inside(a.all, a.ids)
+    for place, value in zip(places, a.x[inside], strict=True):
+        found["all"][place] &= value
+        found["any"][place] |= value
+        found["odd"][place] ^= value
+    return found
+
+
+def _before(a: Arrays) -> Mapping[str, Array]:
+    inside, (places,) = _inside(a.a, a.ids)
+    after, swapped = a.a.copy(), a.b.copy()
+    after[places] += a.x[inside]
+    swapped[places] = a.x[inside]
+    z = _picked(a.b, a.ids) + _picked(after, a.ids)
+    return {"y": _picked(a.a, a.ids), "z": z, "a": after, "b": swapped}
+
+
+def _exchanged(a: Arrays) -> Mapping[str, Array]:
+    inside, (places,) = _inside(a.a, a.ids)
+    after = a.a.copy()
+    after[places] = np.where(a.a[places] == a.expected[inside], a.new[inside], a.a[places])
+    return {"y": _picked(a.a, a.ids), "a": after}
+
+
+def _scalar(a: Arrays) -> Mapping[str, Array]:
+    y, after = a.x.copy(), a.a.copy()
+    for number, start in enumerate(range(0, len(y), 32)):
+        part = slice(start, start + 32)
+        if number < len(after):
+            old = after[number]
+            after[number] += a.x[part].sum(dtype=y.dtype)
+            y[part] += old + after[number]
+    return {"y": y, "a": after}
+
+
+def _added_rows(a: Arrays) -> Mapping[str, Array]:
+    found = a.a.copy()
+    inside, (places,) = _inside(a.a[:, 0], a.ids)
+    np.add.at(found, places, a.x[inside])
+    return {"a": found}
+
+
+def _last_one(a: Arrays) -> Mapping[str, Array]:
+    parts = [a.x[start : start + 64].sum(dtype=np.int32) for start in range(0, len(a.x), 64)]
+    total = np.sum(parts, dtype=np.int32, keepdims=True)
+    return {"partial": np.array(parts), "total": total, "came": a.came + np.uint32(len(parts))}
+
+
+def _chained(a: Arrays) -> Mapping[str, Array]:
+    total, after = np.zeros_like(a.a), a.a.copy()
+    for turn in range(3):
+        total += after
+        after += np.int32(turn + 1)
+        total, after = total + after, total
+    return {"y": total, "a": after}
+
+
+_SMALL, _LARGE = {"N": 200, "K": 24}, {"N": 700, "K": 24}
+
+_ATOMICS = {
+    "counts": Entry(
+        _counts,
+        dims=(_SMALL, _LARGE, {"N": 10, "K": 0}),
+        data={"x": "indices", "count": "tame", "weighted": "tame"},
+    ),
+    "extremes": Entry(_extremes, dims=(_SMALL, _LARGE), data={"ids": "indices"}),
+    "bits": Entry(_bits, dims=(_SMALL, _LARGE), data={"ids": "indices"}),
+    "before": Entry(
+        _before,
+        dims=({"N": 70, "K": 60}, {"N": 1000, "K": 900}),
+        data={"ids": "distinct", "a": "tame", "b": "tame", "x": "tame"},
+    ),
+    "exchanged": Entry(
+        _exchanged,
+        dims=({"N": 70, "K": 60}, {"N": 1000, "K": 900}),
+        data={"ids": "distinct", "a": "tame", "expected": "tame"},
+    ),
+    "scalar": Entry(
+        _scalar,
+        dims=({"N": 100, "K": 10}, {"N": 1000, "K": 7}),
+        data={"a": "tame", "x": "tame"},
+    ),
+    "added_rows": Entry(
+        _added_rows,
+        dims=({"M": 20, "N": 70, "K": 24}, {"M": 300, "N": 128, "K": 10}),
+        data={"ids": "indices", "a": "tame", "x": "tame"},
+    ),
+    "last_one": Entry(
+        _last_one,
+        dims=({"N": 1000, "P": 16}, {"N": 64, "P": 1}),
+        data={"came": "zeros"},
+    ),
+    "chained": Entry(_chained, dims=({"N": 128}, {"N": 1024})),
+}
+
 TABLE: Mapping[str, Mapping[str, Entry]] = {
     "integers": _INTEGERS,
     "floats": _FLOATS,
@@ -1012,4 +1278,6 @@ TABLE: Mapping[str, Mapping[str, Entry]] = {
     "memory": _MEMORY,
     "scalars": _SCALARS,
     "sizes": _SIZES,
+    "indexed": _INDEXED,
+    "atomics": _ATOMICS,
 }

@@ -186,15 +186,22 @@ def register_coordinates(layout: Layout) -> list[tuple[int, ...]]:
     return [tuple(map(int, row)) for row in layout.table()[0, 0]]
 
 
-def assert_disjoint(layout: Layout) -> None:
-    """No bit of a coordinate comes from a register and a thread both, so that XOR is addition."""
+def is_disjoint(layout: Layout) -> bool:
+    """Whether no bit of a coordinate comes from a register and a thread both: XOR is addition."""
     for axis in range(layout.rank):
         registers = threads = 0
         for basis in layout.register:
             registers |= basis[axis]
         for basis in (*layout.lane, *layout.warp):
             threads |= basis[axis]
-        assert registers & threads == 0, f"{layout} mixes registers and threads"
+        if registers & threads:
+            return False
+    return True
+
+
+def assert_disjoint(layout: Layout) -> None:
+    """No bit of a coordinate comes from a register and a thread both, so that XOR is addition."""
+    assert is_disjoint(layout), f"{layout} mixes registers and threads"
 
 
 # Beyond this an index is outside every tensor, and its product with a tile's extent is exact.

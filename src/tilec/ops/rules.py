@@ -96,6 +96,27 @@ class AccessShape:
     unit: str
 
 
+@dataclass(frozen=True)
+class IndexedShape:
+    """An access to global memory at elements that values of indices choose.
+
+    Along each axis of the view, the access lies as one piece from `starts[axis]` on, or an index
+    chooses for each element: `chosen[axis]`, a tile, or a scalar that is the same for all. Tiles
+    are of one shape, which stretches to `shape`.
+    """
+
+    tile: ir.Value  # what is loaded, stored, or was there
+    view: ir.Value
+    starts: tuple[ir.Value | None, ...]
+    chosen: tuple[ir.Value | None, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def lying(self) -> tuple[int, ...]:
+        """The axes along which it lies as one piece."""
+        return tuple(axis for axis, start in enumerate(self.starts) if start is not None)
+
+
 # Divisors that follow from a value's being a number.
 DivisorsWhere = Callable[[ir.Value, int], Sequence[tuple[ir.Value, int]]]
 
@@ -265,6 +286,14 @@ class OpRules:
     def access(self, op: ir.OpView) -> AccessShape | None:
         """How it accesses global memory, if it does."""
         return None
+
+    def indexed(self, op: ir.OpView) -> IndexedShape | None:
+        """How it accesses global memory where values of indices say, if it does."""
+        return None
+
+    def orders_all(self, op: ir.OpView) -> bool:
+        """Whether it acquires and releases: no access moves across it, to whatever tensor."""
+        return False
 
     def claims(self, op: ir.OpView, data_of: DataOf) -> Sequence[Claim]:
         """What is to hold where it executes, in checked builds; conditions are emitted before it.
