@@ -297,9 +297,10 @@ def _element_by_element(
     for place in np.ndindex(results[0].shape[1:]):
         sofar = [np.asarray(start[0][place]) for start in starts]
         for step in range(len(results[0])):
-            sofar = combine(sofar, [np.asarray(tile[step][place]) for tile in tiles])
+            here = step, *place
+            sofar = combine(sofar, [np.asarray(tile[here]) for tile in tiles])
             for result, value in zip(results, sofar, strict=True):
-                result[step][place] = value
+                result[here] = value
     return results
 
 
