@@ -394,7 +394,7 @@ def test_scans_that_start_where_the_tile_before_ended(turns: int) -> None:
                 z.store(t + z.load());
             }
         }""",
-        z=numbers(256), x=numbers(700), n=turns,
+        z=numbers(700), x=numbers(700), n=turns,
     )  # fmt: skip
 
 
