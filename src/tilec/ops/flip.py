@@ -26,6 +26,8 @@ from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules
 from tilec.types import TileType, Type
 
+# Units: bytes of shared memory for what goes between warps at once.
+_MOST_BYTES = 32 * 1024
 WORD_BITS = 32  # what a shuffle moves (PTX ISA, "shfl.sync")
 
 
@@ -105,7 +107,7 @@ def _from_other_warps(
     """Every thread's registers from the thread whose lane and warp differ in the plan's bits."""
     element = registers[0].type
     size = bit_width(element) // 8
-    exchange = plan.exchange(len(registers), size, lowering.warps, lowering.shared.limit)
+    exchange = plan.exchange(len(registers), size, lowering.warps, _MOST_BYTES)
     buffer = lowering.shared_bytes(exchange[0].elements * size)
     found: dict[int, list[ir.Value]] = {}
     for number, part in enumerate(exchange):
