@@ -13,7 +13,6 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width
 from tilec.ops.rules import AccessShape, Placing, is_tile
 
-
 # Of one thread, where what it holds was chosen by wider elements that it is converted from.
 _ENOUGH_BYTES = 8
 
