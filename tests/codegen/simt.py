@@ -19,7 +19,7 @@ import numpy as np
 from mlir import ir
 from simt_memory import LANES, SHARED_BASE, Memory, Segment, SimtError
 
-from tilec.ops.formats import dtype_of
+from tilec.ops.formats import dtype_of, saturated_f8
 from tilec.ops.registry import rules
 
 Array = Any  # rows of numbers; a tuple of them for a struct
@@ -230,6 +230,26 @@ def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array
     )
     cast: Any = rules()["tile.saturating_cast"]
     return list(cast.interpret(plain, operands, None))
+
+
+def _f8_of(op: ir.OpView, values: Array) -> Array:
+    """As `cvt.rn.satfinite` rounds."""
+    kind = ir.TypeAttr(op.attributes["dstTy"]).value
+    return saturated_f8(values.astype(np.float64), kind).view(np.int8)
+
+
+def _f32_to_f8(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    high, low = operands
+    return [_f8_of(op, np.stack([low, high], axis=1))]
+
+
+def _f16_to_f8(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    return [_f8_of(op, operands[0])]
+
+
+def _f8_to_f16(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    kind = dtype_of(ir.TypeAttr(op.attributes["srcType"]).value)
+    return [np.ascontiguousarray(operands[0]).view(kind).astype(np.float16)]
 
 
 # ---- vectors and structs -------------------------------------------------------------------------
@@ -542,6 +562,9 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "nvvm.read.ptx.sreg.ctaid.y": _register(lambda b: b.launch.block[1]),
     "nvvm.read.ptx.sreg.nctaid.x": _register(lambda b: b.launch.grid_x),
     "cf.assert": _assert,
+    "nvvm.convert.f32x2.to.f8x2": _f32_to_f8,
+    "nvvm.convert.f16x2.to.f8x2": _f16_to_f8,
+    "nvvm.convert.f8x2.to.f16x2": _f8_to_f16,
     "nvvm.barrier0": _barrier,
     "nvvm.bar.warp.sync": _warp_barrier,
     "nvvm.shfl.sync": _shuffle,

@@ -14,6 +14,9 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width
 from tilec.ops.rules import AccessShape, Placing, is_tile
 
+# Of one thread, where what it holds was chosen by wider elements that it is converted from.
+_ENOUGH_BYTES = 8
+
 
 def memory_layout(access: AccessShape, bounds: Sequence[Bounds], placing: Placing) -> Layout:
     """The layout in which threads move a tile best: wide accesses, neighbours side by side."""
@@ -71,6 +74,9 @@ def is_as_wide(
     if contiguous is None:
         return True
     best = _memory_width(access, contiguous, bounds, placing)
+    if bit_width(ir.MemRefType(access.view.type).element_type) == 8:
+        # A warp moves 256 bytes at once then, which costs less than another layout for more.
+        best = min(best, _ENOUGH_BYTES)
     return contiguous_elements(layout, contiguous) >= best and _is_coalesced(layout, contiguous)
 
 
