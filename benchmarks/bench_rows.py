@@ -45,7 +45,7 @@ BENCHMARKS = (
         ours=fitting("cross_entropy"),
         operation="torch_operations:cross_entropy",
         rivals=rivals("cross_entropy"),
-        cases=(_of_logits(Input(_LOGITS[:1], "i64", span=(0, _LOGITS[1]))),),
+        cases=(_of_logits(Input(_LOGITS[:1], "i32", span=(0, _LOGITS[1]))),),
     ),
     Benchmark(
         name="logsumexp",

@@ -26,7 +26,7 @@ _CODE = re.compile(r"[\"'`]([EW]\d{4})[\"'`]")
 
 def test_an_operation_of_the_dialect_has_rules_and_rules_have_an_operation() -> None:
     ours = {name for name in rules() if name.startswith("tile.")}
-    assert ours == set(declarations())
+    assert ours == {name for name in declarations() if name.startswith("tile.")}
 
 
 def test_a_module_with_operations_of_the_language_has_a_page() -> None:

@@ -38,7 +38,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Output:
-    """The tensor that a kernel writes; `given` is what it holds before, where that is read."""
+    """A tensor that a kernel writes; `given` is what it holds before, where that is read."""
 
     shape: tuple[int, ...]
     element: str
@@ -411,6 +411,70 @@ def _layernorm_backward(element: str, n: _Extents, rng: np.random.Generator) -> 
     return arguments, exacts, {"dx": error, "dweight": sum_errors[0], "dbias": sum_errors[1]}
 
 
+def _cumsum(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: of the sum of what is added up, SUM_DEPTH additions behind one another in a tile, and 4
+    more for each tile, which starts from the last sum of the one before."""
+    shape = (n["M"], n["N"])
+    x = _normal(rng, shape, element)
+    exact = x.values.cumsum(axis=1)
+    steps = SUM_DEPTH + 4 * _tiles(shape[1])
+    error = steps * U * np.abs(x.values).cumsum(axis=1)
+    return {"y": Output(shape, element), "x": x}, exact, error
+
+
+def _argmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact. Few different numbers, so that there are equals; rows without numbers."""
+    shape = (n["M"], n["N"])
+    wide = _wide(rng, shape, element).values
+    few = rng.choice([-np.inf, -1.0, -0.0, 0.0, 2.0, 2.0, 7.0], shape)
+    values = np.where(np.arange(shape[0])[:, None] % 3 == 0, wide, few)
+    values[3::5] = -np.inf
+    values[4::7] = np.nan
+    exact = np.argmax(values, axis=1) if shape[1] else np.zeros(shape[0])
+    return {"y": Output(shape[:1], "i32"), "x": Argument(values, element)}, exact, None
+
+
+def _logsumexp(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e, with k tiles and d = |x - max|, absolute: of the sum of e^(x - max), each term is off by
+    3ud (a difference and a product by log2 e, itself rounded) and 2 ulp (4u), and as much for
+    factors that bring a sum to a larger maximum, k at most, whose differences add up to d;
+    SUM_DEPTH + k additions. The logarithm makes that absolute, and has 2 ulp (4u) of its own; its
+    addition to the largest rounds to u of the result."""
+    shape = (n["M"], n["N"])
+    x = _normal(rng, shape, element, 4.0)
+    values = x.values + rng.choice([0.0, -100.0, 60.0], (shape[0], 1))
+    if shape[1] > 4:
+        values[::2, 1] = -np.inf
+        values[1::3, 2] = 200.0
+    values = rounded(values, element)
+    top = values.max(axis=1, keepdims=True, initial=np.finfo(np.float32).min)
+    distance = np.where(np.isfinite(values), top - values, 0)
+    e = np.exp(values - top)
+    total = e.sum(axis=1, keepdims=True)
+    mean = (e * distance).sum(axis=1, keepdims=True) / np.maximum(total, 1)
+    above = np.log(total)
+    steps = 3 * mean + SUM_DEPTH + 8 * _tiles(shape[1]) + 8
+    error = steps * U + np.where(np.isfinite(above), 4 * U * np.abs(above) + U * abs(top), 0)
+    exact = (top + above)[:, 0]
+    return {"y": Output(shape[:1], "f32"), "x": Argument(values, element)}, exact, error[:, 0]
+
+
+def _cross_entropy(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: as `_logsumexp`, and the difference of the largest and the target's logit rounds."""
+    arguments, normaliser, error = _logsumexp(element, n, rng)
+    x = arguments["x"]
+    assert isinstance(x, Argument)
+    rows, columns = x.values.shape
+    target = rng.integers(0, max(1, columns), rows)
+    if columns > 4:
+        target = np.where((target == 1) & (np.arange(rows) % 2 == 0), 0, target)  # not of -inf
+    logit = x.values[np.arange(rows), target] if columns else np.zeros(rows)
+    exact = normaliser - logit
+    found = {"loss": Output((rows,), "f32"), "x": x, "target": Argument(target, "i32")}
+    largest = x.values.max(axis=1, initial=np.finfo(np.float32).min)
+    return found, exact, error + U * np.where(np.isfinite(exact), np.abs(largest - logit), 0)
+
+
 def _transpose(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     """Exact: nothing is computed."""
     x = _wide(rng, (n["M"], n["N"]), element)
@@ -448,6 +512,64 @@ def _rope(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 
 
 # ---- shapes --------------------------------------------------------------------------------------
+
+
+def _ids(rng: np.random.Generator, count: int, rows: int, element: str) -> Argument:
+    """Rows of a table, some that are outside of it."""
+    far = [-1, rows, -(2**31), 2**31 - 1] + ([2**40, -(2**63)] if element == "i64" else [])
+    near = rng.integers(0, max(1, rows), count)
+    return Argument(np.where(rng.random(count) < 0.1, rng.choice(far, count), near), element)
+
+
+def _of_rows(ids: Argument, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which ids are rows, and those that are."""
+    inside = (ids.values >= 0) & (ids.values < rows)
+    return inside, ids.values[inside]
+
+
+def _embedding(elements: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: nothing is computed."""
+    element, kind = elements.split("/")
+    table = _wide(rng, (n["V"], n["N"]), element)
+    ids = _ids(rng, n["M"], n["V"], kind)
+    inside, rows = _of_rows(ids, n["V"])
+    exact = np.zeros((n["M"], n["N"]))
+    exact[inside] = table.values[rows]
+    return {"y": Output(exact.shape, element), "table": table, "ids": ids}, exact, None
+
+
+def _scatter_add(elements: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: sums of small whole numbers, in any order. Their zeros are positive."""
+    element, kind = elements.split("/")
+    x = Argument(rng.integers(-9, 9, (n["M"], n["N"])).astype(np.float64), element)
+    before = rng.integers(-9, 9, (n["V"], n["N"])).astype(np.float64)
+    ids = _ids(rng, n["M"], n["V"], kind)
+    inside, rows = _of_rows(ids, n["V"])
+    exact = before.copy()
+    np.add.at(exact, rows, x.values[inside])
+    return {"y": Output(exact.shape, element, before), "x": x, "ids": ids}, exact, None
+
+
+def _histogram(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    low, high = (0, 256) if element == "u8" else (-20, n["K"] + 20)
+    x = Argument(rng.integers(low, high, n["N"]), element)
+    before = rng.integers(0, 1000, n["K"]).astype(np.uint32)
+    exact = before.copy()
+    _, values = _of_rows(x, n["K"])
+    np.add.at(exact, values, np.uint32(1))
+    return {"counts": Output(exact.shape, "u32", before), "x": x}, exact, None
+
+
+def _topk(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: nothing is computed. Among equal numbers the first; NaN is above all."""
+    x = _wide(rng, (n["M"], n["N"]), element)
+    # NaN first, then falling numbers, 0.0 before -0.0, then from the left.
+    keys = (np.signbit(x.values) & ~np.isnan(x.values), -x.values, ~np.isnan(x.values))
+    with_nan = np.where(np.isnan(keys[1]), 0.0, keys[1])
+    order = np.lexsort((keys[0], with_nan, keys[2]), axis=-1)[:, : n["K"]]
+    exact = np.take_along_axis(x.values, order, axis=-1)
+    outputs = {"values": Output(exact.shape, element), "indices": Output(order.shape, "i32")}
+    return {**outputs, "x": x}, {"values": exact, "indices": order}, None
 
 
 def _lengths(block: int) -> list[_Extents]:
@@ -515,6 +637,22 @@ def _permuted_heads(block: int) -> list[_Extents]:
     return [{"B": b, "H": h, "M": m} for b, h, m in (*sizes, (2, 1, 37))]
 
 
+def _tables(block: int) -> list[_Extents]:
+    """No row, no table, no column; one of each, odd, around a full tile."""
+    sizes = [(0, 3, 5), (4, 0, 5), (4, 3, 0), (1, 1, 1), (19, 7, 37), (33, 12, block), (9, 40, 64)]
+    return [{"M": m, "V": v, "N": n} for m, v, n in (*sizes, (5, 4, block - 1))]
+
+
+def _values_and_counts(block: int) -> list[_Extents]:
+    return [{"N": n, "K": k} for n, k in ((0, 5), (9, 0), (300, 40), (block, 7), (block + 1, 1000))]
+
+
+def _few_of_rows(count: int) -> list[_Extents]:
+    return [
+        {"M": m, "N": n, "K": count} for m, n in ((0, 9), (1, count), (3, 37), (2, 700), (2, 999))
+    ]
+
+
 @dataclass(frozen=True)
 class _Kernel:
     build: Callable[[str, _Extents, np.random.Generator], Built]
@@ -539,6 +677,24 @@ def _long_row_instances() -> tuple[tuple[str, str, int], ...]:
 
 def _head_instances() -> tuple[tuple[str, str, int], ...]:
     return ("f32_32_128", "f32", 32), ("f16_64_128", "f16", 64), ("bf16_64_128", "bf16", 64)
+
+
+def _table_instances() -> tuple[tuple[str, str, int], ...]:
+    """Elements of tables and of ids."""
+    return tuple(
+        (f"{e}_{i}_{r}_{b}", f"{e}/{i}", b)
+        for e, sizes in (
+            ("f32", ((8, 128), (2, 1024))),
+            ("f16", ((16, 128), (4, 1024))),
+            ("bf16", ((16, 128), (4, 1024))),
+        )
+        for i in ("i32", "i64")
+        for r, b in sizes
+    )
+
+
+def _group_instances() -> tuple[tuple[str, str, int], ...]:
+    return ("f32_2048_4", "f32", 2048), ("f16_4096_8", "f16", 4096), ("bf16_4096_8", "bf16", 4096)
 
 
 def _each_type(suffix: str, block: int) -> tuple[tuple[str, str, int], ...]:
@@ -596,6 +752,10 @@ KERNELS: dict[str, _Kernel] = {
         ({"P": 17, "M": 519, "N": 1000}, {"P": 32, "M": 1024, "N": 512}),
         _BLOCK_ROWS,
     ),
+    "cumsum": _Kernel(_cumsum, _long_rows, _LARGE_ROWS, _long_row_instances()),
+    "argmax": _Kernel(_argmax, _rows_of_any_length, _LARGE_ROWS, _each_type("4_1024", 1024)),
+    "logsumexp": _Kernel(_logsumexp, _long_rows, _LARGE_ROWS, _group_instances()),
+    "cross_entropy": _Kernel(_cross_entropy, _long_rows, _LARGE_ROWS, _group_instances()),
     "transpose": _Kernel(
         _transpose,
         _matrices,
@@ -607,6 +767,33 @@ KERNELS: dict[str, _Kernel] = {
     ),
     "split_heads": _Kernel(_split_heads, _heads, ({"N": 2, "H": 4, "S": 333},), _head_instances()),
     "rope": _Kernel(_rope, _heads, ({"N": 2, "H": 4, "S": 333},), _each_type("64_16", 16)),
+    "embedding": _Kernel(
+        _embedding,
+        _tables,
+        ({"M": 1031, "V": 600, "N": 128}, {"M": 700, "V": 1200, "N": 96}),
+        _table_instances(),
+    ),
+    "scatter_add": _Kernel(
+        _scatter_add,
+        _tables,
+        ({"M": 1031, "V": 60, "N": 512}, {"M": 700, "V": 1200, "N": 100}),
+        tuple((f"f32_{i}_4_256", f"f32/{i}", 256) for i in ("i32", "i64")),
+    ),
+    "histogram": _Kernel(
+        _histogram,
+        _values_and_counts,
+        ({"N": 1_000_003, "K": 200}, {"N": 1 << 20, "K": 256}),
+        (("i32_1024", "i32", 1024), ("i64_1024", "i64", 1024), ("u8_4096", "u8", 4096)),
+    ),
+    "topk": _Kernel(
+        _topk,
+        _few_of_rows,
+        ({"M": 261, "N": 1000, "K": 8}, {"M": 1031, "N": 512, "K": 8}),
+        (
+            *(("f32_1024_8", "f32", 8), ("f32_4096_8", "f32", 8)),
+            *(("f16_1024_8", "f16", 8), ("bf16_1024_8", "bf16", 8)),
+        ),
+    ),
 }
 
 

@@ -161,7 +161,7 @@ def _takes_part(accesses: ThreadAccesses, lowering: Lowering) -> ir.Value | None
     if mask == 0:
         return None
     bits = arith.andi(lowering.thread, i32(mask))
-    return arith.cmpi(arith.CmpIPredicate.eq, bits, i32(0))
+    return arith.cmpi(arith.CmpIPredicate.eq, bits, i32(accesses.lane_value))
 
 
 class _Address:

@@ -75,12 +75,9 @@ def _through_shared(
     plan: SharedMemory, registers: Sequence[ir.Value], lowering: Lowering
 ) -> list[ir.Value]:
     element = registers[0].type
-    buffer = lowering.shared_bytes(plan.elements * bit_width(element) // 8)
+    size = plan.elements * bit_width(element) // 8
+    buffer = lowering.shared_bytes(size, by_warp=plan.warp_local)
     write_shared(buffer, plan.write, [to_memory(r) for r in registers], lowering)
-    if plan.warp_local:
-        lowering.warp_barrier()
-    else:
-        lowering.barrier()
     read = read_shared(buffer, plan.read, in_memory(element), lowering)
     return [from_memory(read[r][0], element) for r in sorted(read)]
 
@@ -102,7 +99,6 @@ def through_rows(
         with ir.InsertionPoint(branch.then_block):
             _write_rows(buffer, places, registers)
             scf.yield_([])
-    lowering.barrier()
     read = []
     for place in _row_major(target, lowering):
         pointer = element_offset(buffer, place, held)
@@ -148,7 +144,6 @@ def lower_extract(
         with ir.InsertionPoint(branch.then_block):
             llvm.store(to_memory(register), buffer, alignment=size)
             scf.yield_([])
-    lowering.barrier()
     return from_memory(llvm.load(in_memory(element), buffer, alignment=size), element)
 
 
