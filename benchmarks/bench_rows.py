@@ -33,9 +33,13 @@ def _topk() -> Case:
     return _case(named("f32", *_ROWS), outputs, Input(_ROWS, "f32"))
 
 
-def _quantise(rows: int, columns: int) -> Case:
-    # Next to the middle between two integers either is right.
-    outputs = (Output((rows, columns), "i8", absolute=1), Output((rows,), "f32", relative=2.0**-22))
+def _quantise(rows: int, columns: int, element: str) -> Case:
+    # Next to the middle between two numbers of 8 bits either is right.
+    absolute, relative = {"i8": (1, 0), "f8e4m3": (2.0**-10, 2.0**-4 + 2.0**-20)}[element]
+    outputs = (
+        Output((rows, columns), element, absolute=absolute, relative=relative),
+        Output((rows,), "f32", relative=2.0**-22),
+    )
     return _case(named("bf16", rows, columns), outputs, Input((rows, columns), "bf16"))
 
 
@@ -82,6 +86,13 @@ BENCHMARKS = (
         ours=fitting("quantise"),
         operation="torch_operations:quantise",
         rivals=rivals("quantise"),
-        cases=(_quantise(8192, 4096), _quantise(8192, 14336)),
+        cases=(_quantise(8192, 4096, "i8"), _quantise(8192, 14336, "i8")),
+    ),
+    Benchmark(
+        name="quantise_f8",
+        ours=fitting("quantise_f8"),
+        operation="torch_operations:quantise_f8",
+        rivals=rivals("quantise_f8"),
+        cases=(_quantise(8192, 4096, "f8e4m3"),),
     ),
 )

@@ -124,6 +124,14 @@ def matmul(a, b):
     return a @ b
 
 
+def quantise_f8(x):
+    largest = _wide(x).abs().amax(1, keepdim=True)
+    scaled = _wide(x) / largest * 448
+    # In float64 as it is before it is rounded.
+    quantised = scaled if x.dtype == torch.float64 else scaled.to(torch.float8_e4m3fn)
+    return quantised, largest[:, 0] / 448
+
+
 def _picked(x, index):
     """x at an index that a faulty kernel may have made: CUDA takes no more work after one that is
     outside."""

@@ -522,3 +522,20 @@ def _quantise(q, scale, x, columns, B: tl.constexpr):
 def quantise(q, scale, x, *, block, warps):
     rows, columns = x.shape
     _quantise[(rows,)](q, scale, x, columns, B=_block(columns, block), num_warps=warps)
+
+
+@triton.jit
+def _quantise_f8(q, scale, x, columns, B: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    j = tl.arange(0, B)
+    m = j < columns
+    t = tl.load(x + row * columns + j, m, 0.0).to(tl.float32)
+    largest = tl.max(tl.abs(t), 0)
+    tl.store(q + row * columns + j, (t * (448.0 / largest)).to(tl.float8e4nv), m)
+    tl.store(scale + row, largest / 448.0)
+
+
+@tuned(_rows_of_third)
+def quantise_f8(q, scale, x, *, block, warps):
+    rows, columns = x.shape
+    _quantise_f8[(rows,)](q, scale, x, columns, B=_block(columns, block), num_warps=warps)

@@ -27,10 +27,26 @@ def to_bits(values, element):
 
 def from_bits(bits, element):
     """What the bits mean: floats as float64, the rest as NumPy's type of the element."""
+    if element == "f8e4m3":
+        return _F8E4M3[bits]
     if element == "bf16":
         return _wide((bits.astype(np.uint32) << np.uint32(16)).view(np.float32))
     values = bits.view(_NUMPY[element])
     return _wide(values) if values.dtype.kind == "f" else values
+
+
+def _f8e4m3():
+    """The numbers of f8e4m3 by their bits: a sign, 4 bits of exponent, 3 of fraction, no infinity.
+
+    Source:   Micikevicius et al., "FP8 Formats for Deep Learning", table 1
+    """
+    bits = np.arange(256)
+    exponent, fraction = bits >> 3 & 15, bits & 7
+    size = np.where(exponent > 0, (8 + fraction) * np.exp2(exponent - 10.0), fraction * 2.0**-9)
+    return np.where(bits & 127 == 127, np.nan, np.where(bits < 128, size, -size))
+
+
+_F8E4M3 = _f8e4m3()
 
 
 def _wide(values):

@@ -19,8 +19,8 @@ import numpy as np
 from tests.gpu.element_bits import rounded
 
 U = 2.0**-24
-UNIT_ROUNDOFF = {"f32": U, "f16": 2.0**-11, "bf16": 2.0**-8}
-_SMALLEST = {"f32": 2.0**-149, "f16": 2.0**-24, "bf16": 2.0**-133}
+UNIT_ROUNDOFF = {"f32": U, "f16": 2.0**-11, "bf16": 2.0**-8, "f8e4m3": 2.0**-4}
+_SMALLEST = {"f32": 2.0**-149, "f16": 2.0**-24, "bf16": 2.0**-133, "f8e4m3": 2.0**-9}
 _LARGEST = {"f32": 2.0**128, "f16": 65520.0, "bf16": 2.0**128}
 
 # Additions behind one another in a sum of a row: language.md leaves their order to the build, which
@@ -372,6 +372,19 @@ def _quantise(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     scale = largest[:, 0] / 127
     exact = {"q": np.rint(steps) + 0.0, "scale": scale}
     return {**outputs, "x": x}, exact, {"q": from_middle <= 255 * U, "scale": U * scale}
+
+
+def _quantise_f8(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """The largest is exact, so that the scale rounds once; e: the quotient and the product."""
+    shape = (n["M"], n["N"])
+    x = _normal(rng, shape, element, 3.0)
+    x.values[1::4] = 0
+    largest = np.abs(x.values).max(axis=1, keepdims=True)
+    scaled = np.where(largest > 0, x.values / largest * 448, 0)
+    outputs = {"q": Output(shape, "f8e4m3"), "scale": Output(shape[:1], "f32")}
+    scale = largest[:, 0] / 448
+    errors = {"q": 2 * U * np.abs(scaled), "scale": U * scale}
+    return {**outputs, "x": x}, {"q": scaled, "scale": scale}, errors
 
 
 def _layernorm_backward(element: str, n: _Extents, rng: np.random.Generator) -> Built:
@@ -746,6 +759,7 @@ KERNELS: dict[str, _Kernel] = {
     "add_rmsnorm": _Kernel(_add_rmsnorm, _rows, _MANY_ROWS, _WIDE_ROWS),
     "add_rmsnorm_long": _Kernel(_add_rmsnorm, _long_rows, _LARGE_ROWS, _long_row_instances()),
     "quantise": _Kernel(_quantise, _full_rows, _MANY_ROWS, _WIDE_ROWS),
+    "quantise_f8": _Kernel(_quantise_f8, _full_rows, _MANY_ROWS, _WIDE_ROWS),
     "layernorm_backward": _Kernel(
         _layernorm_backward,
         _blocks_of_rows,
@@ -790,7 +804,7 @@ KERNELS: dict[str, _Kernel] = {
         _few_of_rows,
         ({"M": 261, "N": 1000, "K": 8}, {"M": 1031, "N": 512, "K": 8}),
         (
-            *(("f32_1024_8", "f32", 8), ("f32_4096_8", "f32", 8)),
+            *((f"f32_{block}_8", "f32", 8) for block in (1024, 4096, 32768)),
             *(("f16_1024_8", "f16", 8), ("bf16_1024_8", "bf16", 8)),
         ),
     ),

@@ -34,6 +34,7 @@ PINNED = {
     "logsumexp": (1, 1, 0),
     "permute_heads": (0, 2, 0),
     "quantise": (1, 2, 0),
+    "quantise_f8": (1, 2, 0),
     "rmsnorm": (0, 3, 0),
     "rmsnorm_long": (0, 4, 0),
     "rope": (0, 6, 0),
