@@ -34,8 +34,9 @@ def _topk() -> Case:
 
 
 def _quantise(rows: int, columns: int, element: str) -> Case:
-    # Next to the middle between two numbers of 8 bits either is right.
-    absolute, relative = {"i8": (1, 0), "f8e4m3": (2.0**-10, 2.0**-4 + 2.0**-20)}[element]
+    # Of half a step: next to the middle between two numbers of 8 bits either is right.
+    steps = {"i8": (0.5 + 2.0**-12, 0.0), "f8e4m3": (2.0**-10, 2.0**-4 + 2.0**-20)}
+    absolute, relative = steps[element]
     outputs = (
         Output((rows, columns), element, absolute=absolute, relative=relative),
         Output((rows,), "f32", relative=2.0**-22),

@@ -115,21 +115,23 @@ def layernorm_backward(dy, x, weight, mean, rstd):
 
 
 def quantise(x):
+    """In float64 what is to be rounded."""
     largest = _wide(x).abs().amax(1, keepdim=True)
-    quantised = torch.round(_wide(x) / largest * 127).to(torch.int8)
+    steps = _wide(x) / largest * 127
+    quantised = steps if x.dtype == torch.float64 else torch.round(steps).to(torch.int8)
     return quantised, largest[:, 0] / 127
+
+
+def quantise_f8(x):
+    """In float64 what is to be rounded."""
+    largest = _wide(x).abs().amax(1, keepdim=True)
+    scaled = _wide(x) / largest * 448
+    quantised = scaled if x.dtype == torch.float64 else scaled.to(torch.float8_e4m3fn)
+    return quantised, largest[:, 0] / 448
 
 
 def matmul(a, b):
     return a @ b
-
-
-def quantise_f8(x):
-    largest = _wide(x).abs().amax(1, keepdim=True)
-    scaled = _wide(x) / largest * 448
-    # In float64 as it is before it is rounded.
-    quantised = scaled if x.dtype == torch.float64 else scaled.to(torch.float8_e4m3fn)
-    return quantised, largest[:, 0] / 448
 
 
 def _picked(x, index):
