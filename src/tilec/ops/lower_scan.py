@@ -219,11 +219,10 @@ def _exchanged(
 ) -> list[dict[int, Row]]:
     """For each block the totals of all warps, by their place in memory."""
     elements = [v.type for v in blocks[0]]
-    buffers = lowering.shared_buffers([level.elements * bit_width(e) // 8 for e in elements])
+    buffers = [lowering.shared_bytes(level.elements * bit_width(e) // 8) for e in elements]
     for number, buffer in enumerate(buffers):
         column = [to_memory(row[number]) for row in blocks]
         write_shared(buffer, level.write, column, lowering)
-    lowering.barrier()
     read = [
         read_shared(buffer, level.read, in_memory(element), lowering, each=level.partials)
         for buffer, element in zip(buffers, elements, strict=True)
