@@ -53,8 +53,8 @@ class Node:
 
     `place` gives the layouts of operands and results from those that operands have (None: not
     known), `serve` those of the operands from which the results come out in a layout, or None.
-    `cost` is that of one execution. An open node makes a tile. Values are numbers into `Problem.values`, None for no tile.
-    Nodes of one `group` have the same key.
+    `cost` is that of one execution. An open node makes a tile. Values are numbers into
+    `Problem.values`, None for no tile. Nodes of one `group` have the same key.
     """
 
     operands: tuple[int | None, ...]

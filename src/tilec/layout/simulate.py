@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tilec.layout.conversion import ConversionPlan, RegisterPermutation
 from tilec.layout.layout import LANES
 from tilec.layout.linear_map import LinearMap
+from tilec.layout.matrix_access import MatrixAccesses
 from tilec.layout.reduction import Exchange, ReductionPlan
 from tilec.layout.scan import BetweenLanes, BetweenWarps, InThread, Level, ScanPlan
 from tilec.layout.shared_access import Access, ThreadAccesses
@@ -63,12 +64,11 @@ def _through_memory(plan: SharedMemory, source: Data) -> Data:
     buffer, writers = _written(plan.write, plan.elements, source)
     count = sum(len(access.registers) for access in plan.read.accesses)
     result: Data = np.zeros((*source.shape[:2], count), dtype=source.dtype)
-    for access, offsets in _offsets(plan.read):
-        for place, register in enumerate(access.registers):
-            result[..., register] = buffer[offsets + place]
-            writer = writers[offsets + place]
-            own = writer == np.arange(len(source))[:, None]
-            assert (own if plan.warp_local else writer >= 0).all(), "read before it was written"
+    for register, where in _places(plan.read):
+        result[..., register] = buffer[where]
+        writer = writers[where]
+        own = writer == np.arange(len(source))[:, None]
+        assert (own if plan.warp_local else writer >= 0).all(), "read before it was written"
     return result
 
 
@@ -76,26 +76,60 @@ def _written(write: ThreadAccesses, elements: int, data: Data) -> tuple[Data, Da
     """The buffer after all writes, and the warp that wrote each element (-1: none)."""
     buffer = np.zeros(elements, dtype=data.dtype)
     writers = np.full(elements, -1)
-    active = np.array(
-        [write.takes_part(lane, warp) for warp, lane in np.ndindex(*data.shape[:2])]
-    ).reshape(data.shape[:2])
+    active = _active(write, *data.shape[:2])
     warps = np.broadcast_to(np.arange(len(data))[:, None], data.shape[:2])
-    for access, offsets in _offsets(write):
-        for place, register in enumerate(access.registers):
-            where = offsets[active] + place
-            assert len(np.unique(where)) == len(where), "two threads write one element"
-            assert (writers[where] < 0).all(), "an element is written twice"
-            buffer[where], writers[where] = data[..., register][active], warps[active]
+    for register, places in _places(write):
+        where = places[active]
+        assert len(np.unique(where)) == len(where), "two threads write one element"
+        assert (writers[where] < 0).all(), "an element is written twice"
+        buffer[where], writers[where] = data[..., register][active], warps[active]
     return buffer, writers
+
+
+def _active(write: ThreadAccesses, warps: int, lanes: int) -> Data:
+    """Which threads give what they hold, [warps, lanes]."""
+    # All lanes give their part of a matrix, whether they name a row or not.
+    is_matrix = isinstance(write, MatrixAccesses)
+    found = [
+        write.takes_part(0 if is_matrix else lane, warp) for warp, lane in np.ndindex(warps, lanes)
+    ]
+    return np.array(found).reshape(warps, lanes)
+
+
+def _places(side: ThreadAccesses) -> Iterator[tuple[int, Data]]:
+    """Each register with its place in the buffer for every thread, [warps, lanes]."""
+    for access, offsets in _offsets(side):
+        if isinstance(side, MatrixAccesses):
+            yield from _places_in_matrices(side, access, offsets)
+            continue
+        assert (offsets % len(access.registers) == 0).all(), "a vector access is not aligned"
+        for place, register in enumerate(access.registers):
+            yield register, offsets + place
+
+
+def _places_in_matrices(
+    side: MatrixAccesses, access: Access, offsets: Data
+) -> Iterator[tuple[int, Data]]:
+    """The same, from where the rows begin that lanes name."""
+    lanes = np.arange(LANES)
+    word = len(access.registers) // side.matrices
+    row_elements = 4 * word
+    for matrix in range(side.matrices):
+        starts = offsets[:, matrix * 8 : matrix * 8 + 8]
+        assert (starts % row_elements == 0).all(), "a row is not aligned"
+        for element in range(word):
+            if side.transposed:
+                row, column = lanes % 4 * 2 + element, lanes // 4
+            else:
+                row, column = lanes // 4, lanes % 4 * word + element
+            yield access.registers[matrix * word + element], starts[:, row] + column
 
 
 def _offsets(side: ThreadAccesses) -> Iterator[tuple[Access, Data]]:
     """Each access with the offset of every thread, [warps, lanes]."""
     numbers = _thread_numbers(side.lane, side.warp)
     for access in side.accesses:
-        offsets = (numbers ^ access.xor) + access.add
-        assert (offsets % len(access.registers) == 0).all(), "a vector access is not aligned"
-        yield access, offsets
+        yield access, (numbers ^ access.xor) + access.add
 
 
 def _thread_numbers(lane: tuple[int, ...], warp: tuple[int, ...]) -> Data:

@@ -69,7 +69,14 @@ def cost_of_access(
 def is_as_wide(
     layout: Layout, access: AccessShape, bounds: Sequence[Bounds], placing: Placing
 ) -> bool:
-    """Whether threads that hold a tile so move it in pieces as wide as in its best layout."""
+    """Whether threads that hold a tile so move it in pieces as wide as in its best layout, and no
+    more of them.
+
+    Of what has one axis each may have copies: it is short, and caches serve it.
+    """
+    least = memory_layout(access, bounds, placing).registers
+    if len(access.shape) > 1 and layout.registers > least:
+        return False
     contiguous = contiguous_axis(access.view)
     if contiguous is None:
         return True

@@ -213,6 +213,10 @@ class OpRules:
         layouts = places.results or places.operands
         return ARITHMETIC * sum(layout.registers for layout in layouts if layout is not None)
 
+    def warps(self, op: ir.OpView) -> int | None:
+        """How many warps it is best done by, before layouts; None if that does not matter to it."""
+        return None
+
     def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
         """For control flow: which values are one variable."""
         return ()
