@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+import simt_matrix
 from mlir import ir
 from simt_memory import LANES, SHARED_BASE, Memory, Segment, SimtError
 
-from tilec.ops.formats import dtype_of
+from tilec.ops.formats import dtype_of, saturated_f8
 from tilec.ops.registry import rules
 
 Array = Any  # rows of numbers; a tuple of them for a struct
@@ -144,6 +146,12 @@ class _Block:
             raise SimtError(f"{what} differs between threads")
         return numbers[0]
 
+    def warps_here(self, active: Array, what: str) -> None:
+        """Of each warp all threads take part, or none."""
+        by_warp = active.reshape(-1, LANES)
+        if (by_warp.any(axis=1) != by_warp.all(axis=1)).any():
+            raise SimtError(f"not all lanes meet {what}")
+
     def all_here(self, active: Array, what: str) -> None:
         if not active.all():
             raise SimtError(f"not all threads meet {what}")
@@ -230,6 +238,26 @@ def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array
     )
     cast: Any = rules()["tile.saturating_cast"]
     return list(cast.interpret(plain, operands, None))
+
+
+def _f8_of(op: ir.OpView, values: Array) -> Array:
+    """As `cvt.rn.satfinite` rounds."""
+    kind = ir.TypeAttr(op.attributes["dstTy"]).value
+    return saturated_f8(values.astype(np.float64), kind).view(np.int8)
+
+
+def _f32_to_f8(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    high, low = operands
+    return [_f8_of(op, np.stack([low, high], axis=1))]
+
+
+def _f16_to_f8(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    return [_f8_of(op, operands[0])]
+
+
+def _f8_to_f16(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    kind = dtype_of(ir.TypeAttr(op.attributes["srcType"]).value)
+    return [np.ascontiguousarray(operands[0]).view(kind).astype(np.float16)]
 
 
 # ---- vectors and structs -------------------------------------------------------------------------
@@ -476,6 +504,72 @@ def _shuffle(self: _Block, op: ir.OpView, operands: list[Array], active: Array) 
     return [value[self.threads - lane + source]]
 
 
+# ---- matrices ------------------------------------------------------------------------------------
+
+_FACTORS = {
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "s8": np.int8, "u8": np.uint8,
+    "tf32": np.float32, "f64": np.float64,
+}  # fmt: skip
+
+
+def _mma(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.all_here(active, "an mma")
+    shape = tuple(int(n) for n in re.findall(r"= (\d+)", str(op.attributes["shape"])))
+    segments = list(op.attributes["operandSegmentSizes"])
+    kinds = [str(op.attributes[f"multiplicand{x}PtxType"]) for x in "AB"]
+    factors, start = [], 0
+    for count, kind in zip(segments[:2], kinds, strict=True):
+        words = np.stack(operands[start : start + count], axis=1).reshape(len(active), -1)
+        [name] = re.findall(r"<(\w+)>", kind)
+        factors.append(np.ascontiguousarray(words).view(_FACTORS[name]))
+        start += count
+    sums = np.stack(operands[start:], axis=1)
+    flat = sums.reshape(len(active), -1)
+    warps = [
+        simt_matrix.mma(
+            factors[0].dtype.itemsize * 8, shape, *(x[w : w + LANES] for x in (*factors, flat))
+        )
+        for w in range(0, len(active), LANES)
+    ]
+    found = np.concatenate(warps).astype(sums.dtype).reshape(sums.shape)
+    return [tuple(found[:, i] for i in range(found.shape[1]))]
+
+
+def _ldmatrix(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.all_here(active, "an ldmatrix")
+    count = ir.IntegerAttr(op.attributes["num"]).value
+    naming = (self.threads % LANES) // 8 < count
+    _check_alignment(operands[0], 16, naming)
+    loaded = _loaded(self, operands[0], naming, 16, shared=True, read_only=False)
+    rows = loaded.view(np.uint16).reshape(-1, 4, 8, 8)[:, :count]
+    transposed = "col" in str(op.attributes["layout"])
+    held = [simt_matrix.load_matrices(one, transposed=transposed) for one in rows]
+    words = np.ascontiguousarray(np.concatenate(held)).view(np.int32)[..., 0]
+    found = [words[:, i] for i in range(count)]
+    return [tuple(found)] if count > 1 else found
+
+
+def _stmatrix(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.warps_here(active, "an stmatrix")
+    pointers, *words = operands
+    naming = active & ((self.threads % LANES) // 8 < len(words))
+    _check_alignment(pointers, 16, naming)
+    held = np.stack(words, axis=1).view(np.uint16).reshape(-1, LANES, len(words), 2)
+    transposed = "col" in str(op.attributes["layout"])
+    rows = [simt_matrix.store_matrices(one, transposed=transposed) for one in held]
+    content = np.zeros((len(held), 4, 8, 8), np.uint16)
+    content[:, : len(words)] = rows
+    _stored(self, pointers, naming, content.reshape(len(active), 8), shared=True)
+    return []
+
+
+def _same_bits(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    [value] = operands
+    kind = op.results[0].type
+    viewed = np.ascontiguousarray(value.reshape(len(active), -1)).view(_dtype(kind))
+    return [viewed if isinstance(kind, ir.VectorType) else viewed[:, 0]]
+
+
 # ---- control flow --------------------------------------------------------------------------------
 
 
@@ -528,6 +622,7 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "vector.bitcast": _bitcast,
     "llvm.extractvalue": _extract_value,
     "llvm.mlir.poison": _poison,
+    "llvm.bitcast": _same_bits,
     "llvm.call_intrinsic": _intrinsic,
     "llvm.mlir.addressof": _address_of,
     "llvm.getelementptr": _element_pointer,
@@ -542,9 +637,15 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "nvvm.read.ptx.sreg.ctaid.y": _register(lambda b: b.launch.block[1]),
     "nvvm.read.ptx.sreg.nctaid.x": _register(lambda b: b.launch.grid_x),
     "cf.assert": _assert,
+    "nvvm.convert.f32x2.to.f8x2": _f32_to_f8,
+    "nvvm.convert.f16x2.to.f8x2": _f16_to_f8,
+    "nvvm.convert.f8x2.to.f16x2": _f8_to_f16,
     "nvvm.barrier0": _barrier,
     "nvvm.bar.warp.sync": _warp_barrier,
     "nvvm.shfl.sync": _shuffle,
+    "nvvm.mma.sync": _mma,
+    "nvvm.ldmatrix": _ldmatrix,
+    "nvvm.stmatrix": _stmatrix,
     "scf.if": _if,
     "scf.for": _for,
     "scf.while": _while,

@@ -197,6 +197,18 @@ def test_a_scalar_divisor_of_a_tile_traps() -> None:
     assert trapped(text, z=np.zeros_like(x), x=x, n=0)[0].endswith("the divisor is not 0")
 
 
+def test_sums_from_the_end_on_have_no_data_where_there_is_none() -> None:
+    text = """pub fn k<N: Dim>(z: Part<&mut Tensor<i32, N>, 32>, x: &Tensor<i32, N>) {
+        let t = x.load_like(&z).cumsum_rev::<0>();
+        z.store(
+            12 / t);
+    }"""
+    x = np.ones(40, np.int32)
+    np.testing.assert_array_equal(run(text, z=x.copy(), x=x)["z"][32:], [1, 1, 2, 2, 3, 4, 6, 12])
+    x[39] = 0
+    assert trapped(text, z=x.copy(), x=x) == ("12 / t: the divisor is not 0", 4)
+
+
 def test_what_a_loop_carries_is_not_claimed_to_be_data() -> None:
     text = """pub fn k<N: Dim>(z: Part<&mut Tensor<i32, N>, 16>, x: &Tensor<i32, N>, n: i32) {
         let mut s = Tile::<i32, 16>::zeros();

@@ -1,4 +1,4 @@
-"""Offsets and barriers of shared memory, on code written by hand, made at random, and as it is built."""
+"""Offsets and barriers of shared memory, in code by hand, at random, and as it is built."""
 
 from __future__ import annotations
 

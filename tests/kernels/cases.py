@@ -303,6 +303,70 @@ def _row_sum(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     return {"y": Output(shape[:1], element), "x": x}, exact, None
 
 
+def _cumsum(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: of the sum of what is added up, SUM_DEPTH additions behind one another in a tile, and 4
+    more for each tile, which starts from the last sum of the one before."""
+    shape = (n["M"], n["N"])
+    x = _normal(rng, shape, element)
+    exact = x.values.cumsum(axis=1)
+    steps = SUM_DEPTH + 4 * _tiles(shape[1])
+    error = steps * U * np.abs(x.values).cumsum(axis=1)
+    return {"y": Output(shape, element), "x": x}, exact, error
+
+
+def _argmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact. Few different numbers, so that there are equals; rows without numbers."""
+    shape = (n["M"], n["N"])
+    wide = _wide(rng, shape, element).values
+    few = rng.choice([-np.inf, -1.0, -0.0, 0.0, 2.0, 2.0, 7.0], shape)
+    values = np.where(np.arange(shape[0])[:, None] % 3 == 0, wide, few)
+    values[3::5] = -np.inf
+    values[4::7] = np.nan
+    exact = np.argmax(values, axis=1) if shape[1] else np.zeros(shape[0])
+    return {"y": Output(shape[:1], "i32"), "x": Argument(values, element)}, exact, None
+
+
+def _logsumexp(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e, with k tiles and d = |x - max|, absolute: of the sum of e^(x - max), each term is off by
+    3ud (a difference and a product by log2 e, itself rounded) and 2 ulp (4u), and as much for
+    factors that bring a sum to a larger maximum, k at most, whose differences add up to d;
+    SUM_DEPTH + k additions. The logarithm makes that absolute, and has 2 ulp (4u) of its own; its
+    addition to the largest rounds to u of the result."""
+    shape = (n["M"], n["N"])
+    x = _normal(rng, shape, element, 4.0)
+    values = x.values + rng.choice([0.0, -100.0, 60.0], (shape[0], 1))
+    if shape[1] > 4:
+        values[::2, 1] = -np.inf
+        values[1::3, 2] = 200.0
+    values = rounded(values, element)
+    top = values.max(axis=1, keepdims=True, initial=np.finfo(np.float32).min)
+    distance = np.where(np.isfinite(values), top - values, 0)
+    e = np.exp(values - top)
+    total = e.sum(axis=1, keepdims=True)
+    mean = (e * distance).sum(axis=1, keepdims=True) / np.maximum(total, 1)
+    above = np.log(total)
+    steps = 3 * mean + SUM_DEPTH + 8 * _tiles(shape[1]) + 8
+    error = steps * U + np.where(np.isfinite(above), 4 * U * np.abs(above) + U * abs(top), 0)
+    exact = (top + above)[:, 0]
+    return {"y": Output(shape[:1], "f32"), "x": Argument(values, element)}, exact, error[:, 0]
+
+
+def _cross_entropy(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: as `_logsumexp`, and the difference of the largest and the target's logit rounds."""
+    arguments, normaliser, error = _logsumexp(element, n, rng)
+    x = arguments["x"]
+    assert isinstance(x, Argument)
+    rows, columns = x.values.shape
+    target = rng.integers(0, max(1, columns), rows)
+    if columns > 4:
+        target = np.where((target == 1) & (np.arange(rows) % 2 == 0), 0, target)  # not of -inf
+    logit = x.values[np.arange(rows), target] if columns else np.zeros(rows)
+    exact = normaliser - logit
+    found = {"loss": Output((rows,), "f32"), "x": x, "target": Argument(target, "i32")}
+    largest = x.values.max(axis=1, initial=np.finfo(np.float32).min)
+    return found, exact, error + U * np.where(np.isfinite(exact), np.abs(largest - logit), 0)
+
+
 def _transpose(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     """Exact: nothing is computed."""
     x = _wide(rng, (n["M"], n["N"]), element)
@@ -500,6 +564,10 @@ def _table_instances() -> tuple[tuple[str, str, int], ...]:
     )
 
 
+def _group_instances() -> tuple[tuple[str, str, int], ...]:
+    return ("f32_2048_4", "f32", 2048), ("f16_4096_8", "f16", 4096), ("bf16_4096_8", "bf16", 4096)
+
+
 def _each_type(suffix: str, block: int) -> tuple[tuple[str, str, int], ...]:
     return tuple((f"{e}_{suffix}", e, block) for e in ("f32", "f16", "bf16"))
 
@@ -525,6 +593,10 @@ KERNELS: dict[str, _Kernel] = {
         ({"M": 263, "N": 4099}, {"M": 5, "N": 100_000}),
         _each_type("4_1024", 1024),
     ),
+    "cumsum": _Kernel(_cumsum, _long_rows, _LARGE_ROWS, _long_row_instances()),
+    "argmax": _Kernel(_argmax, _rows_of_any_length, _LARGE_ROWS, _each_type("4_1024", 1024)),
+    "logsumexp": _Kernel(_logsumexp, _long_rows, _LARGE_ROWS, _group_instances()),
+    "cross_entropy": _Kernel(_cross_entropy, _long_rows, _LARGE_ROWS, _group_instances()),
     "transpose": _Kernel(
         _transpose,
         _matrices,
@@ -593,5 +665,8 @@ def _problem(
 ) -> Problem:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         arguments, exact, error = kernel.build(element, extents, rng)
-        tolerance = np.zeros(exact.shape) if error is None else _toleranced(exact, error, element)
+        output = next(a for a in arguments.values() if isinstance(a, Output))
+        tolerance = np.zeros(exact.shape)
+        if error is not None:
+            tolerance = _toleranced(exact, error, output.element)
     return Problem(symbol, extents, arguments, exact, tolerance, kernel.free)

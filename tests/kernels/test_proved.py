@@ -16,12 +16,16 @@ LIBRARY = Path(__file__).parents[2] / "kernels"
 # Accesses of one instance: (proved, launch-checked, in-kernel).
 PINNED = {
     "add": (0, 3, 0),
+    "argmax": (0, 2, 0),
     "axpy": (0, 3, 0),
     "embedding": (0, 2, 1),
+    "cross_entropy": (2, 1, 1),  # the target's logit: where it is depends on data
+    "cumsum": (0, 2, 0),
     "gelu": (0, 2, 0),
     "histogram": (0, 1, 1),
     "layernorm": (0, 4, 0),
     "layernorm_long": (0, 5, 0),
+    "logsumexp": (1, 1, 0),
     "permute_heads": (0, 2, 0),
     "rmsnorm": (0, 3, 0),
     "rmsnorm_long": (0, 4, 0),

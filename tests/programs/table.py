@@ -602,6 +602,18 @@ def _norms(a: Arrays) -> Mapping[str, Array]:
     return {"largest": largest.astype(np.float32), "total": _total(a.x, 1)[:, 0]}
 
 
+def _together(a: Arrays) -> Mapping[str, Array]:
+    x, columns = a.x, a.x.shape[1]
+    place = np.argmax(x, 1, keepdims=True).astype(np.int32)
+    return {
+        "largest": x.max(1, keepdims=True),
+        "place": place,
+        "column": _total(x, 0),
+        "count": (x > 0).sum(0, dtype=np.int32, keepdims=True),
+        "above": place * np.int32(2) + np.int32(columns * (columns - 1) // 2),
+    }
+
+
 _REDUCE = {
     "all_floats": Entry(_all_floats, dims=({},), data={"x": "factors"}),
     "rows_and_columns_of_integers": Entry(_integer_rows_and_columns, dims=({},)),
@@ -611,10 +623,131 @@ _REDUCE = {
     "rank_4": Entry(_rank_4, dims=({},)),
     "rank_5": Entry(_rank_5, dims=({},), data={"x": "tame"}),
     "combined": Entry(_combined, dims=({},)),
+    "together": Entry(_together, dims=({},), data={"x": "tame"}),
     "norms": Entry(
         _norms,
         dims=({"M": 5, "N": 300}, {"M": 33, "N": 63}, {"M": 2, "N": 0}, {"M": 1, "N": 1}),
         data={"x": "tame"},
+    ),
+}
+
+
+# ---- scans ---------------------------------------------------------------------------------------
+
+
+def _running(x: Array, axis: int, step: Callable[[Array, Array], Array], *, rev: bool) -> Array:
+    """By the definition: one element after the other."""
+    moved = np.moveaxis(x, axis, 0)
+    found = list(moved[-1:] if rev else moved[:1])
+    for item in moved[-2::-1] if rev else moved[1:]:
+        found.append(step(found[-1], item))
+    return np.moveaxis(np.stack(found[::-1] if rev else found), 0, axis)
+
+
+def _running_total(x: Array, axis: int, *, rev: bool = False) -> Array:
+    """Exact data only."""
+    wide = x.astype(np.float64) if _is_float(x.dtype) else x
+    return _running(wide, axis, np.add, rev=rev).astype(x.dtype)
+
+
+def _running_extreme(x: Array, axis: int, *, largest: bool, rev: bool) -> Array:
+    def step(sofar: Array, item: Array) -> Array:
+        both = np.stack([sofar, item])
+        return _number_extreme(both, 0, largest=largest)[0]
+
+    return _running(x, axis, step, rev=rev)
+
+
+def _running_integers(a: Arrays) -> Mapping[str, Array]:
+    x = a.x
+    return {
+        "row_sum": x.cumsum(1, dtype=x.dtype),
+        "row_max": _running(x, 1, np.maximum, rev=True),
+        "column_prod": _running(x, 0, np.multiply, rev=True),
+        "column_min": np.minimum.accumulate(x, 0),
+    }
+
+
+def _running_floats(a: Arrays) -> Mapping[str, Array]:
+    return {
+        "row_sum": _running_total(a.z, 1, rev=True),
+        "row_prod": a.f.astype(np.float64).cumprod(1).astype(a.f.dtype),
+        "row_max": _running_extreme(a.x, 1, largest=True, rev=False),
+        "column_sum": _running_total(a.z, 0),
+        "column_min": _running_extreme(a.x, 0, largest=False, rev=True),
+    }
+
+
+def _running_maps(a: Arrays) -> Mapping[str, Array]:
+    def after(first: Array, second: Array) -> Array:
+        (p, q), (c, d) = first, second
+        return np.stack([p * c, q * c + d])
+
+    rows = len(a.factor)
+    pairs = np.stack([a.factor, a.term])
+    starts = np.stack([a.start, np.ones(rows, np.int32)])[..., None]
+    both = np.moveaxis(np.concatenate([starts, pairs], 2), 2, 0)
+    row = np.moveaxis(_running(both, 0, after, rev=False), 0, 2)[..., 1:]
+    column = np.moveaxis(_running(np.moveaxis(pairs, 1, 0), 0, after, rev=True), 0, 1)
+    return {
+        "row_factor": row[0], "row_term": row[1],
+        "column_factor": column[0], "column_term": column[1],
+    }  # fmt: skip
+
+
+def _running_mixture(a: Arrays) -> Mapping[str, Array]:
+    largest = np.maximum.accumulate(a.x)
+    rises = np.concatenate([a.x[:1] > -np.inf, a.x[1:] > largest[:-1]])
+    places = np.where(rises, np.arange(len(a.x)), -1)
+    return {
+        "largest": largest,
+        "place": np.maximum.accumulate(places).astype(np.int64),
+        "any": np.logical_or.accumulate(a.m),
+        "count": a.m.cumsum(dtype=np.uint8),
+        "wide": np.maximum(np.maximum.accumulate(a.y[::-1])[::-1], 0.0),
+        "every": np.logical_and.accumulate(~a.m),
+    }
+
+
+def _running_rank_3(a: Arrays) -> Mapping[str, Array]:
+    return {
+        "first": _running_total(a.x, 0, rev=True),
+        "middle": _running_total(a.x, 1),
+        "last": _running_total(a.x, 2),
+    }
+
+
+def _running_turned(a: Arrays) -> Mapping[str, Array]:
+    x, one = a.x, np.int32(1)
+    u = x.reshape(4, 4, 8, 8).transpose(3, 0, 2, 1).ravel()
+    b = (np.int32(8) * (u + one).cumprod(dtype=np.int32)) - one
+    return {
+        "a": x.T.cumsum(0, dtype=np.int32) + x.T[:, ::-1].cumsum(1, dtype=np.int32)[:, ::-1],
+        "b": b,
+        "c": (u + b)[::-1].cumsum(dtype=np.int32)[::-1],
+    }
+
+
+def _running_rows(a: Arrays) -> Mapping[str, Array]:
+    y = a.x.cumsum(1, dtype=np.int32)
+    z = np.zeros_like(a.x)
+    step = a.x.shape[1] if a.R == 1 else a.B
+    for start in range(0, a.x.shape[1], max(1, step)):
+        tile = a.x[:, start : start + step]
+        z[:, start : start + step] = np.bitwise_xor.accumulate(tile[:, ::-1], 1)[:, ::-1]
+    return {"y": y, "z": z}
+
+
+_SCAN = {
+    "integers": Entry(_running_integers, dims=({},)),
+    "floats": Entry(_running_floats, dims=({},), data={"z": "tame", "f": "factors"}),
+    "maps": Entry(_running_maps, dims=({},)),
+    "mixed": Entry(_running_mixture, dims=({},), data={"x": "tame", "m": "rarely", "y": "numbers"}),
+    "rank_3": Entry(_running_rank_3, dims=({},), data={"x": "tame"}),
+    "turned": Entry(_running_turned, dims=({},)),
+    "rows": Entry(
+        _running_rows,
+        dims=({"M": 5, "N": 700}, {"M": 9, "N": 130}, {"M": 17, "N": 64}, {"M": 2, "N": 0}),
     ),
 }
 
@@ -1273,6 +1406,7 @@ TABLE: Mapping[str, Mapping[str, Entry]] = {
     "floats": _FLOATS,
     "convert": _CONVERT,
     "reduce": _REDUCE,
+    "scan": _SCAN,
     "shapes": _SHAPES,
     "control": _CONTROL,
     "memory": _MEMORY,

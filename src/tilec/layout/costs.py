@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
-
 from tilec.layout.facts import contiguous_elements, register_permutation
 from tilec.layout.layout import LANES, Layout
 
@@ -18,8 +16,9 @@ from tilec.layout.layout import LANES, Layout
 BARRIER = 24.0
 ARITHMETIC = 0.25
 SECTOR_BYTES = 32  # the least that memory moves
-# An L1 cache moves two sectors a cycle; an instruction takes one however little it moves.
-_SECTOR = 0.5
+# What a sector takes on its way from or to the L2 cache, whose bandwidth is some 24 bytes a cycle
+# for each multiprocessor (H100: 5.5 TB/s); an instruction takes one cycle however little it moves.
+_SECTOR = 1.5
 _WAVEFRONT_BYTES = 128
 
 
@@ -59,7 +58,7 @@ def _sectors(layout: Layout, contiguous: int | None, element_bytes: int, width: 
     lanes = layout.table()[0, :, 0, :].copy()
     if contiguous is not None:
         lanes[:, contiguous] = lanes[:, contiguous] * element_bytes // SECTOR_BYTES
-    distinct = len(np.unique(lanes, axis=0)) if layout.rank else 1
+    distinct = len(set(map(tuple, lanes.tolist())))
     return distinct * max(1, width * element_bytes // SECTOR_BYTES)
 
 

@@ -18,7 +18,8 @@ Algorithm:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from math import prod
 
 from tilec.layout.costs import conversion_cost
 from tilec.layout.layout import Layout
@@ -52,8 +53,8 @@ class Node:
 
     `place` gives the layouts of operands and results from those that operands have (None: not
     known), `serve` those of the operands from which the results come out in a layout, or None.
-    `cost` is that of one execution. Values are numbers into `Problem.values`, None for no tile.
-    Nodes of one `group` have the same key.
+    `cost` is that of one execution. An open node makes a tile. Values are numbers into
+    `Problem.values`, None for no tile. Nodes of one `group` have the same key.
     """
 
     operands: tuple[int | None, ...]
@@ -75,13 +76,17 @@ class Problem:
     default: Callable[[tuple[int, ...]], Layout]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Solution:
-    """The layouts of each fixed node, and what each open one would like best, by node number."""
+    """The layouts of each fixed node, and what each open one would like best, by node number.
 
-    places: dict[int, Places] = field(default_factory=dict)
-    liked: dict[int, Layout] = field(default_factory=dict)
-    cost: float = 0.0
+    `keys` are those of the groups, `cost` that of the whole program.
+    """
+
+    places: dict[int, Places]
+    liked: dict[int, Layout]
+    keys: dict[int, Layout]
+    cost: float
 
 
 def infer_layouts(problem: Problem) -> Solution:
@@ -94,6 +99,19 @@ def infer_layouts(problem: Problem) -> Solution:
         return first
     last = search.improved({group: found[-1] for group, found in candidates.of_group.items()})
     return min(first, last, key=lambda solution: solution.cost)
+
+
+def cost_of(problem: Problem, keys: dict[int, Layout]) -> float:
+    """What a program costs in which the groups have these layouts."""
+    candidates = _Candidates(problem)
+    candidates.find()
+    return _Search(problem, candidates).improved(keys, sweeps=0).cost
+
+
+def key_shape(node: Node, problem: Problem) -> tuple[int, ...]:
+    """The shape of the tile whose layout tells that of a fixed node: its largest."""
+    numbers = [number for number in (*node.operands, *node.results) if number is not None]
+    return max((problem.values[number].shape for number in numbers), key=prod)
 
 
 def keyed(node: Node, problem: Problem, key: Layout) -> Places:
@@ -160,20 +178,19 @@ class _Candidates:
             self._note_places(node, node.place([None] * len(node.operands)))
 
     def _note_key(self, node: Node, layout: Layout) -> None:
-        found = self.of_group.setdefault(node.group, [])
-        if layout in found or len(found) >= MOST_CANDIDATES:
-            return
-        self._note_places(node, keyed(node, self.problem, layout))
+        if layout.shape == key_shape(node, self.problem):
+            self._note_places(node, keyed(node, self.problem, layout))
 
     def _note_places(self, node: Node, places: Places) -> None:
-        """Its key is the layout that it is known by: one that it keeps when it is given it."""
+        """Its key is a layout that it keeps when it is given it."""
         self._note(node.operands, places.operands)
         self._note(node.results, places.results)
         found = self.of_group.setdefault(node.group, [])
+        shape = key_shape(node, self.problem)
         for layout in (*places.operands, *places.results):
             if layout is None or layout in found or len(found) >= MOST_CANDIDATES:
                 continue
-            if self._keeps(node, layout):
+            if layout.shape == shape and self._keeps(node, layout):
                 found.append(layout)
 
     def _keeps(self, node: Node, layout: Layout) -> bool:
@@ -183,8 +200,7 @@ class _Candidates:
     def _give_default(self, node: Node) -> None:
         found = self.of_group.setdefault(node.group, [])
         if not found:
-            numbers = [n for n in (*node.operands, *node.results) if n is not None]
-            found.append(self.problem.default(self.problem.values[numbers[0]].shape))
+            found.append(self.problem.default(key_shape(node, self.problem)))
 
     def _note(self, numbers: Sequence[int | None], layouts: Sequence[Layout | None]) -> None:
         for number, layout in zip(numbers, layouts, strict=True):
@@ -208,19 +224,15 @@ class _Search:
     def __init__(self, problem: Problem, candidates: _Candidates) -> None:
         self.problem = problem
         self.candidates = candidates
-        self.liked = {
-            number: layout
-            for number, node in enumerate(problem.nodes)
-            if node.is_open and (layout := self._likes(node)) is not None
-        }
+        self.liked = {n: self._likes(node) for n, node in enumerate(problem.nodes) if node.is_open}
         self._places: dict[tuple[int, Layout], Places] = {}
 
-    def improved(self, keys: Keys) -> Solution:
+    def improved(self, keys: Keys, *, sweeps: int = _SWEEPS) -> Solution:
         """What changing one group at a time leads to, from these keys."""
         keys = dict(keys)
         best = self._cost(keys)
         undecided = [g for g, found in self.candidates.of_group.items() if len(found) > 1]
-        for _ in range(_SWEEPS):
+        for _ in range(sweeps):
             before = best
             for group in undecided:
                 for layout in self.candidates.of_group[group]:
@@ -234,12 +246,10 @@ class _Search:
             for number, node in enumerate(self.problem.nodes)
             if not node.is_open
         }
-        return Solution(places, self.liked, best)
+        return Solution(places, self.liked, keys, best)
 
-    def _likes(self, node: Node) -> Layout | None:
-        number = next((n for n in node.results if n is not None), None)
-        if number is None:
-            return None
+    def _likes(self, node: Node) -> Layout:
+        number = next(n for n in node.results if n is not None)
         found = self.candidates.of_value[number]
         return found[0] if found else self.problem.default(self.problem.values[number].shape)
 
@@ -274,10 +284,9 @@ class _Search:
     def _cost_of_open(self, number: int, wanted: list[set[Layout]]) -> float:
         """Making it in each layout that is wanted, or in the one that it likes and converting."""
         node = self.problem.nodes[number]
-        [value, *_] = [n for n in node.results if n is not None] or [None]
-        if value is None:
-            return 0.0
-        layouts = set().union(*[wanted[n] for n in node.results if n is not None])
+        results = [n for n in node.results if n is not None]
+        value = results[0]
+        layouts = set[Layout]().union(*[wanted[n] for n in results])
         total = 0.0
         made: dict[Layout, tuple[Layout | None, ...]] = {}
         for layout in layouts:

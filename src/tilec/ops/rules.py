@@ -15,6 +15,8 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from mlir import ir
 
 from tilec.layout import Layout
+from tilec.layout.costs import ARITHMETIC
+from tilec.layout.inference import Places as Places
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.build import make
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
@@ -73,14 +75,6 @@ class Placing:
         from tilec.layout import blocked
 
         return blocked(shape, self.warps, tuple(reversed(range(len(shape)))))
-
-
-@dataclass(frozen=True)
-class Places:
-    """Layouts that an operation wants; None where any will do, and for what is no tile."""
-
-    operands: tuple[Layout | None, ...]
-    results: tuple[Layout | None, ...]
 
 
 @dataclass(frozen=True)
@@ -210,6 +204,18 @@ class OpRules:
         Asked only where `place` left the result open, or the operation is `flexible`.
         """
         return (wanted,) * len(op.operands)
+
+    def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
+        """What one execution costs where tiles have these layouts (`tilec.layout.costs`).
+
+        The default is that of element-wise work: an instruction for each register.
+        """
+        layouts = places.results or places.operands
+        return ARITHMETIC * sum(layout.registers for layout in layouts if layout is not None)
+
+    def warps(self, op: ir.OpView) -> int | None:
+        """How many warps it is best done by, before layouts; None if that does not matter to it."""
+        return None
 
     def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
         """For control flow: which values are one variable."""
