@@ -73,3 +73,21 @@ def reduction_cost(layout: Layout, result: Layout, axes: tuple[int, ...]) -> flo
     warps = any(vector[axis] for axis in axes for vector in layout.warp)
     cost = ARITHMETIC * layout.registers + lanes * result.registers * (1 + ARITHMETIC)
     return cost + (2 * BARRIER + 2 * result.registers if warps else 0.0)
+
+
+@lru_cache(maxsize=4096)
+def scan_cost(layout: Layout, axis: int) -> float:
+    """Of combining each element with all before it along an axis.
+
+    Registers that are neighbours fold into one block first. Then a shuffle for each lane bit that
+    moves along the axis, and one more; the totals of warps go through shared memory.
+    """
+    lanes = sum(vector[axis] > 0 for vector in layout.lane)
+    warps = sum(vector[axis] > 0 for vector in layout.warp)
+    blocks = layout.registers / contiguous_elements(layout, axis)
+    cost = 2 * ARITHMETIC * layout.registers
+    if lanes:
+        cost += (lanes + 1) * blocks * (1 + 2 * ARITHMETIC)
+    if warps:
+        cost += 2 * BARRIER + (2 << warps) * blocks * ARITHMETIC
+    return cost

@@ -3,7 +3,8 @@
 Index tiles broadcast with each other; there is one update for each of their elements, and a scalar
 index is the same for all. The value is a tile of their shape, or a scalar. The result is what each
 element was before, in that shape: 0 where the index is outside, which touches nothing. The CPU
-execution updates in row-major order.
+execution updates in row-major order. On a GPU, `fetch_add` of `f32` takes subnormal numbers for
+zero.
 """
 
 from __future__ import annotations

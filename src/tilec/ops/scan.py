@@ -14,6 +14,7 @@ from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
 from tilec.layout import Layout, dropped
+from tilec.layout.costs import scan_cost
 from tilec.layout.scan import can_scan, scan_plan
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
@@ -226,6 +227,11 @@ class _TileScan(OpRules):
         layout = next(fitting, None) or placing.default(shape_of(op.operands[0]))
         start = dropped(layout, axis).layout
         return Places((*[layout] * count, *[start] * count), (layout,) * count)
+
+    def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
+        layout = places.results[0]
+        assert layout is not None, "`place` chooses a layout"
+        return len(places.results) * scan_cost(layout, _axis(op))
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

@@ -26,7 +26,7 @@ class Found:
     origins: tuple[ir.OpView | Carried, ...]
 
 
-def layout_problem(function: ir.OpView, placing: Placing) -> Found:
+def problem_of(function: ir.OpView, placing: Placing) -> Found:
     """The problem of a function without layouts."""
     reading = _Reading(placing)
     [block] = function.regions[0].blocks

@@ -5,7 +5,7 @@ After:    every tensor has an encoding (`tilec.ops.encoding`); `tile.layout` sta
           changes
 
 Algorithm:
-1. The function becomes a `Problem` without an IR (`layout_problem`), whose constraints and costs
+1. The function becomes a `Problem` without an IR (`layout_problem.py`), whose constraints and costs
    are those of the operations (`OpRules.place`, `serve`, `layout_cost`), and
    `tilec.layout.inference` finds the cheapest layouts.
 2. Every operation that is executed once asks for its operands. An open value is made at its own
@@ -25,12 +25,12 @@ from tilec.layout.inference import Places, infer_layouts
 from tilec.ops.encoding import give_layout, with_layout
 from tilec.ops.registry import rules
 from tilec.ops.rules import Carried, OpRules, Placing, is_tile, shape_of
-from tilec.transforms.layout_problem import layout_problem
+from tilec.transforms.layout_problem import problem_of
 
 
 def place_layouts(function: ir.OpView, placing: Placing) -> None:
     """Rewrites the function in place; needs a current context and location."""
-    found = layout_problem(function, placing)
+    found = problem_of(function, placing)
     solution = infer_layouts(found.problem)
     places: dict[ir.Operation, Places] = {}
     layouts: dict[ir.Value, Layout] = {}
