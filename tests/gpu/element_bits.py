@@ -7,7 +7,7 @@ import numpy as np
 _NUMPY = {
     "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-    "f16": np.float16, "f32": np.float32, "f64": np.float64,
+    "f16": np.float16, "f32": np.float32, "f64": np.float64, "usize": np.int64,
 }  # fmt: skip
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -27,26 +27,25 @@ def to_bits(values, element):
 
 def from_bits(bits, element):
     """What the bits mean: floats as float64, the rest as NumPy's type of the element."""
-    if element == "f8e4m3":
-        return _F8E4M3[bits]
     if element == "bf16":
         return _wide((bits.astype(np.uint32) << np.uint32(16)).view(np.float32))
+    if element in _F8:
+        return _f8(bits, *_F8[element])
     values = bits.view(_NUMPY[element])
     return _wide(values) if values.dtype.kind == "f" else values
 
 
-def _f8e4m3():
-    """The numbers of f8e4m3 by their bits: a sign, 4 bits of exponent, 3 of fraction, no infinity.
-
-    Source:   Micikevicius et al., "FP8 Formats for Deep Learning", table 1
-    """
-    bits = np.arange(256)
-    exponent, fraction = bits >> 3 & 15, bits & 7
-    size = np.where(exponent > 0, (8 + fraction) * np.exp2(exponent - 10.0), fraction * 2.0**-9)
-    return np.where(bits & 127 == 127, np.nan, np.where(bits < 128, size, -size))
+# Bits of fraction, bias, and the least code that is no finite number.
+_F8 = {"f8e4m3": (3, 7, 0x7F), "f8e5m2": (2, 15, 0x7C)}
 
 
-_F8E4M3 = _f8e4m3()
+def _f8(bits, fraction, bias, beyond):
+    code = (bits & 0x7F).astype(np.int64)
+    exponent = np.maximum(code >> fraction, 1)
+    whole = np.where(code >> fraction, (code & ((1 << fraction) - 1)) | (1 << fraction), code)
+    size = np.ldexp(whole.astype(np.float64), exponent - bias - fraction)
+    special = np.where((code == 0x7C) & (beyond == 0x7C), np.inf, np.nan)
+    return np.where(code >= beyond, special, size) * np.where(bits & 0x80, -1.0, 1.0)
 
 
 def _wide(values):

@@ -17,7 +17,8 @@ Reference = Callable[[Arrays], Mapping[str, Array]]
 
 NUMPY: dict[str, Any] = {
     "bool": np.bool_, "usize": np.int64, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32, "f64": np.float64,
+    "f32": np.float32, "f64": np.float64, "f8e4m3": ml_dtypes.float8_e4m3fn,
+    "f8e5m2": ml_dtypes.float8_e5m2,
     **{f"{sign}{bits}": np.dtype(f"{kind}{bits}") for sign, kind in (("i", "int"), ("u", "uint"))
        for bits in (8, 16, 32, 64)},
 }  # fmt: skip
@@ -51,7 +52,7 @@ def data(kind: str, element: str, shape: tuple[int, ...], rng: np.random.Generat
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind == "f" or dtype == NUMPY["bf16"]
+    return dtype.kind == "f" or dtype in (NUMPY["bf16"], NUMPY["f8e4m3"], NUMPY["f8e5m2"])
 
 
 def _wide(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
