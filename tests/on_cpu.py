@@ -42,7 +42,14 @@ class Compiled:
 @contextmanager
 def compiled(path: Path) -> Iterator[Compiled]:
     """The kernels of a file, valid inside the `with`."""
-    program, found = load_program(SourceFile(str(path), path.read_text(encoding="utf-8")), parse)
+    with compiled_text(str(path), path.read_text(encoding="utf-8")) as found:
+        yield found
+
+
+@contextmanager
+def compiled_text(name: str, text: str) -> Iterator[Compiled]:
+    """The kernels of a program, valid inside the `with`."""
+    program, found = load_program(SourceFile(name, text), parse)
     instances, more = ((), ()) if found else check_program(program)
     if found or more:
         raise CompileError(*found, *more)

@@ -17,7 +17,7 @@ from simt_memory import Memory, Segment
 from tilec.artifact.expression import evaluate, holds
 from tilec.artifact.manifest import Slot
 from tilec.codegen.describe import Description
-from tilec.codegen.lower_tiles import EntryPoint, gpu_module
+from tilec.codegen.lower_tiles import gpu_module
 from tilec.diagnostics import CompileError
 from tilec.frontend.check import check_program
 from tilec.frontend.emit import emit
@@ -26,7 +26,7 @@ from tilec.frontend.parse import parse
 from tilec.interpret.contract import strides_of
 from tilec.ir.dialect import context
 from tilec.ir.walk import functions
-from tilec.machine_code import Instance, lower_variant
+from tilec.machine_code import EntryPoint, Instance, lower_variant
 from tilec.outputs import describe_kernels
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
@@ -48,6 +48,7 @@ class Program:
 
     instances: Mapping[str, Instance]
     body: ir.Block
+    target: str
     _lowered: dict[tuple[str, int, bool], tuple[EntryPoint, Code]] = field(default_factory=dict)
 
     def lowered(
@@ -57,7 +58,7 @@ class Program:
         key = (symbol, vector_bytes, whole)
         if key not in self._lowered:
             name = f"{symbol}__v{vector_bytes}{'_whole' if whole else ''}"
-            instance, target = self.instances[symbol], resolve("sm_90a")
+            instance, target = self.instances[symbol], resolve(self.target)
             point = lower_variant(instance, name, vector_bytes, self.body, target, whole=whole)
             function = list(self.body.operations)[-1]
             assert function.operation.verify()
@@ -105,7 +106,7 @@ class Program:
 
 
 @contextmanager
-def program(text: str, *, checked: bool = False) -> Iterator[Program]:
+def program(text: str, *, checked: bool = False, target: str = "sm_90a") -> Iterator[Program]:
     """A program, valid inside the `with`; `checked` as a checked build has it."""
     parsed, found = load_program(SourceFile("case.tile", text), parse)
     typed, more = ((), ()) if found else check_program(parsed)
@@ -122,8 +123,8 @@ def program(text: str, *, checked: bool = False) -> Iterator[Program]:
             insert_traps(tiles, parsed.sources)
         drop_markers(tiles)
         simplify(tiles)
-        module, body = gpu_module("kernels", '#nvvm.target<chip = "sm_90a">')
-        yield Program({one.description.symbol: one for one in instances}, body)
+        module, body = gpu_module("kernels", f'#nvvm.target<chip = "{target}">')
+        yield Program({one.description.symbol: one for one in instances}, body, target)
         assert module.operation.verify()
 
 

@@ -21,7 +21,7 @@ import simt_matrix
 from mlir import ir
 from simt_memory import LANES, SHARED_BASE, Memory, Segment, SimtError
 
-from tilec.ops.formats import dtype_of
+from tilec.ops.formats import dtype_of, saturated_f8
 from tilec.ops.registry import rules
 
 Array = Any  # rows of numbers; a tuple of them for a struct
@@ -102,6 +102,7 @@ def run_block(code: Code, arguments: Sequence[Any], launch: Launch, memory: Memo
     )
     memory.clock.block += 1
     memory.clock.program += 1
+    memory.clock.acquired = False
     memory.add(shared)
     try:
         with np.errstate(all="ignore"):
@@ -239,6 +240,26 @@ def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array
     return list(cast.interpret(plain, operands, None))
 
 
+def _f8_of(op: ir.OpView, values: Array) -> Array:
+    """As `cvt.rn.satfinite` rounds."""
+    kind = ir.TypeAttr(op.attributes["dstTy"]).value
+    return saturated_f8(values.astype(np.float64), kind).view(np.int8)
+
+
+def _f32_to_f8(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    high, low = operands
+    return [_f8_of(op, np.stack([low, high], axis=1))]
+
+
+def _f16_to_f8(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    return [_f8_of(op, operands[0])]
+
+
+def _f8_to_f16(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    kind = dtype_of(ir.TypeAttr(op.attributes["srcType"]).value)
+    return [np.ascontiguousarray(operands[0]).view(kind).astype(np.float16)]
+
+
 # ---- vectors and structs -------------------------------------------------------------------------
 
 
@@ -283,7 +304,9 @@ def _address_of(self: _Block, op: ir.OpView, operands: list[Array], active: Arra
 
 
 def _element_pointer(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
-    base, offset = operands
+    base, *dynamic = operands
+    [constant] = ir.DenseI32ArrayAttr(op.attributes["rawConstantIndices"])
+    offset = dynamic[0] if dynamic else np.asarray(constant)
     kind = ir.TypeAttr(op.attributes["elem_type"]).value
     return [base + offset.astype(np.int64) * _dtype(kind).itemsize]
 
@@ -293,6 +316,8 @@ def _load(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> 
     count = kind.shape[0] if isinstance(kind, ir.VectorType) else 1
     dtype = _dtype(kind)
     _check_alignment(operands[0], ir.IntegerAttr(op.attributes["alignment"]).value, active)
+    if "syncscope" in op.attributes:
+        return _updated(self, op, operands[0], active, None, [])
     shared = "3" in str(op.operands[0].type)
     read_only = "invariant" in op.attributes
     loaded = _loaded(self, operands[0], active, count * dtype.itemsize, shared, read_only)
@@ -334,18 +359,20 @@ def _check_space(pointers: Array, active: Array, shared: bool) -> None:
 
 
 _ACCESS = re.compile(
-    r"@\$(\d+) (ld|st)\.global(\.nc)?(?:\.v(\d))?\.b(\d+) (?:\{.*\}, )?(?:\$\d+, )?"
+    r"(?:@\$(\d+) )?(ld|st)(\.relaxed\.gpu)?\.global(\.nc)?(?:\.v(\d))?\.b(\d+) "
+    r"(?:\{.*\}, )?(?:\$\d+, )?"
     r"\[\$(\d+)\](?:, .*)?;"
 )
 
 
 def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
-    """A predicated load or store of `ops/global_memory.py`."""
+    """A load or store of `ops/global_memory.py`, predicated or relaxed."""
     text = ir.StringAttr(op.attributes["asm_string"]).value
     matched = _ACCESS.fullmatch(text)
     assert matched, text
-    _, kind, read_only, words, bits, _ = matched.groups()
-    pointers, mask, *values = operands
+    predicate, kind, relaxed, read_only, words, bits, _ = matched.groups()
+    pointers, *values = operands
+    mask = values.pop(0) if predicate else active
     here = active & mask
     count, size = int(words or 1), int(bits) // 8
     _check_alignment(pointers, count * size, here)
@@ -353,7 +380,7 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
         narrow = [np.ascontiguousarray(v)[:, None].view(np.uint8)[:, :size] for v in values]
         _check_space(pointers, here, False)
         rows = np.concatenate(narrow, axis=1)
-        self.memory.store(pointers[here], rows[here], self.threads[here])
+        self.memory.store(pointers[here], rows[here], self.threads[here], relaxed=bool(relaxed))
         return []
     loaded = _loaded(self, pointers, here, count * size, False, bool(read_only))
     found = []
@@ -362,6 +389,75 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
         word[:, :size] = loaded[:, place * size : (place + 1) * size]
         found.append(np.where(here, word.view(old.dtype)[:, 0], old))
     return [tuple(found)] if count > 1 else found
+
+
+# ---- atomic updates ------------------------------------------------------------------------------
+
+
+def _updated(
+    self: _Block,
+    op: ir.OpView,
+    pointers: Array,
+    active: Array,
+    change: Callable[..., Array] | None,
+    values: list[Array],
+) -> list[Array]:
+    """One thread after the other: `change` of what is there and of the values; gives the former."""
+    dtype = _dtype(op.results[0].type) if not values else values[0].dtype
+    _check_alignment(pointers, dtype.itemsize, active)
+    _check_space(pointers, active, False)
+    found = np.full((len(active), dtype.itemsize), 0xA5, np.uint8)
+    for thread in self.threads[active]:
+        own = [value[thread : thread + 1] for value in values]
+
+        def changed(old: Array, own: list[Array] = own) -> Array:
+            assert change is not None
+            new = np.asarray(change(old.view(dtype), *own)).astype(dtype)
+            return np.ascontiguousarray(new).view(np.uint8)
+
+        done = None if change is None else changed
+        address = int(pointers[thread])
+        found[thread] = self.memory.update(address, dtype.itemsize, int(thread), done)
+    return [found.view(dtype)[:, 0]]
+
+
+# The numbers of `llvm.atomicrmw`'s kinds (LLVMOps' AtomicBinOp), and the operation that each means.
+_UPDATES = {
+    1: "arith.addi", 3: "arith.andi", 5: "arith.ori", 6: "arith.xori", 7: "arith.maxsi",
+    8: "arith.minsi", 9: "arith.maxui", 10: "arith.minui", 11: "arith.addf", 13: "arith.maxnumf",
+    14: "arith.minnumf",
+}  # fmt: skip
+
+
+def _atomic_update(
+    self: _Block, op: ir.OpView, operands: list[Array], active: Array
+) -> list[Array]:
+    pointers, value = operands
+    kind = ir.IntegerAttr(op.attributes["bin_op"]).value
+    if kind == 0:
+        return _updated(self, op, pointers, active, lambda _, new: new, [value])
+    rule: Any = rules()[_UPDATES[kind]]
+    plain = SimpleNamespace(results=[SimpleNamespace(type=op.results[0].type)])
+
+    def change(old: Array, given: Array) -> Array:
+        return rule.interpret(plain, [old, given], None)[0]
+
+    return _updated(self, op, pointers, active, change, [value])
+
+
+def _compare_exchange(
+    self: _Block, op: ir.OpView, operands: list[Array], active: Array
+) -> list[Array]:
+    pointers, expected, new = operands
+    [old] = _updated(
+        self, op, pointers, active, lambda old, e, n: np.where(old == e, n, old), [expected, new]
+    )
+    return [(old, old == expected)]
+
+
+def _fence(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.memory.clock.acquired = True
+    return []
 
 
 # ---- threads -------------------------------------------------------------------------------------
@@ -533,11 +629,17 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "llvm.load": _load,
     "llvm.store": _store,
     "llvm.inline_asm": _assembly,
+    "llvm.atomicrmw": _atomic_update,
+    "llvm.cmpxchg": _compare_exchange,
+    "llvm.fence": _fence,
     "nvvm.read.ptx.sreg.tid.x": _register(lambda b: b.threads),
     "nvvm.read.ptx.sreg.ctaid.x": _register(lambda b: b.launch.block[0]),
     "nvvm.read.ptx.sreg.ctaid.y": _register(lambda b: b.launch.block[1]),
     "nvvm.read.ptx.sreg.nctaid.x": _register(lambda b: b.launch.grid_x),
     "cf.assert": _assert,
+    "nvvm.convert.f32x2.to.f8x2": _f32_to_f8,
+    "nvvm.convert.f16x2.to.f8x2": _f16_to_f8,
+    "nvvm.convert.f8x2.to.f16x2": _f8_to_f16,
     "nvvm.barrier0": _barrier,
     "nvvm.bar.warp.sync": _warp_barrier,
     "nvvm.shfl.sync": _shuffle,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-_FLOATS = ("f16", "bf16", "f32", "f64")
-_NAN = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
+# The largest bits of each float that are no NaN, without the sign.
+_NAN = {
+    "f8e4m3": 0x7E, "f8e5m2": 0x7C, "f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000,
+    "f64": 0x7FF0000000000000,
+}  # fmt: skip
 
 
 def distance(bits, expected, element):
@@ -14,7 +17,7 @@ def distance(bits, expected, element):
     Floats: zeros of different sign are one step apart, infinity one from the largest number, NaN
     is like NaN and endlessly far from all else. Of other types all that differ are endlessly far.
     """
-    if element not in _FLOATS:
+    if element not in _NAN:
         return np.where(bits == expected, 0.0, np.inf)
     nan, expected_nan = is_nan(bits, element), is_nan(expected, element)
     steps = _steps(_ordered(bits), _ordered(expected))

@@ -7,7 +7,7 @@ import numpy as np
 _NUMPY = {
     "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-    "f16": np.float16, "f32": np.float32, "f64": np.float64,
+    "f16": np.float16, "f32": np.float32, "f64": np.float64, "usize": np.int64,
 }  # fmt: skip
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -29,8 +29,23 @@ def from_bits(bits, element):
     """What the bits mean: floats as float64, the rest as NumPy's type of the element."""
     if element == "bf16":
         return _wide((bits.astype(np.uint32) << np.uint32(16)).view(np.float32))
+    if element in _F8:
+        return _f8(bits, *_F8[element])
     values = bits.view(_NUMPY[element])
     return _wide(values) if values.dtype.kind == "f" else values
+
+
+# Bits of fraction, bias, and the least code that is no finite number.
+_F8 = {"f8e4m3": (3, 7, 0x7F), "f8e5m2": (2, 15, 0x7C)}
+
+
+def _f8(bits, fraction, bias, beyond):
+    code = (bits & 0x7F).astype(np.int64)
+    exponent = np.maximum(code >> fraction, 1)
+    whole = np.where(code >> fraction, (code & ((1 << fraction) - 1)) | (1 << fraction), code)
+    size = np.ldexp(whole.astype(np.float64), exponent - bias - fraction)
+    special = np.where((code == 0x7C) & (beyond == 0x7C), np.inf, np.nan)
+    return np.where(code >= beyond, special, size) * np.where(bits & 0x80, -1.0, 1.0)
 
 
 def _wide(values):

@@ -90,5 +90,5 @@ def first_difference(name, launch, bits, expected):
 def shown(bits, element):
     from element_bits import from_bits
 
-    value = from_bits(np.array([bits]), element)[0] if element != "usize" else int(bits)
+    value = from_bits(np.array([bits]), element)[0]
     return f"{value!r} ({int(bits):#x})"

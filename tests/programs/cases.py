@@ -1,4 +1,4 @@
-"""Every launch of the programs of this folder: arguments, and what the CPU execution gives."""
+"""Every launch of the programs, written or generated: arguments, and what the CPU execution gives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.on_cpu import Compiled, compiled
+from tests.on_cpu import Compiled, compiled_text
+from tests.programs.generate.write import programs
 from tests.programs.table import TABLE, Entry, data
 from tilec.artifact.manifest import Parameter
 from tilec.codegen.describe import Description, describe
@@ -43,16 +44,28 @@ class Case:
 
 @contextmanager
 def program(name: str) -> Iterator[Compiled]:
-    """The program of a file of this folder."""
-    with compiled(FOLDER / f"{name}.tile") as found:
+    """One of the programs."""
+    with compiled_text(f"{name}.tile", text_of(name)) as found:
         yield found
+
+
+def text_of(name: str) -> str:
+    """The text of a program."""
+    if name in programs():
+        return programs()[name].text
+    return (FOLDER / f"{name}.tile").read_text(encoding="utf-8")
+
+
+def entries_of(name: str) -> Mapping[str, Entry]:
+    """What is said of each kernel of a program."""
+    return programs()[name].entries if name in programs() else TABLE[name]
 
 
 def cases(name: str, found: Compiled) -> Iterator[Case]:
     """Every launch of a file, executed."""
     for symbol, function in found.kernels.items():
         told = describe(Proof(function))
-        entry = TABLE[name][told.name]
+        entry = entries_of(name)[told.name]
         for number, dims in enumerate(entry.dims):
             yield _case(found, told, entry, dims, _rng(f"{name} {symbol} {number}"))
 
@@ -83,6 +96,11 @@ def _case(
     return Case(told.symbol, entry, told.parameters, before, after, scalars, constants)
 
 
-def names() -> list[str]:
+def written() -> list[str]:
     """The files of this folder."""
     return sorted(path.stem for path in FOLDER.glob("*.tile"))
+
+
+def names() -> list[str]:
+    """Every program: written, or generated."""
+    return [*written(), *programs()]

@@ -6,6 +6,7 @@ The code generator's instructions must do the same. Data is an array [warps, lan
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -17,6 +18,7 @@ from tilec.layout.layout import LANES
 from tilec.layout.linear_map import LinearMap
 from tilec.layout.matrix_access import MatrixAccesses
 from tilec.layout.reduction import Exchange, ReductionPlan
+from tilec.layout.scan import BetweenLanes, BetweenWarps, InThread, Level, ScanPlan
 from tilec.layout.shared_access import Access, ThreadAccesses
 from tilec.layout.shared_memory import SharedMemory
 from tilec.layout.shuffle import Shuffle, Swap
@@ -159,3 +161,99 @@ def _exchanged(exchange: Exchange, value: Data, combine: Combine) -> Data:
         [register] = access.registers
         result[..., register] = reduce(combine, (buffer[slot] for slot in slots))
     return result
+
+
+def simulate_scan(plan: ScanPlan, source: Data, starts: Data, combine: Combine) -> Data:
+    """The registers after the scan, [warps, lanes, registers].
+
+    Shapes:   `starts` is as `source`: what the scan of each register's row starts from
+    """
+    levels = []
+    blocks = source
+    for level in plan.levels:
+        levels.append(_level(level, blocks, combine))
+        blocks = levels[-1].totals
+    before = starts[..., list(plan.tops)]
+    for number in reversed(range(len(levels))):
+        scanned = levels[number]
+        whole = before[..., list(scanned.parents)]
+        if number == 0:
+            return combine(whole, scanned.inclusive)
+        before = np.where(scanned.has_before, combine(whole, scanned.before), whole)
+    return combine(before[..., : source.shape[-1]], source)
+
+
+@dataclass(frozen=True)
+class _Scanned:
+    """A level: within it, each block with all before it, and all before it, if there are any."""
+
+    inclusive: Data
+    before: Data
+    has_before: Data
+    parents: tuple[int, ...]
+    totals: Data
+
+
+def _level(level: Level, blocks: Data, combine: Combine) -> _Scanned:
+    match level:
+        case InThread():
+            return _in_thread(level, blocks, combine)
+        case BetweenLanes():
+            return _between_lanes(level, blocks, combine)
+        case BetweenWarps():
+            return _between_warps(level, blocks, combine)
+
+
+def _in_thread(level: InThread, blocks: Data, combine: Combine) -> _Scanned:
+    inclusive, before = blocks.copy(), blocks.copy()
+    has_before = np.zeros(blocks.shape[-1], dtype=bool)
+    parents = [0] * blocks.shape[-1]
+    for parent, run in enumerate(level.runs):
+        for earlier, block in zip((None, *run), run, strict=False):
+            parents[block] = parent
+            if earlier is not None:
+                has_before[block] = True
+                before[..., block] = inclusive[..., earlier]
+                inclusive[..., block] = combine(before[..., block], blocks[..., block])
+    totals = inclusive[..., [run[-1] for run in level.runs]]
+    return _Scanned(inclusive, before, has_before, tuple(parents), totals)
+
+
+def _between_lanes(level: BetweenLanes, blocks: Data, combine: Combine) -> _Scanned:
+    value = blocks
+    for step in level.steps:
+        offered = value[:, [step.source(lane) for lane in range(LANES)]]
+        takes = np.array([step.takes(lane) for lane in range(LANES)])[:, None]
+        value = np.where(takes, combine(offered, value), value)
+    first = level.flip & level.mask
+    has_before = np.array([lane & level.mask != first for lane in range(LANES)])
+    sources = [level.before(lane) if has_before[lane] else lane for lane in range(LANES)]
+    totals = value
+    if level.spreads:
+        totals = value[:, [level.last(lane) for lane in range(LANES)]]
+    parents = tuple(range(blocks.shape[-1]))
+    return _Scanned(value, value[:, sources], has_before[:, None], parents, totals)
+
+
+def _between_warps(level: BetweenWarps, blocks: Data, combine: Combine) -> _Scanned:
+    buffer, writers = _written(level.write, level.elements, blocks)
+    warps = len(blocks)
+    position = LinearMap(level.position, len(level.position)).images()[:, None]
+    before, totals = blocks.copy(), blocks.copy()
+    for access, offsets in _offsets(level.read):
+        [block] = access.registers
+        assert (offsets % level.partials == 0).all(), "a vector access is not aligned"
+        total = None
+        for partial in level.order:
+            slots = offsets + partial
+            assert (writers[slots] >= 0).all(), "read before it was written"
+            if total is None:
+                total = buffer[slots]
+                continue
+            before[..., block] = np.where(position == partial, total, before[..., block])
+            total = combine(total, buffer[slots])
+        totals[..., block] = total
+    has_before = np.broadcast_to(position != level.order[0], (warps, LANES))[..., None]
+    parents = tuple(range(blocks.shape[-1]))
+    inclusive = np.where(has_before, combine(before, blocks), blocks)
+    return _Scanned(inclusive, before, has_before, parents, totals)

@@ -7,7 +7,7 @@ element twice needs it once, and their numbering may; `View` has the maps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
@@ -116,14 +116,19 @@ def sliced(layout: Layout, offsets: tuple[int, ...], shape: tuple[int, ...]) -> 
 def tiled(layout: Layout, axis: int, count: int) -> Layout:
     """The layout of `count` tiles side by side along an axis, each in registers as `layout` says.
 
-    `sliced` at any multiple of the old extent gives back `layout`, up to register numbers.
+    `sliced` at any multiple of the old extent gives back `layout`, up to register numbers. Where
+    the registers of `layout` are in row-major order, so are those of the result.
     """
     _check_axes(layout, (axis,))
     step = np.zeros(layout.rank, dtype=np.int64)
     step[axis] = layout.shape[axis]
     tables = [layout.table() + copy * step for copy in range(count)]
     shape = tuple(n * count if a == axis else n for a, n in enumerate(layout.shape))
-    return _certain(fit(shape, np.concatenate(tables, axis=2))).layout
+    found = _certain(fit(shape, np.concatenate(tables, axis=2))).layout
+    order = [layout.flat(vector) for vector in layout.register]
+    if order == sorted(order):
+        return replace(found, register=tuple(sorted(found.register, key=found.flat)))
+    return found
 
 
 def fit(shape: tuple[int, ...], table: Table) -> View | None:

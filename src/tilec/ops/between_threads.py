@@ -162,7 +162,7 @@ def takes_part(accesses: ThreadAccesses, lowering: Lowering) -> ir.Value | None:
     if mask == 0:
         return None
     bits = arith.andi(lowering.thread, i32(mask))
-    return arith.cmpi(arith.CmpIPredicate.eq, bits, i32(0))
+    return arith.cmpi(arith.CmpIPredicate.eq, bits, i32(accesses.lane_value))
 
 
 class Address:

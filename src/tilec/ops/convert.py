@@ -35,8 +35,9 @@ from tilec.ops.formats import (
 )
 from tilec.ops.fragments import in_memory, with_element
 from tilec.ops.host_expression import as_unsigned
+from tilec.ops.lower_f8 import from_f8, to_f8
 from tilec.ops.lower_tf32 import to_tf32
-from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
+from tilec.ops.lowering import Lowered, Lowering, lower_elementwise
 from tilec.ops.rules import Datum, ElementwiseRules, Facts, HostExpression, Machine, OpRules
 from tilec.types import (
     BF16,
@@ -215,7 +216,8 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 
 
-_MACHINE_FLOATS = ("f16", "bf16", "f32", "f64")
+def _is_f8(element: ir.Type) -> bool:
+    return str(element).startswith("f8")
 
 
 class _FloatToFloat(ElementwiseRules):
@@ -231,15 +233,13 @@ class _FloatToFloat(ElementwiseRules):
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
         source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
-        [value] = operands
+        if _is_f8(source):
+            return [from_f8(operands[0], source, target)]
         if str(target) == "tf32":
-            assert isinstance(value, ir.Value), "a number is converted"
-            return [to_tf32(value)]
+            assert isinstance(operands[0], ir.Value), "a number is converted"
+            return [to_tf32(operands[0])]
         if str(source) == "tf32":
-            return [value]
-        for value in (*op.operands, *op.results):
-            if str(element_of(value.type)) not in _MACHINE_FLOATS:
-                raise NoGpuCodeError(op, f"conversion with `{element_of(value.type)}`")
+            return [operands[0]]
         return lower_elementwise(op, operands, lowering)
 
 
@@ -311,7 +311,7 @@ class _SaturatingCast(ElementwiseRules):
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         result = op.results[0].type
         target = dtype_of(result)
-        if str(element_of(result)).startswith("f8"):
+        if _is_f8(element_of(result)):
             return [saturated_f8(wide(operands[0]), result)]
         is_signed = bool(ir.IntegerAttr(op.attributes["signed"]).value)
         return [_saturated(wide(operands[0]), target.itemsize * 8, is_signed).astype(target)]
@@ -320,14 +320,18 @@ class _SaturatingCast(ElementwiseRules):
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
         # PTX cvt.rzi saturates and gives 0 for NaN, as LLVM's saturating conversions do.
-        result = op.results[0].type
-        if str(element_of(result)).startswith("f8"):
-            raise NoGpuCodeError(op, "conversion to f8")
+        source, result = element_of(op.operands[0].type), op.results[0].type
+        [value] = operands
+        assert isinstance(value, ir.Value)
+        if _is_f8(element_of(result)):
+            return [to_f8(value, source, element_of(result))]
+        if _is_f8(source):
+            value = from_f8(value, source, ir.F32Type.get())
         is_signed = bool(ir.IntegerAttr(op.attributes["signed"]).value)
         target = lowering.type_of(result)
         held = with_element(target, in_memory(element_of(result)))
         name = "llvm.fptosi.sat" if is_signed else "llvm.fptoui.sat"
-        done = llvm.call_intrinsic(held, name, list(operands), [], [])
+        done = llvm.call_intrinsic(held, name, [value], [], [])
         if held == target:
             return [done]
         return [arith.index_cast(target, done)]

@@ -7,12 +7,28 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 
+from tilec.ir.dialects import vector
 from tilec.ir.types import tile_type
+from tilec.layout.flip import Flip, plan_flip
 from tilec.ops import uses
+from tilec.ops.between_threads import (
+    from_memory,
+    read_shared,
+    shuffle_xor,
+    to_memory,
+    write_shared,
+)
 from tilec.ops.build import integer, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.encoding import layout_of
+from tilec.ops.fragments import bit_width, in_memory, pack, unpack
+from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules
 from tilec.types import TileType, Type
+
+# Units: bytes of shared memory for what goes between warps at once.
+_MOST_BYTES = 32 * 1024
+WORD_BITS = 32  # what a shuffle moves (PTX ISA, "shfl.sync")
 
 
 class _Flip(Operation):
@@ -42,10 +58,62 @@ OPERATIONS: tuple[Operation, ...] = (_Flip(),)
 
 
 class _TileFlip(OpRules):
+    """In one layout on both sides: registers renamed, then what lies with other threads fetched."""
+
     name = "tile.flip"
+    flexible = True
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
-        return [np.flip(operands[0], ir.IntegerAttr(op.attributes["axis"]).value)]
+        return [np.flip(operands[0], _axis(op))]
+
+    def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
+        mask = data_of(op.operands[0])
+        if isinstance(mask, Data):
+            return mask
+        return make("tile.flip", mask.type, mask, axis=integer(_axis(op)))
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        layout = layout_of(op.results[0].type)
+        plan = plan_flip(layout, _axis(op))
+        registers = [unpack(operands[0])[r] for r in plan.registers]
+        if plan.warp_xor:
+            return [pack(_from_other_warps(plan, registers, lowering))]
+        if plan.lane_xor:
+            registers = _from_other_lanes(registers, plan.lane_xor)
+        return [pack(registers)]
+
+
+def _axis(op: ir.OpView) -> int:
+    return int(ir.IntegerAttr(op.attributes["axis"]).value)
+
+
+def _from_other_lanes(registers: Sequence[ir.Value], lane_xor: int) -> list[ir.Value]:
+    """Every lane's registers from the lane whose number differs; narrow ones several at once."""
+    element = registers[0].type
+    each = max(1, WORD_BITS // bit_width(element))
+    if each == 1 or len(registers) % each:
+        return [shuffle_xor(value, lane_xor) for value in registers]
+    held = pack([to_memory(value) for value in registers])
+    words = ir.VectorType.get([len(registers) // each], ir.IntegerType.get_signless(WORD_BITS))
+    moved = [shuffle_xor(word, lane_xor) for word in unpack(vector.bitcast(words, held))]
+    return [from_memory(value, element) for value in unpack(vector.bitcast(held.type, pack(moved)))]
+
+
+def _from_other_warps(
+    plan: Flip, registers: Sequence[ir.Value], lowering: Lowering
+) -> list[ir.Value]:
+    """Every thread's registers from the thread whose lane and warp differ in the plan's bits."""
+    element = registers[0].type
+    size = bit_width(element) // 8
+    exchange = plan.exchange(len(registers), size, lowering.warps, _MOST_BYTES)
+    buffer = lowering.shared_bytes(exchange[0].elements * size)
+    found: dict[int, list[ir.Value]] = {}
+    for part in exchange:
+        write_shared(buffer, part.write, [to_memory(r) for r in registers], lowering)
+        found.update(read_shared(buffer, part.read, in_memory(element), lowering))
+    return [from_memory(found[r][0], element) for r in range(len(registers))]
 
 
 RULES: tuple[OpRules, ...] = (_TileFlip(),)

@@ -55,21 +55,15 @@ def read_as_needed(
 ) -> list[Registers]:
     """The targets' registers of several conversions; what is in shared memory is read when it is
     asked for, in the block that this is called in, and before anything else is written there."""
-    buffers = {}
-    for number, (plan, fragment) in enumerate(zip(plans, fragments, strict=True)):
+    found: list[Registers] = []
+    for plan, fragment in zip(plans, fragments, strict=True):
         if isinstance(plan, SharedMemory):
             size = bit_width(ir.VectorType(fragment.type).element_type) // 8
-            buffers[number] = plan.elements * size
-    starts = dict(zip(buffers, lowering.shared_buffers(list(buffers.values())), strict=True))
-    found: list[Registers] = []
-    for number, (plan, fragment) in enumerate(zip(plans, fragments, strict=True)):
-        if isinstance(plan, SharedMemory):
-            _write(starts[number], plan.write, fragment, lowering)
-            found.append(_reader(starts[number], plan.read, fragment, lowering))
+            buffer = lowering.shared_bytes(plan.elements * size, by_warp=plan.warp_local)
+            _write(buffer, plan.write, fragment, lowering)
+            found.append(_reader(buffer, plan.read, fragment, lowering))
         else:
             found.append(unpack(lower_conversion(plan, fragment, lowering)).__getitem__)
-    if buffers:
-        lowering.barrier()
     return found
 
 
@@ -127,12 +121,9 @@ def _warp_bits(lowering: Lowering) -> int:
 
 def _through_shared(plan: SharedMemory, fragment: ir.Value, lowering: Lowering) -> ir.Value:
     element = ir.VectorType(fragment.type).element_type
-    buffer = lowering.shared_bytes(plan.elements * bit_width(element) // 8)
+    size = plan.elements * bit_width(element) // 8
+    buffer = lowering.shared_bytes(size, by_warp=plan.warp_local)
     _write(buffer, plan.write, fragment, lowering)
-    if plan.warp_local:
-        lowering.warp_barrier()
-    else:
-        lowering.barrier()
     return _read(buffer, plan.read, element, lowering)
 
 
@@ -178,7 +169,6 @@ def through_rows(
         with ir.InsertionPoint(branch.then_block):
             _write_rows(buffer, places, registers)
             scf.yield_([])
-    lowering.barrier()
     read = []
     for place in _row_major(target, lowering):
         pointer = element_offset(buffer, place, held)
@@ -224,7 +214,6 @@ def lower_extract(
         with ir.InsertionPoint(branch.then_block):
             llvm.store(to_memory(register), buffer, alignment=size)
             scf.yield_([])
-    lowering.barrier()
     return from_memory(llvm.load(in_memory(element), buffer, alignment=size), element)
 
 

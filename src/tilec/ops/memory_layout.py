@@ -8,10 +8,14 @@ from math import prod
 from mlir import ir
 
 from tilec.layout import LANES, Layout, blocked, contiguous_elements
+from tilec.layout.costs import access_cost
 from tilec.ops.bounds import Bounds
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width
 from tilec.ops.rules import AccessShape, Placing, is_tile
+
+# Of one thread, where what it holds was chosen by wider elements that it is converted from.
+_ENOUGH_BYTES = 8
 
 
 def memory_layout(access: AccessShape, bounds: Sequence[Bounds], placing: Placing) -> Layout:
@@ -49,6 +53,19 @@ def _memory_width(
     return width
 
 
+def cost_of_access(
+    layout: Layout, access: AccessShape, bounds: Sequence[Bounds], placing: Placing
+) -> float:
+    """What moving a tile costs in this layout (`tilec.layout.costs`)."""
+    element_bytes = bit_width(ir.MemRefType(access.view.type).element_type) // 8
+    contiguous = contiguous_axis(access.view)
+    widest = placing.vector_bytes
+    if contiguous is not None:
+        while widest > element_bytes and bounds[contiguous].divisor % (widest // element_bytes):
+            widest //= 2
+    return access_cost(layout, contiguous, element_bytes, widest)
+
+
 def is_as_wide(
     layout: Layout, access: AccessShape, bounds: Sequence[Bounds], placing: Placing
 ) -> bool:
@@ -64,6 +81,9 @@ def is_as_wide(
     if contiguous is None:
         return True
     best = _memory_width(access, contiguous, bounds, placing)
+    if bit_width(ir.MemRefType(access.view.type).element_type) == 8:
+        # A warp moves 256 bytes at once then, which costs less than another layout for more.
+        best = min(best, _ENOUGH_BYTES)
     return contiguous_elements(layout, contiguous) >= best and _is_coalesced(layout, contiguous)
 
 
