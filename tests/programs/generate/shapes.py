@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
+from zlib import crc32
 
+import ml_dtypes
 import numpy as np
 
 from tests.programs.generate.use import (
@@ -147,10 +149,11 @@ def _zero_like(element: str, _: Array) -> Array:
 
 
 def reductions(element: str, shape: Shape) -> Iterator[Use]:
-    """Every reduction that takes the type, along every axis and of all elements."""
+    """Every reduction that takes the type, of all elements and along two of the axes."""
     if not shape:
         return
-    for axis in (*range(len(shape)), None):
+    first = crc32(f"{element} {shape}".encode()) % len(shape)
+    for axis in (*dict.fromkeys((first, (first + 1) % len(shape))), None):
         result = () if axis is None else _with(shape, axis, 1)
         if element == "bool":
             yield from _of_truths(shape, axis, result)
@@ -223,15 +226,24 @@ def _combined(element: str, shape: Shape) -> Iterator[Use]:
         text = f"{{a}}.reduce::<{axis}>(0, |p, q| p ^ q)"
         reference = partial(np.bitwise_xor.reduce, axis=axis, keepdims=True)
     else:
-        return
+        wide = "p.to::<f32>().max(q.to::<f32>())"
+        text = f"{{a}}.reduce::<{axis}>(0.0, |p, q| {wide}.to::<{element}>())"
+        reference = partial(_largest_f8, axis=axis)
     yield Use(text, own, element, result, reference)
+
+
+def _largest_f8(a: Array, axis: int) -> Array:
+    """From zero on, and saturated."""
+    numbers = a.astype(np.float64)
+    best = np.where(np.isnan(numbers), 0, numbers).max(axis, initial=0, keepdims=True)
+    return (np.minimum(best, float(ml_dtypes.finfo(a.dtype).max)) + 0.0).astype(a.dtype)
 
 
 # ---- from nothing --------------------------------------------------------------------------------
 
 
 def made(element: str, shape: Shape) -> Iterator[Use]:
-    """Tiles that no operand gives."""
+    """Tiles that no operand gives, and what every type must have met once."""
     if not shape:
         return
     own, dtype = (Operand("s", element, shape=()),), NUMPY[element]
@@ -241,9 +253,12 @@ def made(element: str, shape: Shape) -> Iterator[Use]:
     yield Use(f"{kind}::full({{s}})", own, element, shape, _stretched(shape))
     yield Use(f"splat::<{listed(shape)}>({{s}})", own, element, shape, _stretched(shape))
     yield Use(f"{{s}}.splat::<{listed(shape)}>()", own, element, shape, _stretched(shape))
-    if element in NUMBERS and len(shape) == 1:
-        count = shape[0]
-        yield Use(f"iota::<{element}, {count}>()", (), element, shape, partial(_iota, dtype, count))
+    if element in NUMBERS:
+        count = shape[-1]
+        text = f"iota::<{element}, {count}>()"
+        yield Use(text, (), element, (count,), partial(_iota, dtype, count))
+    unit = Operand("u", element, shape=(1, *shape[-1:]))
+    yield Use("{u}.squeeze::<0>()", (unit,), element, shape[-1:], partial(_reshaped, shape[-1:]))
 
 
 def _iota(dtype, count: int) -> Array:
