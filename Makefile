@@ -37,9 +37,8 @@ gpu-bundle: $(COMPILER) ## pack cubins, tests and runtime for a machine with a G
 test-gpu: ## run the GPU tests from prebuilt cubins, with PYTHON as it is (no set-up)
 	PYTHONPATH=src $(PYTHON) -m pytest -m gpu tests/gpu
 
-bench: ## run the benchmarks from prebuilt cubins, with PYTHON as it is (no set-up)
-	PYTHONPATH=src:. $(PYTHON) -m benchmarks.bench_add
-	PYTHONPATH=src:. $(PYTHON) -m benchmarks.bench_softmax
+bench: ## run the benchmarks from prebuilt cubins, with PYTHON as it is (BENCH='--only softmax')
+	PYTHONPATH=src $(PYTHON) -m tilec bench --build $(BUILD) --save benchmarks/results $(BENCH)
 
 clean: ## remove what was built; .venv stays
 	rm -rf $(BUILD) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,37 +1,40 @@
-"""Softmax over rows that fit a tile, against torch."""
+"""Softmax of rows, from those of one warp to those that fit no tile."""
 
 from __future__ import annotations
 
-import torch
+from suite import rivals
 
-from benchmarks.harness import Buffers, Case, run
-from benchmarks.kernels import kernel, versions
+from tilec.bench import Benchmark, Case, Input, Output, fitting
 
-# (rows, columns): short and long rows, and a length that is no power of two.
-SHAPES = ((65536, 256), (32768, 1024), (32768, 1000), (16384, 4096))
-# Outputs are at most 1: a few units in the last place from exp and the sum in f32, one in bf16.
-TOLERANCE = {torch.float32: 2.0**-20, torch.bfloat16: 2.0**-8}
-
-
-def cases() -> list[Case]:
-    softmax = kernel("softmax")
-    return [_case(softmax, *shape, dtype) for dtype in TOLERANCE for shape in SHAPES]
+# exp of differences and the sum in f32, which exp2 of a product makes a little worse; or one
+# rounding to bf16. Absolute: what exp makes of the farthest from the largest.
+_RELATIVE = {"f32": 2.0**-16, "bf16": 1.25 * 2.0**-8}
+_ABSOLUTE = 2.0**-30
+_COLUMNS = (256, 1024, 4096, 8192, 16384, 32768)
+_LARGE = ((65536, 1024), (32768, 4096), (131072, 256))
+_LONG = ((2048, 65536), (1024, 131072), (512, 262144))  # no tile holds such a row
+_SMALL = {"f32": (512, 1024), "bf16": (1024, 1024)}  # 4 MiB read and written
 
 
-def _case(softmax, rows: int, columns: int, dtype: torch.dtype) -> Case:
-    def make() -> Buffers:
-        x = torch.randn(rows, columns, device="cuda", dtype=dtype)
-        return torch.empty_like(x), x
-
+def _case(element: str, rows: int, columns: int, kind: str = "") -> Case:
     return Case(
-        name=f"softmax {str(dtype).removeprefix('torch.')}, {rows}×{columns}",
-        make=make,
-        contenders={"tilec": softmax, "torch": lambda y, x: torch.softmax(x, dim=1, out=y)},
-        reference=lambda x: torch.softmax(x.double(), dim=1),
-        tolerance=TOLERANCE[dtype],
-        traffic_bytes=2 * rows * columns * dtype.itemsize,
+        name=f"{element} {kind}{rows}x{columns}",
+        outputs=(Output((rows, columns), element, _ABSOLUTE, _RELATIVE[element]),),
+        inputs=(Input((rows, columns), element),),
     )
 
 
-if __name__ == "__main__":
-    run("softmax", cases(), versions("softmax"))
+def _cases(element: str) -> tuple[Case, ...]:
+    shapes = (*((4096, columns) for columns in _COLUMNS), *_LARGE, *_LONG)
+    return (*(_case(element, *s) for s in shapes), _case(element, *_SMALL[element], "small "))
+
+
+BENCHMARKS = (
+    Benchmark(
+        name="softmax",
+        ours=fitting("softmax", "softmax_long"),
+        operation="torch_operations:softmax",
+        rivals=rivals("softmax"),
+        cases=(*_cases("f32"), *_cases("bf16")),
+    ),
+)

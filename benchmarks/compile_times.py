@@ -18,7 +18,7 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 
-from benchmarks.summary import Contender
+from tilec.bench.samples import Contender
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = 9

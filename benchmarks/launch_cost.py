@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import time
 from array import array
 from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
 from statistics import median
 
 import torch
@@ -23,10 +26,13 @@ from cuda.core import LaunchConfig, Stream
 from cuda.core import launch as core_launch
 
 import tilec.runtime as rt
-from benchmarks.harness import RESULTS, environment_of_card
-from benchmarks.kernels import BUILD, TARGET, versions
-from benchmarks.summary import Contender
+from tilec.bench.samples import Contender
+from tilec.bench.target import target_of
+from tilec.bench.torch_gpu import torch_gpu
 
+RESULTS = Path(__file__).parent / "results"
+# Where the cubins are: `tilec build kernels/*.tile -o build` puts them there.
+BUILD = Path(os.environ.get("TILEC_BUILD", "build"))
 ELEMENTS = 1024
 BURST = 256
 ROUNDS = 101
@@ -40,7 +46,8 @@ def main() -> None:
     save = parser.parse_args().save
     with torch.cuda.stream(torch.cuda.Stream()):
         contenders = measured({**_launchers(), **_bare_launches(), **_torch_operations()})
-    environment = {**environment_of_card(), **versions("add")}
+    built_by = asdict(_module().manifest.toolchain)
+    environment = {**torch_gpu().environment(), "built_by": built_by}
     print(f"Host time of a launch, {environment['card']}, Python {environment['python']}\n")
     print("| contender | µs (median) | IQR |\n| --- | ---: | ---: |")
     for contender in contenders:
@@ -83,7 +90,8 @@ def _runtime_tensors() -> tuple[rt.Tensor, rt.Tensor]:
 
 
 def _module() -> rt.Module:
-    return rt.load(BUILD / f"add.{TARGET}.cubin")
+    target = os.environ.get("TILEC_TARGET") or target_of(torch_gpu().capability)
+    return rt.load(BUILD / f"add.{target}.cubin")
 
 
 def _launchers() -> Calls:

@@ -195,6 +195,35 @@ irdl.dialect @tile {
     irdl.results(flipped: %tile)
   }
 
+  // One to four tiles of one shape, then what each starts from, which lacks the axis. The block combines what is so far (one
+  // scalar a tile) with the next elements, and hands over what is so far then; `gpu.yield` ends it, for IRDL has no
+  // terminators. Tiles may differ in type, which nothing variadic may in IRDL.
+  irdl.operation @scan attributes {
+    summary = "Each element combined with all before it along one axis (`reverse`: all after it), from `starts` on.",
+    pure, reads = [], writes = []
+  } {
+    %tile0 = irdl.base "!builtin.tensor"
+    %tile1 = irdl.base "!builtin.tensor"
+    %tile2 = irdl.base "!builtin.tensor"
+    %tile3 = irdl.base "!builtin.tensor"
+    %start0 = irdl.base "!builtin.tensor"
+    %start1 = irdl.base "!builtin.tensor"
+    %start2 = irdl.base "!builtin.tensor"
+    %start3 = irdl.base "!builtin.tensor"
+    %axis = irdl.base "#builtin.integer"
+    %reverse = irdl.base "#builtin.integer"
+    %combiner = irdl.region
+    irdl.attributes { "axis" = %axis, "reverse" = %reverse }
+    irdl.operands(
+      tile0: %tile0, tile1: optional %tile1, tile2: optional %tile2, tile3: optional %tile3,
+      start0: %start0, start1: optional %start1, start2: optional %start2, start3: optional %start3
+    )
+    irdl.results(
+      scanned0: %tile0, scanned1: optional %tile1, scanned2: optional %tile2, scanned3: optional %tile3
+    )
+    irdl.regions(combiner: %combiner)
+  }
+
   irdl.operation @saturating_cast attributes {
     summary = "Float to integer (truncates toward zero, saturates, NaN gives 0), or to f8 (nearest even, saturates).",
     pure, reads = [], writes = []

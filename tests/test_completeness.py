@@ -27,7 +27,7 @@ _CODE = re.compile(r"[\"'`]([EW]\d{4})[\"'`]")
 
 def test_an_operation_of_the_dialect_has_rules_and_rules_have_an_operation() -> None:
     ours = {name for name in rules() if name.startswith("tile.")}
-    assert ours == set(declarations())
+    assert ours == {name for name in declarations() if name.startswith("tile.")}
 
 
 def test_a_module_with_operations_of_the_language_has_a_page() -> None:
@@ -51,7 +51,7 @@ def test_a_code_that_is_given_has_a_page_and_a_page_is_given() -> None:
 def test_a_pass_has_its_name_and_its_test() -> None:
     files = {file.stem for file in (SOURCE / "transforms").glob("*.py")}
     # What passes share is no pass.
-    assert files - set(passes()) == {"__init__", "effects"}
+    assert files - set(passes()) == {"__init__", "effects", "layout_problem"}
     tested = {file.stem.removeprefix("test_") for file in (TESTS / "transforms").glob("test_*.py")}
     assert set(passes()) == tested
 

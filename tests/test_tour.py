@@ -21,7 +21,10 @@ from docs_blocks import ROOT, Block, blocks
 
 from tilec.cli.entry import run_command_line
 
-PAGES = (ROOT / "README.md", ROOT / "docs" / "tour.md", ROOT / "docs" / "design.md")
+PAGES = (
+    ROOT / "README.md",
+    *(ROOT / "docs" / name for name in ("tour.md", "design.md", "bench.md")),
+)
 _STALE = "run `make bless` and read the difference"
 
 

@@ -32,11 +32,12 @@ from tilec.frontend.parse import parse
 from tilec.ir.dialect import context
 from tilec.ir.places import span_of, text_with_places
 from tilec.ir.walk import functions
-from tilec.ops.lowering import DoesNotFitError, NoGpuCodeError
+from tilec.ops.lowering import NoGpuCodeError
 from tilec.proofs.account import accesses_of, coverage_of
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
 from tilec.recursion import deep_recursion
+from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.resolve import resolve

@@ -18,10 +18,11 @@ from mlir import ir
 from tilec.artifact.manifest import Kernel, Precondition, Variant
 from tilec.codegen.cubin import Resources, assemble
 from tilec.codegen.describe import Description
-from tilec.codegen.lower_tiles import EntryPoint, gpu_module, lower_tiles
+from tilec.codegen.lower_tiles import SHARED, gpu_module, lower_tiles
 from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
 from tilec.codegen.warps import warps_for
 from tilec.ops.rules import Placing
+from tilec.shared_memory.finish import Room, finish
 from tilec.target.description import Target
 from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.insert_barriers import insert_barriers
@@ -53,6 +54,20 @@ class Instance:
 
     function: ir.OpView
     description: Description
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """What launching a variant takes.
+
+    Units:    bytes: `smem_bytes` of dynamic shared memory a block; `alignments` of pointers and
+              outer strides
+    """
+
+    symbol: str
+    threads: int
+    smem_bytes: int
+    alignments: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -135,14 +150,11 @@ def lower_variant(
         place_layouts(function, placing)
         # After layouts, which say what thread touches which element.
         insert_barriers(function)
-        return lower_tiles(
-            function,
-            symbol,
-            body,
-            warps=warps,
-            vector_bytes=vector_bytes,
-            smem_limit=target.smem_per_block_bytes,
-        )
+        code = lower_tiles(function, symbol, body, warps=warps, vector_bytes=vector_bytes)
+        room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
+        smem_bytes = finish(code.function, SHARED, warps=warps, room=room)
+        threads = warps * target.threads_per_warp
+        return EntryPoint(symbol, threads, smem_bytes, code.alignments)
     finally:
         function.operation.erase()
 

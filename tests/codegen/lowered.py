@@ -17,7 +17,7 @@ from simt_memory import Memory, Segment
 from tilec.artifact.expression import evaluate, holds
 from tilec.artifact.manifest import Slot
 from tilec.codegen.describe import Description
-from tilec.codegen.lower_tiles import EntryPoint, gpu_module
+from tilec.codegen.lower_tiles import gpu_module
 from tilec.diagnostics import CompileError
 from tilec.frontend.check import check_program
 from tilec.frontend.emit import emit
@@ -26,7 +26,7 @@ from tilec.frontend.parse import parse
 from tilec.interpret.contract import strides_of
 from tilec.ir.dialect import context
 from tilec.ir.walk import functions
-from tilec.machine_code import Instance, lower_variant
+from tilec.machine_code import EntryPoint, Instance, lower_variant
 from tilec.outputs import describe_kernels
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof

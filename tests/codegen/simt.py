@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+import simt_matrix
 from mlir import ir
 from simt_memory import LANES, SHARED_BASE, Memory, Segment, SimtError
 
@@ -100,6 +102,7 @@ def run_block(code: Code, arguments: Sequence[Any], launch: Launch, memory: Memo
     )
     memory.clock.block += 1
     memory.clock.program += 1
+    memory.clock.acquired = False
     memory.add(shared)
     try:
         with np.errstate(all="ignore"):
@@ -142,6 +145,12 @@ class _Block:
         if len(numbers) != 1:
             raise SimtError(f"{what} differs between threads")
         return numbers[0]
+
+    def warps_here(self, active: Array, what: str) -> None:
+        """Of each warp all threads take part, or none."""
+        by_warp = active.reshape(-1, LANES)
+        if (by_warp.any(axis=1) != by_warp.all(axis=1)).any():
+            raise SimtError(f"not all lanes meet {what}")
 
     def all_here(self, active: Array, what: str) -> None:
         if not active.all():
@@ -295,7 +304,9 @@ def _address_of(self: _Block, op: ir.OpView, operands: list[Array], active: Arra
 
 
 def _element_pointer(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
-    base, offset = operands
+    base, *dynamic = operands
+    [constant] = ir.DenseI32ArrayAttr(op.attributes["rawConstantIndices"])
+    offset = dynamic[0] if dynamic else np.asarray(constant)
     kind = ir.TypeAttr(op.attributes["elem_type"]).value
     return [base + offset.astype(np.int64) * _dtype(kind).itemsize]
 
@@ -305,6 +316,8 @@ def _load(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> 
     count = kind.shape[0] if isinstance(kind, ir.VectorType) else 1
     dtype = _dtype(kind)
     _check_alignment(operands[0], ir.IntegerAttr(op.attributes["alignment"]).value, active)
+    if "syncscope" in op.attributes:
+        return _updated(self, op, operands[0], active, None, [])
     shared = "3" in str(op.operands[0].type)
     read_only = "invariant" in op.attributes
     loaded = _loaded(self, operands[0], active, count * dtype.itemsize, shared, read_only)
@@ -346,18 +359,20 @@ def _check_space(pointers: Array, active: Array, shared: bool) -> None:
 
 
 _ACCESS = re.compile(
-    r"@\$(\d+) (ld|st)\.global(\.nc)?(?:\.v(\d))?\.b(\d+) (?:\{.*\}, )?(?:\$\d+, )?"
+    r"(?:@\$(\d+) )?(ld|st)(\.relaxed\.gpu)?\.global(\.nc)?(?:\.v(\d))?\.b(\d+) "
+    r"(?:\{.*\}, )?(?:\$\d+, )?"
     r"\[\$(\d+)\](?:, .*)?;"
 )
 
 
 def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
-    """A predicated load or store of `ops/global_memory.py`."""
+    """A load or store of `ops/global_memory.py`, predicated or relaxed."""
     text = ir.StringAttr(op.attributes["asm_string"]).value
     matched = _ACCESS.fullmatch(text)
     assert matched, text
-    _, kind, read_only, words, bits, _ = matched.groups()
-    pointers, mask, *values = operands
+    predicate, kind, relaxed, read_only, words, bits, _ = matched.groups()
+    pointers, *values = operands
+    mask = values.pop(0) if predicate else active
     here = active & mask
     count, size = int(words or 1), int(bits) // 8
     _check_alignment(pointers, count * size, here)
@@ -365,7 +380,7 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
         narrow = [np.ascontiguousarray(v)[:, None].view(np.uint8)[:, :size] for v in values]
         _check_space(pointers, here, False)
         rows = np.concatenate(narrow, axis=1)
-        self.memory.store(pointers[here], rows[here], self.threads[here])
+        self.memory.store(pointers[here], rows[here], self.threads[here], relaxed=bool(relaxed))
         return []
     loaded = _loaded(self, pointers, here, count * size, False, bool(read_only))
     found = []
@@ -374,6 +389,75 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
         word[:, :size] = loaded[:, place * size : (place + 1) * size]
         found.append(np.where(here, word.view(old.dtype)[:, 0], old))
     return [tuple(found)] if count > 1 else found
+
+
+# ---- atomic updates ------------------------------------------------------------------------------
+
+
+def _updated(
+    self: _Block,
+    op: ir.OpView,
+    pointers: Array,
+    active: Array,
+    change: Callable[..., Array] | None,
+    values: list[Array],
+) -> list[Array]:
+    """One thread after the other: `change` of what is there and of the values; gives the former."""
+    dtype = _dtype(op.results[0].type) if not values else values[0].dtype
+    _check_alignment(pointers, dtype.itemsize, active)
+    _check_space(pointers, active, False)
+    found = np.full((len(active), dtype.itemsize), 0xA5, np.uint8)
+    for thread in self.threads[active]:
+        own = [value[thread : thread + 1] for value in values]
+
+        def changed(old: Array, own: list[Array] = own) -> Array:
+            assert change is not None
+            new = np.asarray(change(old.view(dtype), *own)).astype(dtype)
+            return np.ascontiguousarray(new).view(np.uint8)
+
+        done = None if change is None else changed
+        address = int(pointers[thread])
+        found[thread] = self.memory.update(address, dtype.itemsize, int(thread), done)
+    return [found.view(dtype)[:, 0]]
+
+
+# The numbers of `llvm.atomicrmw`'s kinds (LLVMOps' AtomicBinOp), and the operation that each means.
+_UPDATES = {
+    1: "arith.addi", 3: "arith.andi", 5: "arith.ori", 6: "arith.xori", 7: "arith.maxsi",
+    8: "arith.minsi", 9: "arith.maxui", 10: "arith.minui", 11: "arith.addf", 13: "arith.maxnumf",
+    14: "arith.minnumf",
+}  # fmt: skip
+
+
+def _atomic_update(
+    self: _Block, op: ir.OpView, operands: list[Array], active: Array
+) -> list[Array]:
+    pointers, value = operands
+    kind = ir.IntegerAttr(op.attributes["bin_op"]).value
+    if kind == 0:
+        return _updated(self, op, pointers, active, lambda _, new: new, [value])
+    rule: Any = rules()[_UPDATES[kind]]
+    plain = SimpleNamespace(results=[SimpleNamespace(type=op.results[0].type)])
+
+    def change(old: Array, given: Array) -> Array:
+        return rule.interpret(plain, [old, given], None)[0]
+
+    return _updated(self, op, pointers, active, change, [value])
+
+
+def _compare_exchange(
+    self: _Block, op: ir.OpView, operands: list[Array], active: Array
+) -> list[Array]:
+    pointers, expected, new = operands
+    [old] = _updated(
+        self, op, pointers, active, lambda old, e, n: np.where(old == e, n, old), [expected, new]
+    )
+    return [(old, old == expected)]
+
+
+def _fence(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.memory.clock.acquired = True
+    return []
 
 
 # ---- threads -------------------------------------------------------------------------------------
@@ -418,6 +502,72 @@ def _shuffle(self: _Block, op: ir.OpView, operands: list[Array], active: Array) 
     if ((source < 0) | (source >= LANES)).any():
         raise SimtError("a shuffle from a lane that there is not")
     return [value[self.threads - lane + source]]
+
+
+# ---- matrices ------------------------------------------------------------------------------------
+
+_FACTORS = {
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "s8": np.int8, "u8": np.uint8,
+    "tf32": np.float32, "f64": np.float64,
+}  # fmt: skip
+
+
+def _mma(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.all_here(active, "an mma")
+    shape = tuple(int(n) for n in re.findall(r"= (\d+)", str(op.attributes["shape"])))
+    segments = list(op.attributes["operandSegmentSizes"])
+    kinds = [str(op.attributes[f"multiplicand{x}PtxType"]) for x in "AB"]
+    factors, start = [], 0
+    for count, kind in zip(segments[:2], kinds, strict=True):
+        words = np.stack(operands[start : start + count], axis=1).reshape(len(active), -1)
+        [name] = re.findall(r"<(\w+)>", kind)
+        factors.append(np.ascontiguousarray(words).view(_FACTORS[name]))
+        start += count
+    sums = np.stack(operands[start:], axis=1)
+    flat = sums.reshape(len(active), -1)
+    warps = [
+        simt_matrix.mma(
+            factors[0].dtype.itemsize * 8, shape, *(x[w : w + LANES] for x in (*factors, flat))
+        )
+        for w in range(0, len(active), LANES)
+    ]
+    found = np.concatenate(warps).astype(sums.dtype).reshape(sums.shape)
+    return [tuple(found[:, i] for i in range(found.shape[1]))]
+
+
+def _ldmatrix(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.all_here(active, "an ldmatrix")
+    count = ir.IntegerAttr(op.attributes["num"]).value
+    naming = (self.threads % LANES) // 8 < count
+    _check_alignment(operands[0], 16, naming)
+    loaded = _loaded(self, operands[0], naming, 16, shared=True, read_only=False)
+    rows = loaded.view(np.uint16).reshape(-1, 4, 8, 8)[:, :count]
+    transposed = "col" in str(op.attributes["layout"])
+    held = [simt_matrix.load_matrices(one, transposed=transposed) for one in rows]
+    words = np.ascontiguousarray(np.concatenate(held)).view(np.int32)[..., 0]
+    found = [words[:, i] for i in range(count)]
+    return [tuple(found)] if count > 1 else found
+
+
+def _stmatrix(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.warps_here(active, "an stmatrix")
+    pointers, *words = operands
+    naming = active & ((self.threads % LANES) // 8 < len(words))
+    _check_alignment(pointers, 16, naming)
+    held = np.stack(words, axis=1).view(np.uint16).reshape(-1, LANES, len(words), 2)
+    transposed = "col" in str(op.attributes["layout"])
+    rows = [simt_matrix.store_matrices(one, transposed=transposed) for one in held]
+    content = np.zeros((len(held), 4, 8, 8), np.uint16)
+    content[:, : len(words)] = rows
+    _stored(self, pointers, naming, content.reshape(len(active), 8), shared=True)
+    return []
+
+
+def _same_bits(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    [value] = operands
+    kind = op.results[0].type
+    viewed = np.ascontiguousarray(value.reshape(len(active), -1)).view(_dtype(kind))
+    return [viewed if isinstance(kind, ir.VectorType) else viewed[:, 0]]
 
 
 # ---- control flow --------------------------------------------------------------------------------
@@ -472,12 +622,16 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "vector.bitcast": _bitcast,
     "llvm.extractvalue": _extract_value,
     "llvm.mlir.poison": _poison,
+    "llvm.bitcast": _same_bits,
     "llvm.call_intrinsic": _intrinsic,
     "llvm.mlir.addressof": _address_of,
     "llvm.getelementptr": _element_pointer,
     "llvm.load": _load,
     "llvm.store": _store,
     "llvm.inline_asm": _assembly,
+    "llvm.atomicrmw": _atomic_update,
+    "llvm.cmpxchg": _compare_exchange,
+    "llvm.fence": _fence,
     "nvvm.read.ptx.sreg.tid.x": _register(lambda b: b.threads),
     "nvvm.read.ptx.sreg.ctaid.x": _register(lambda b: b.launch.block[0]),
     "nvvm.read.ptx.sreg.ctaid.y": _register(lambda b: b.launch.block[1]),
@@ -489,6 +643,9 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "nvvm.barrier0": _barrier,
     "nvvm.bar.warp.sync": _warp_barrier,
     "nvvm.shfl.sync": _shuffle,
+    "nvvm.mma.sync": _mma,
+    "nvvm.ldmatrix": _ldmatrix,
+    "nvvm.stmatrix": _stmatrix,
     "scf.if": _if,
     "scf.for": _for,
     "scf.while": _while,

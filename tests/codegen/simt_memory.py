@@ -2,7 +2,8 @@
 
 Every access is checked: it lies inside a tensor (or inside the shared memory that was asked for),
 is aligned, reads what was written, and is ordered by a barrier against accesses of other threads to
-the same bytes, one of which writes.
+the same bytes, one of which writes. Atomic updates and relaxed stores need no order among each
+other, and what a program reads after it acquired may be what another one wrote.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Clock:
     block: int = 0
     warp: int = 0
     program: int = 0
+    acquired: bool = False  # the program has seen what others released
 
 
 class _Accesses:
@@ -72,6 +74,7 @@ class Segment:
         self.is_read_only = is_read_only
         self.written = np.full(content.size, is_written)
         self.reads, self.writes = _Accesses(content.size), _Accesses(content.size)
+        self.atomics = _Accesses(content.size)  # and relaxed stores: they may meet each other
         self.writer = np.full(content.size, _NOBODY, np.int64)  # the program, of global memory
 
     @property
@@ -99,38 +102,63 @@ class Memory:
             flat = places.ravel()
             self._expect(segment, segment.written[flat], who, "reads what nobody wrote")
             self._expect(segment, not read_only or segment.is_read_only, who, "takes as constant")
-            self._expect(
-                segment,
-                ~segment.writes.unordered(flat, who, self.clock),
-                who,
-                "reads what another thread wrote without a barrier",
-            )
+            for kind in (segment.writes, segment.atomics):
+                self._expect(
+                    segment,
+                    ~kind.unordered(flat, who, self.clock),
+                    who,
+                    "reads what another thread wrote without a barrier",
+                )
             self._expect_own(segment, flat, who)
             segment.reads.note(flat, who, self.clock)
             found[chosen] = segment.bytes[places]
         return found
 
-    def store(self, addresses: Array, content: Array, threads: Array) -> None:
-        """Shapes: addresses (n,), content (n, size) bytes."""
+    def store(
+        self, addresses: Array, content: Array, threads: Array, *, relaxed: bool = False
+    ) -> None:
+        """Shapes: addresses (n,), content (n, size) bytes. The last of several `relaxed` stays."""
         size = content.shape[1]
         for segment, chosen, places in self._resolve(addresses, size):
             who = np.repeat(threads[chosen], size)
             flat = places.ravel()
             self._expect(segment, not segment.is_read_only, who, "writes to a shared tensor")
             once = np.bincount(np.unique(flat, return_inverse=True)[1]).max(initial=0) <= 1
-            self._expect(segment, once, who, "writes together with another thread")
-            for kind in (segment.reads, segment.writes):
+            self._expect(segment, relaxed or once, who, "writes together with another thread")
+            for kind in (segment.reads, segment.writes, *([] if relaxed else [segment.atomics])):
                 self._expect(
                     segment,
                     ~kind.unordered(flat, who, self.clock),
                     who,
                     "writes what another thread accessed without a barrier",
                 )
-            self._expect_own(segment, flat, who)
-            segment.writes.note(flat, who, self.clock)
+            if not relaxed:
+                self._expect_own(segment, flat, who)
+            (segment.atomics if relaxed else segment.writes).note(flat, who, self.clock)
             segment.writer[flat] = self.clock.program
             segment.written[flat] = True
             segment.bytes[places] = content[chosen]
+
+    def update(self, address: int, size: int, thread: int, change: Any = None) -> Array:
+        """What is at an address; then it is what `change` makes of these bytes, if it is given."""
+        who = np.full(size, thread)
+        [(segment, _, places)] = self._resolve(np.array([address]), size)
+        flat = places.ravel()
+        self._expect(segment, segment.written[flat], who, "reads what nobody wrote")
+        self._expect(segment, not segment.is_read_only, who, "updates a shared tensor")
+        for kind in (segment.reads, segment.writes):
+            self._expect(
+                segment,
+                ~kind.unordered(flat, who, self.clock),
+                who,
+                "updates what another thread accessed without a barrier",
+            )
+        segment.atomics.note(flat, who, self.clock)
+        old = segment.bytes[flat]
+        if change is not None:
+            segment.bytes[flat] = change(old)
+            segment.writer[flat] = self.clock.program
+        return old
 
     def _resolve(self, addresses: Array, size: int) -> list[tuple[Segment, Array, Array]]:
         """For each segment met: which addresses are in it, and the places of their bytes."""
@@ -156,7 +184,7 @@ class Memory:
     def _expect_own(self, segment: Segment, places: Array, who: Array) -> None:
         writer = segment.writer[places]
         is_own = (writer == _NOBODY) | (writer == self.clock.program)
-        if segment.start >= 1 << 32:
+        if segment.start >= 1 << 32 and not self.clock.acquired:
             self._expect(segment, is_own, who, "accesses what another program wrote")
 
     def _expect(self, segment: Segment, holds: Any, who: Array, what: str) -> None:

@@ -197,6 +197,18 @@ def test_a_scalar_divisor_of_a_tile_traps() -> None:
     assert trapped(text, z=np.zeros_like(x), x=x, n=0)[0].endswith("the divisor is not 0")
 
 
+def test_sums_from_the_end_on_have_no_data_where_there_is_none() -> None:
+    text = """pub fn k<N: Dim>(z: Part<&mut Tensor<i32, N>, 32>, x: &Tensor<i32, N>) {
+        let t = x.load_like(&z).cumsum_rev::<0>();
+        z.store(
+            12 / t);
+    }"""
+    x = np.ones(40, np.int32)
+    np.testing.assert_array_equal(run(text, z=x.copy(), x=x)["z"][32:], [1, 1, 2, 2, 3, 4, 6, 12])
+    x[39] = 0
+    assert trapped(text, z=x.copy(), x=x) == ("12 / t: the divisor is not 0", 4)
+
+
 def test_what_a_loop_carries_is_not_claimed_to_be_data() -> None:
     text = """pub fn k<N: Dim>(z: Part<&mut Tensor<i32, N>, 16>, x: &Tensor<i32, N>, n: i32) {
         let mut s = Tile::<i32, 16>::zeros();
@@ -299,6 +311,64 @@ def test_what_a_condition_on_the_arguments_decides_is_not_residual() -> None:
         z.store(x.load::<16>([z.id(0) * 2]).max_all() + x.load::<16>([z.id(0) * 2 + 1]).max_all());
     }"""
     assert (run(text, z=np.zeros(40, np.float32), x=np.ones(40, np.float32))["z"][32:] == 1).all()
+
+
+# ---- elements that indices choose ----------------------------------------------------------------
+
+CHOSEN = """pub fn k<M: Dim, N: Dim, V: Dim>(
+    z: Part<&mut Tensor<f32, M, N>, 4, 32>, x: &Tensor<f32, V, N>, ids: &Tensor<i32, M>,
+) {
+    let rows = ids.load::<4>([z.id(0)]);
+    unsafe {
+        z.store(x.gather_unchecked::<4, 32>([rows, z.offset(1)]));
+    }
+}"""
+
+
+@pytest.mark.parametrize(("columns", "row"), [(32, -1), (32, 3), (33, 0)])
+def test_an_unchecked_gather_that_reaches_outside_traps(columns: int, row: int) -> None:
+    x, z = np.ones((3, columns), np.float32), np.zeros((4, columns), np.float32)
+    message, line = trapped(CHOSEN, z=z, x=x, ids=ints(0, 2, row, 1))
+    access = "x.gather_unchecked::<4, 32>([rows, z.offset(1)])"
+    assert (message, line) == (f"{access}: every element is inside of the tensor", 6)
+
+
+def test_an_unchecked_gather_that_is_inside_does_not() -> None:
+    x, z = np.ones((3, 32), np.float32), np.zeros((4, 32), np.float32)
+    assert run(CHOSEN, z=z, x=x, ids=ints(0, 2, 2, 1))["z"].all()
+
+
+UPDATED = """pub fn k<N: Dim>(
+    z: Part<&mut Tensor<i32, N>, 32>, a: &Atomic<Tensor<i32, N>>, i: usize,
+) {
+    unsafe {
+        z.store(a.fetch_add_unchecked([iota::<i32, 32>()], 1) + a.load_unchecked([i]));
+    }
+}"""
+
+
+@pytest.mark.parametrize(("n", "i", "message"), [
+    (31, 0, "a.fetch_add_unchecked([iota::<i32, 32>()], 1)"), (32, 32, "a.load_unchecked([i])"),
+])  # fmt: skip
+def test_an_unchecked_update_that_is_outside_traps(n: int, i: int, message: str) -> None:
+    found, line = trapped(UPDATED, z=np.zeros(n, np.int32), a=np.zeros(n, np.int32), i=i)
+    assert (found, line) == (f"{message}: every element is inside of the tensor", 5)
+
+
+def test_what_an_index_leaves_out_is_no_divisor() -> None:
+    text = """pub fn k<N: Dim, V: Dim>(
+        z: Part<&mut Tensor<i32, N>, 32>, x: &Tensor<i32, V>, ids: &Tensor<i32, N>,
+        a: &Atomic<Tensor<i32, V>>,
+    ) {
+        let i = ids.load_like(&z);
+        z.store(100 / x.gather::<32>([i]) + 100 / a.load([i]));
+    }"""
+    ids, tens = ints(0, 1, 2, -1, 3, 99), np.full(4, 10, np.int32)
+    done = run(text, z=np.zeros(6, np.int32), x=tens, a=tens.copy(), ids=ids)
+    assert done["z"].tolist() == [20, 20, 20, 0, 20, 0]
+    wrong = ints(10, 10, 0, 10)
+    message, _ = trapped(text, z=np.zeros(6, np.int32), x=wrong, a=tens, ids=ids)
+    assert message == "100 / x.gather::<32>([i]): the divisor is not 0"
 
 
 def test_safe_accesses_are_total() -> None:

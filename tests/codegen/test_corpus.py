@@ -15,9 +15,8 @@ from lowered import ALIGNED, ANY, Program, program
 from simt import GivenUp
 
 from tests.gpu.distance import distance
-from tests.gpu.element_bits import from_bits
-from tests.kernels.cases import KERNELS, Output, Problem, problems
-from tests.kernels.test_on_cpu import _array, _bits
+from tests.kernels.cases import KERNELS, Problem, problems
+from tests.kernels.test_on_cpu import _array, _bits, values_of
 from tests.programs import cases as corpus
 from tests.programs.generate.write import programs
 
@@ -49,9 +48,7 @@ def _small(symbol: str) -> list[Problem]:
 def _run_kernel(threads: Program, problem: Problem, vector_bytes: int) -> None:
     arrays = {name: _array(argument) for name, argument in problem.arguments.items()}
     threads.run(problem.symbol, arrays, vector_bytes)
-    output = problem.arguments[problem.output]
-    assert isinstance(output, Output)
-    fault = problem.fault_of(from_bits(_bits(arrays[problem.output]), output.element))
+    fault = problem.fault_of(values_of(problem, arrays))
     assert fault is None, fault
 
 

@@ -19,7 +19,7 @@ from simt import Launch, run_block
 from simt_memory import Memory, Segment
 
 from tilec.interpret.run import run_kernel
-from tilec.ops.lowering import DoesNotFitError
+from tilec.shared_memory.plan_offsets import DoesNotFitError
 
 RANDOM = np.random.default_rng(3)
 
@@ -357,6 +357,44 @@ def test_bools_and_f8_as_memory_holds_them() -> None:
         }""",
         z=numbers(70) > 0, y=numbers(70, dtype=ml_dtypes.float8_e4m3fn), x=numbers(70) > 0,
         w=numbers(70, dtype=ml_dtypes.float8_e4m3fn),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+@pytest.mark.parametrize("shape", [(1, 512), (16, 48), (8, 64), (96, 4)])
+def test_scans_keep_the_order_of_the_axis(shape: tuple[int, int], warps: int) -> None:
+    tile = f"{shape[0]}, {shape[1]}"
+    agree(
+        f"""#[kernel]
+        #[hint(warps = {warps})]
+        pub fn k<M: Dim, N: Dim>(
+            y: Part<&mut Tensor<i32, M, N>, {tile}>, z: Part<&mut Tensor<i32, M, N>, {tile}>,
+            x: &Tensor<i32, M, N>,
+        ) {{
+            let t = x.load_like(&y);
+            let f = t % 2 * 2 + 1;
+            let (a, b) = (f, t).scan::<1>((1, 3), |(a, b), (c, d)| (a * c, b * c + d));
+            y.store(a + b);
+            let (a, b) = (f, t).scan_rev::<0>((1, 3), |(a, b), (c, d)| (a * c, b * c + d));
+            z.store(a - b);
+        }}""",
+        y=numbers(*shape, dtype=np.int32), z=numbers(*shape, dtype=np.int32),
+        x=numbers(*shape, dtype=np.int32),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("turns", [0, 1, 3])
+def test_scans_that_start_where_the_tile_before_ended(turns: int) -> None:
+    agree(
+        """pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 256>, x: &Tensor<f32, N>, n: i32) {
+            let mut before = 0.0;
+            for j in 0..n {
+                let t = x.load::<256>([j]).scan::<0>(before, |a, b| a + b);
+                before = t.at([255]);
+                z.store(t + z.load());
+            }
+        }""",
+        z=numbers(700), x=numbers(700), n=turns,
     )  # fmt: skip
 
 

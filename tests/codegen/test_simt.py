@@ -52,6 +52,28 @@ def test_what_a_barrier_orders() -> None:
             run(*broken)
 
 
+UPDATE = (
+    'llvm.atomicrmw add %x, %one syncscope("device") monotonic {alignment = 4 : i64}'
+    " : !llvm.ptr<1>, i32"
+)
+
+
+def test_updates_meet_updates_and_nothing_else_without_a_barrier() -> None:
+    read = "%v = llvm.load %x {alignment = 4 : i64} : !llvm.ptr<1> -> i32"
+    run(f"%a = {UPDATE}", f"%b = {UPDATE}", BARRIER, read)
+    for broken in ((f"%a = {UPDATE}", read), (read, f"%a = {UPDATE}")):
+        with pytest.raises(SimtError, match="without a barrier"):
+            run(*broken)
+
+
+def test_relaxed_stores_may_name_one_element() -> None:
+    relaxed = 'llvm.inline_asm has_side_effects "st.relaxed.gpu.global.b32 [$0], $1;", "l,r" %x, %t'
+    kind = ": (!llvm.ptr<1>, i32) -> ()"
+    run(f"{relaxed} {kind}", f"{relaxed} {kind}")
+    with pytest.raises(SimtError, match="together with another thread"):
+        run("llvm.store %t, %x {alignment = 4 : i64} : i32, !llvm.ptr<1>")
+
+
 def test_a_barrier_of_the_warp_orders_the_warp_only() -> None:
     mask = "%all = arith.constant -1 : i32"
     barrier = "nvvm.bar.warp.sync %all : i32"

@@ -37,9 +37,17 @@ PACKED = (
     "tests/gpu",
     "tests/kernels/cases.py",
     "src/tilec/__init__.py",
+    "src/tilec/__main__.py",
     "src/tilec/py.typed",
     "src/tilec/artifact",
+    "src/tilec/bench",
     "src/tilec/runtime",
+    # The command `tilec bench`, and what reports for it.
+    "src/tilec/buildsystem",
+    "src/tilec/cli",
+    "src/tilec/compilation.py",
+    "src/tilec/diagnostics",
+    "src/tilec/source.py",
 )
 NEEDED_THERE = ("numpy", "pytest", "click", "cuda-python", "cuda-core")
 

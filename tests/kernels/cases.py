@@ -19,8 +19,8 @@ import numpy as np
 from tests.gpu.element_bits import rounded
 
 U = 2.0**-24
-UNIT_ROUNDOFF = {"f32": U, "f16": 2.0**-11, "bf16": 2.0**-8}
-_SMALLEST = {"f32": 2.0**-149, "f16": 2.0**-24, "bf16": 2.0**-133}
+UNIT_ROUNDOFF = {"f32": U, "f16": 2.0**-11, "bf16": 2.0**-8, "f8e4m3": 2.0**-4}
+_SMALLEST = {"f32": 2.0**-149, "f16": 2.0**-24, "bf16": 2.0**-133, "f8e4m3": 2.0**-9}
 _LARGEST = {"f32": 2.0**128, "f16": 65520.0, "bf16": 2.0**128}
 
 # Additions behind one another in a sum of a row: language.md leaves their order to the build, which
@@ -38,7 +38,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Output:
-    """The tensor that a kernel writes; `given` is what it holds before, where that is read."""
+    """A tensor that a kernel writes; `given` is what it holds before, where that is read."""
 
     shape: tuple[int, ...]
     element: str
@@ -46,43 +46,59 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Result:
+    """What an output must hold. `tolerance` is zero where that is the nearest number by IEEE."""
+
+    exact: np.ndarray
+    tolerance: np.ndarray = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Problem:
-    """A launch and its right result. `arguments` are in the order of the kernel's parameters, the
-    output first; `tolerance` is zero where the result is the nearest number by IEEE."""
+    """A launch and its right results. `arguments` are in the order of the kernel's parameters, the
+    outputs first; `results` are by output, in that order too."""
 
     symbol: str
     extents: Mapping[str, int]
     arguments: Mapping[str, Argument | Output | float]
-    expected: np.ndarray
-    tolerance: np.ndarray = field(repr=False)
+    results: Mapping[str, Result]
 
     @property
-    def output(self) -> str:
-        return next(iter(self.arguments))
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(self.results)
 
     def __str__(self) -> str:
         return f"{self.symbol} at {', '.join(f'{n} = {v}' for n, v in self.extents.items())}"
 
-    def fault_of(self, result: np.ndarray) -> str | None:
-        """The first element that is wrong, in words; None if all are right."""
+    def fault_of(self, found: Mapping[str, np.ndarray]) -> str | None:
+        """The first element of the outputs that is wrong, in words; None if all are right."""
+        faults = (self._fault_of(name, found[name]) for name in self.outputs)
+        return next(filter(None, faults), None)
+
+    def _fault_of(self, name: str, found: np.ndarray) -> str | None:
+        exact, tolerance = self.results[name].exact, self.results[name].tolerance
         with np.errstate(invalid="ignore"):
-            right = np.abs(result - self.expected) <= self.tolerance
-            right |= (result == self.expected) | (np.isnan(result) & np.isnan(self.expected))
+            right = np.abs(found - exact) <= tolerance
+            right |= (found == exact) | (np.isnan(found) & np.isnan(exact))
         # Adding and moving keep the sign of zero.
-        zeros = (self.expected == 0) & (self.tolerance == 0)
-        right &= ~zeros | (np.signbit(result) == np.signbit(self.expected))
+        zeros = (exact == 0) & (tolerance == 0)
+        right &= ~zeros | (np.signbit(found) == np.signbit(exact))
         if right.all():
             return None
         wrong = np.argwhere(~right)
         where = tuple(map(int, wrong[0]))
         return (
-            f"{self}: {len(wrong)} of {result.size} elements of `{self.output}` are wrong, first "
-            f"{list(where)}: expected {self.expected[where]!r}, got {result[where]!r} "
-            f"(allowed: {self.tolerance[where]:.3g})"
+            f"{self}: {len(wrong)} of {found.size} elements of `{name}` are wrong, first "
+            f"{list(where)}: expected {exact[where]!r}, got {found[where]!r} "
+            f"(allowed: {tolerance[where]:.3g})"
         )
 
 
-def _toleranced(exact: np.ndarray, error: np.ndarray | float, element: str) -> np.ndarray:
+def _toleranced(exact: np.ndarray, error: np.ndarray | float | None, element: str) -> np.ndarray:
+    if error is None:
+        return np.zeros(exact.shape)
+    if element not in UNIT_ROUNDOFF:
+        return np.broadcast_to(np.asarray(error), exact.shape)
     with np.errstate(invalid="ignore", over="ignore"):
         magnitude = np.abs(exact) + error
         allowed = error + UNIT_ROUNDOFF[element] * magnitude + _SMALLEST[element] / 2
@@ -109,7 +125,14 @@ def _wide(rng: np.random.Generator, shape: tuple[int, ...], element: str) -> Arg
 
 # ---- the kernels ---------------------------------------------------------------------------------
 
-Built = tuple[dict[str, "Argument | Output | float"], np.ndarray, "np.ndarray | float | None"]
+# The arguments, what is exact, and e, which is None where the result is the nearest number. Kernels
+# with several outputs give the last two by output.
+_Error = "np.ndarray | float | None"
+Built = tuple[
+    dict[str, "Argument | Output | float"],
+    "np.ndarray | Mapping[str, np.ndarray]",
+    "_Error | Mapping[str, _Error]",
+]
 _Extents = Mapping[str, int]
 
 
@@ -287,6 +310,184 @@ def _row_sum(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     return {"y": Output(shape[:1], element), "x": x}, exact, None
 
 
+def _sum_all(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact, as `_row_sum`."""
+    assert n["N"] <= 2**17, "more would round in f32"
+    x = Argument(rng.integers(-127, 128, n["N"]) / 16.0, element)
+    _, _, block = _BLOCKS_OF_SUM_ALL[element]
+    tiles = np.zeros(-(-n["N"] // block) * block)
+    tiles[: n["N"]] = x.values
+    sums = tiles.reshape(-1, block).sum(axis=1)
+    exact = np.array([sums[p :: n["P"]].sum() for p in range(n["P"])])
+    return {"y": Output(exact.shape, "f32"), "x": x}, exact, None
+
+
+def _column_sum(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact, as `_row_sum`."""
+    assert n["M"] <= 2**17, "more would round in f32"
+    x = Argument(rng.integers(-127, 128, (n["M"], n["N"])) / 16.0, element)
+    block_of_row = np.arange(n["M"]) // 16
+    chosen = [block_of_row % n["P"] == p for p in range(n["P"])]
+    exact = np.array([x.values[rows].sum(axis=0) for rows in chosen]).reshape(n["P"], n["N"])
+    return {"y": Output(exact.shape, "f32"), "x": x}, exact, None
+
+
+def _bias_gelu(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: as `_gelu` of t = x + bias, which rounds: u|t|, that gelu stretches by 1.13 at most."""
+    shape = (n["M"], n["N"])
+    x, bias = _normal(rng, shape, element, 3.0), _normal(rng, shape[1:], element)
+    t = x.values + bias.values
+    cdf = np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in t.ravel()]).reshape(shape)
+    exact = t * cdf
+    error = 4.7 * U * np.abs(t) + U * np.abs(exact)
+    return {"y": Output(shape, element), "x": x, "bias": bias}, exact, error
+
+
+def _add_rmsnorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """The sum is exact, as `_add`; e of the rest as `_rmsnorm`, of the sum as it is rounded."""
+    shape = (n["M"], n["N"])
+    x, y = _normal(rng, shape, element, 2.0), _normal(rng, shape, element)
+    weight = _normal(rng, shape[1:], element)
+    eps = float(np.float32(1e-6))
+    added = rounded(x.values + y.values, element)
+    mean = (added**2).sum(axis=1, keepdims=True) / max(shape[1], 1)
+    exact = added / np.sqrt(mean + eps) * weight.values
+    steps = SUM_DEPTH + _tiles(shape[1]) + 3
+    error = (steps / 2 + 7) * U * np.abs(exact)
+    outputs = {"z": Output(shape, element), "sum": Output(shape, element)}
+    arguments = {**outputs, "x": x, "y": y, "weight": weight, "eps": eps}
+    return arguments, {"z": exact, "sum": added}, {"z": error, "sum": None}
+
+
+def _quantise(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """The largest is exact, so that the scale rounds once. The quotient and the product round once
+    each, by 2u of at most 127: near the middle of two integers either is right."""
+    shape = (n["M"], n["N"])
+    x = _normal(rng, shape, element, 3.0)
+    x.values[1::4] = 0
+    largest = np.abs(x.values).max(axis=1, keepdims=True)
+    steps = np.where(largest > 0, x.values / largest * 127, 0)
+    from_middle = np.abs(np.abs(steps - np.floor(steps)) - 0.5)
+    outputs = {"q": Output(shape, "i8"), "scale": Output(shape[:1], "f32")}
+    scale = largest[:, 0] / 127
+    exact = {"q": np.rint(steps) + 0.0, "scale": scale}
+    return {**outputs, "x": x}, exact, {"q": from_middle <= 255 * U, "scale": U * scale}
+
+
+def _quantise_f8(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """The largest is exact, so that the scale rounds once; e: the quotient and the product."""
+    shape = (n["M"], n["N"])
+    x = _normal(rng, shape, element, 3.0)
+    x.values[1::4] = 0
+    largest = np.abs(x.values).max(axis=1, keepdims=True)
+    scaled = np.where(largest > 0, x.values / largest * 448, 0)
+    outputs = {"q": Output(shape, "f8e4m3"), "scale": Output(shape[:1], "f32")}
+    scale = largest[:, 0] / 448
+    errors = {"q": 2 * U * np.abs(scaled), "scale": U * scale}
+    return {**outputs, "x": x}, {"q": scaled, "scale": scale}, errors
+
+
+def _layernorm_backward(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """With k = (x - mean) * rstd: it rounds twice, g = dy * weight once. A mean of a row is off by
+    SUM_DEPTH + 1 roundings of the mean of magnitudes and by those of its terms, 1 for g and 4 for
+    g * k. dx adds those of the mean, of the product and of two differences, each of the magnitudes
+    that go in. The sums over R = 32 rows: 3 roundings a term and 32 additions."""
+    m, columns = shape = n["M"], n["N"]
+    dy, x = _normal(rng, shape, element), _normal(rng, shape, element, 2.0)
+    weight = _normal(rng, shape[1:], element)
+    count = max(columns, 1)
+    level = x.values.sum(axis=1) / count
+    spread = ((x.values - level[:, None]) ** 2).sum(axis=1) / count
+    mean = Argument(rounded(level, "f32"), "f32")
+    rstd = Argument(rounded(1 / np.sqrt(spread + 1e-5), "f32"), "f32")
+    r = rstd.values[:, None]
+    k = (x.values - mean.values[:, None]) * r
+    g = dy.values * weight.values
+    of_g, of_gk = (v.sum(axis=1, keepdims=True) / count for v in (g, g * k))
+    exact = (g - of_g - k * of_gk) * r
+    sizes = [np.abs(v).sum(axis=1, keepdims=True) / count for v in (g, g * k)]
+    error = (SUM_DEPTH + 2) * sizes[0] + (SUM_DEPTH + 5 + 5) * np.abs(k) * sizes[1]
+    error = (error + 3 * np.abs(g) + 2 * np.abs(of_g)) * U * r + U * np.abs(exact)
+    sums, sum_errors = [], []
+    for terms in (dy.values * k, dy.values):
+        blocks = np.zeros((n["P"] * 32, columns))
+        blocks[:m] = terms
+        sums.append(blocks.reshape(n["P"], 32, columns).sum(axis=1))
+        sum_errors.append(35 * U * np.abs(blocks).reshape(n["P"], 32, columns).sum(axis=1))
+    parts = (n["P"], columns)
+    arguments = {
+        "dx": Output(shape, element),
+        "dweight": Output(parts, "f32"), "dbias": Output(parts, "f32"),
+        "dy": dy, "x": x, "weight": weight, "mean": mean, "rstd": rstd,
+    }  # fmt: skip
+    exacts = {"dx": exact, "dweight": sums[0], "dbias": sums[1]}
+    return arguments, exacts, {"dx": error, "dweight": sum_errors[0], "dbias": sum_errors[1]}
+
+
+def _cumsum(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: of the sum of what is added up, SUM_DEPTH additions behind one another in a tile, and 4
+    more for each tile, which starts from the last sum of the one before."""
+    shape = (n["M"], n["N"])
+    x = _normal(rng, shape, element)
+    exact = x.values.cumsum(axis=1)
+    steps = SUM_DEPTH + 4 * _tiles(shape[1])
+    error = steps * U * np.abs(x.values).cumsum(axis=1)
+    return {"y": Output(shape, element), "x": x}, exact, error
+
+
+def _argmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact. Few different numbers, so that there are equals; rows without numbers."""
+    shape = (n["M"], n["N"])
+    wide = _wide(rng, shape, element).values
+    few = rng.choice([-np.inf, -1.0, -0.0, 0.0, 2.0, 2.0, 7.0], shape)
+    values = np.where(np.arange(shape[0])[:, None] % 3 == 0, wide, few)
+    values[3::5] = -np.inf
+    values[4::7] = np.nan
+    exact = np.argmax(values, axis=1) if shape[1] else np.zeros(shape[0])
+    return {"y": Output(shape[:1], "i32"), "x": Argument(values, element)}, exact, None
+
+
+def _logsumexp(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e, with k tiles and d = |x - max|, absolute: of the sum of e^(x - max), each term is off by
+    3ud (a difference and a product by log2 e, itself rounded) and 2 ulp (4u), and as much for
+    factors that bring a sum to a larger maximum, k at most, whose differences add up to d;
+    SUM_DEPTH + k additions. The logarithm makes that absolute, and has 2 ulp (4u) of its own; its
+    addition to the largest rounds to u of the result."""
+    shape = (n["M"], n["N"])
+    x = _normal(rng, shape, element, 4.0)
+    values = x.values + rng.choice([0.0, -100.0, 60.0], (shape[0], 1))
+    if shape[1] > 4:
+        values[::2, 1] = -np.inf
+        values[1::3, 2] = 200.0
+    values = rounded(values, element)
+    top = values.max(axis=1, keepdims=True, initial=np.finfo(np.float32).min)
+    distance = np.where(np.isfinite(values), top - values, 0)
+    e = np.exp(values - top)
+    total = e.sum(axis=1, keepdims=True)
+    mean = (e * distance).sum(axis=1, keepdims=True) / np.maximum(total, 1)
+    above = np.log(total)
+    steps = 3 * mean + SUM_DEPTH + 8 * _tiles(shape[1]) + 8
+    error = steps * U + np.where(np.isfinite(above), 4 * U * np.abs(above) + U * abs(top), 0)
+    exact = (top + above)[:, 0]
+    return {"y": Output(shape[:1], "f32"), "x": Argument(values, element)}, exact, error[:, 0]
+
+
+def _cross_entropy(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: as `_logsumexp`, and the difference of the largest and the target's logit rounds."""
+    arguments, normaliser, error = _logsumexp(element, n, rng)
+    x = arguments["x"]
+    assert isinstance(x, Argument)
+    rows, columns = x.values.shape
+    target = rng.integers(0, max(1, columns), rows)
+    if columns > 4:
+        target = np.where((target == 1) & (np.arange(rows) % 2 == 0), 0, target)  # not of -inf
+    logit = x.values[np.arange(rows), target] if columns else np.zeros(rows)
+    exact = normaliser - logit
+    found = {"loss": Output((rows,), "f32"), "x": x, "target": Argument(target, "i32")}
+    largest = x.values.max(axis=1, initial=np.finfo(np.float32).min)
+    return found, exact, error + U * np.where(np.isfinite(exact), np.abs(largest - logit), 0)
+
+
 def _transpose(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     """Exact: nothing is computed."""
     x = _wide(rng, (n["M"], n["N"]), element)
@@ -326,6 +527,64 @@ def _rope(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 # ---- shapes --------------------------------------------------------------------------------------
 
 
+def _ids(rng: np.random.Generator, count: int, rows: int, element: str) -> Argument:
+    """Rows of a table, some that are outside of it."""
+    far = [-1, rows, -(2**31), 2**31 - 1] + ([2**40, -(2**63)] if element == "i64" else [])
+    near = rng.integers(0, max(1, rows), count)
+    return Argument(np.where(rng.random(count) < 0.1, rng.choice(far, count), near), element)
+
+
+def _of_rows(ids: Argument, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which ids are rows, and those that are."""
+    inside = (ids.values >= 0) & (ids.values < rows)
+    return inside, ids.values[inside]
+
+
+def _embedding(elements: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: nothing is computed."""
+    element, kind = elements.split("/")
+    table = _wide(rng, (n["V"], n["N"]), element)
+    ids = _ids(rng, n["M"], n["V"], kind)
+    inside, rows = _of_rows(ids, n["V"])
+    exact = np.zeros((n["M"], n["N"]))
+    exact[inside] = table.values[rows]
+    return {"y": Output(exact.shape, element), "table": table, "ids": ids}, exact, None
+
+
+def _scatter_add(elements: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: sums of small whole numbers, in any order. Their zeros are positive."""
+    element, kind = elements.split("/")
+    x = Argument(rng.integers(-9, 9, (n["M"], n["N"])).astype(np.float64), element)
+    before = rng.integers(-9, 9, (n["V"], n["N"])).astype(np.float64)
+    ids = _ids(rng, n["M"], n["V"], kind)
+    inside, rows = _of_rows(ids, n["V"])
+    exact = before.copy()
+    np.add.at(exact, rows, x.values[inside])
+    return {"y": Output(exact.shape, element, before), "x": x, "ids": ids}, exact, None
+
+
+def _histogram(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    low, high = (0, 256) if element == "u8" else (-20, n["K"] + 20)
+    x = Argument(rng.integers(low, high, n["N"]), element)
+    before = rng.integers(0, 1000, n["K"]).astype(np.uint32)
+    exact = before.copy()
+    _, values = _of_rows(x, n["K"])
+    np.add.at(exact, values, np.uint32(1))
+    return {"counts": Output(exact.shape, "u32", before), "x": x}, exact, None
+
+
+def _topk(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """Exact: nothing is computed. Among equal numbers the first; NaN is above all."""
+    x = _wide(rng, (n["M"], n["N"]), element)
+    # NaN first, then falling numbers, 0.0 before -0.0, then from the left.
+    keys = (np.signbit(x.values) & ~np.isnan(x.values), -x.values, ~np.isnan(x.values))
+    with_nan = np.where(np.isnan(keys[1]), 0.0, keys[1])
+    order = np.lexsort((keys[0], with_nan, keys[2]), axis=-1)[:, : n["K"]]
+    exact = np.take_along_axis(x.values, order, axis=-1)
+    outputs = {"values": Output(exact.shape, element), "indices": Output(order.shape, "i32")}
+    return {**outputs, "x": x}, {"values": exact, "indices": order}, None
+
+
 def _lengths(block: int) -> list[_Extents]:
     """Empty, one, odd, around one tile, several tiles."""
     return [{"N": n} for n in (0, 1, 37, block - 1, block, block + 1, 3 * block + 6)]
@@ -340,6 +599,26 @@ def _rows(block: int) -> list[_Extents]:
 def _rows_of_any_length(block: int) -> list[_Extents]:
     sizes = [(0, 5), (5, 0), (1, 1), (3, 37), (4, block), (5, block - 1), (9, 2 * block + 1)]
     return [{"M": m, "N": n} for m, n in sizes]
+
+
+def _full_rows(block: int) -> list[_Extents]:
+    return [n for n in _rows(block) if n["N"]]
+
+
+def _shares(block: int) -> list[_Extents]:
+    """More programs than tiles, as many, fewer, one, none."""
+    sizes = [(1, 0), (0, 5), (1, 1), (3, 37), (2, block), (2, 3 * block + 1), (1, 2 * block - 1)]
+    return [{"P": p, "N": n} for p, n in sizes]
+
+
+def _column_shares(block: int) -> list[_Extents]:
+    sizes = [(1, 0, 5), (0, 5, 5), (1, 5, 0), (1, 1, 1), (1, 37, 40), (3, 70, block - 1)]
+    return [{"P": p, "M": m, "N": n} for p, m, n in (*sizes, (2, 16, block), (2, 33, block + 1))]
+
+
+def _blocks_of_rows(block: int) -> list[_Extents]:
+    sizes = [(0, 5), (3, 0), (1, 1), (5, 37), (33, 24), (2, block - 1), (2, block), (64, 16)]
+    return [{"P": -(-m // 32), "M": m, "N": n} for m, n in sizes]
 
 
 def _long_rows(block: int) -> list[_Extents]:
@@ -371,6 +650,22 @@ def _permuted_heads(block: int) -> list[_Extents]:
     return [{"B": b, "H": h, "M": m} for b, h, m in (*sizes, (2, 1, 37))]
 
 
+def _tables(block: int) -> list[_Extents]:
+    """No row, no table, no column; one of each, odd, around a full tile."""
+    sizes = [(0, 3, 5), (4, 0, 5), (4, 3, 0), (1, 1, 1), (19, 7, 37), (33, 12, block), (9, 40, 64)]
+    return [{"M": m, "V": v, "N": n} for m, v, n in (*sizes, (5, 4, block - 1))]
+
+
+def _values_and_counts(block: int) -> list[_Extents]:
+    return [{"N": n, "K": k} for n, k in ((0, 5), (9, 0), (300, 40), (block, 7), (block + 1, 1000))]
+
+
+def _few_of_rows(count: int) -> list[_Extents]:
+    return [
+        {"M": m, "N": n, "K": count} for m, n in ((0, 9), (1, count), (3, 37), (2, 700), (2, 999))
+    ]
+
+
 @dataclass(frozen=True)
 class _Kernel:
     build: Callable[[str, _Extents, np.random.Generator], Built]
@@ -384,7 +679,9 @@ def _vector_instances() -> tuple[tuple[str, str, int], ...]:
 
 
 def _row_instances() -> tuple[tuple[str, str, int], ...]:
-    return tuple((f"{e}_{b}", e, b) for e in ("f32", "f16", "bf16") for b in (1024, 4096))
+    sizes = (256, 1024, 2048, 4096, 8192, 16384)
+    of_element = {"f32": sizes, "f16": (1024, 4096, 16384), "bf16": sizes}
+    return tuple((f"{e}_{b}", e, b) for e, blocks in of_element.items() for b in blocks)
 
 
 def _long_row_instances() -> tuple[tuple[str, str, int], ...]:
@@ -395,10 +692,39 @@ def _head_instances() -> tuple[tuple[str, str, int], ...]:
     return ("f32_32_128", "f32", 32), ("f16_64_128", "f16", 64), ("bf16_64_128", "bf16", 64)
 
 
+def _table_instances() -> tuple[tuple[str, str, int], ...]:
+    """Elements of tables and of ids."""
+    return tuple(
+        (f"{e}_{i}_{r}_{b}", f"{e}/{i}", b)
+        for e, sizes in (
+            ("f32", ((8, 128), (2, 1024))),
+            ("f16", ((16, 128), (4, 1024))),
+            ("bf16", ((16, 128), (4, 1024))),
+        )
+        for i in ("i32", "i64")
+        for r, b in sizes
+    )
+
+
+def _group_instances() -> tuple[tuple[str, str, int], ...]:
+    return ("f32_2048_4", "f32", 2048), ("f16_4096_8", "f16", 4096), ("bf16_4096_8", "bf16", 4096)
+
+
 def _each_type(suffix: str, block: int) -> tuple[tuple[str, str, int], ...]:
     return tuple((f"{e}_{suffix}", e, block) for e in ("f32", "f16", "bf16"))
 
 
+_BLOCKS_OF_SUM_ALL = {
+    "f32": ("f32_4096", "f32", 4096), "f16": ("f16_8192", "f16", 8192),
+    "bf16": ("bf16_8192", "bf16", 8192),
+}  # fmt: skip
+_COLUMNS = ("f32_16_128", "f32", 128), ("f16_16_256", "f16", 256), ("bf16_16_256", "bf16", 256)
+_BLOCK_ROWS = tuple(
+    (f"{e}_32_{b}", e, b) for e, b in (("f32", 4096), ("f16", 4096), ("bf16", 1024), ("bf16", 4096))
+)
+_WIDE_ROWS = tuple(
+    (f"{e}_{b}", e, b) for e, b in (("f32", 4096), ("f16", 4096), ("bf16", 4096), ("bf16", 16384))
+)
 _LONG = ({"N": 1_000_003}, {"N": 1 << 20})
 _MANY_ROWS = ({"M": 261, "N": 1000}, {"M": 1031, "N": 512})
 _LARGE_ROWS = ({"M": 263, "N": 10_000}, {"M": 140, "N": 16_384}, {"M": 3, "N": 300_001})
@@ -420,6 +746,30 @@ KERNELS: dict[str, _Kernel] = {
         ({"M": 263, "N": 4099}, {"M": 5, "N": 100_000}),
         _each_type("4_1024", 1024),
     ),
+    "sum_all": _Kernel(
+        _sum_all, _shares, ({"P": 7, "N": 131_071},), tuple(_BLOCKS_OF_SUM_ALL.values())
+    ),
+    "column_sum": _Kernel(
+        _column_sum,
+        _column_shares,
+        ({"P": 1, "M": 4099, "N": 1000}, {"P": 9, "M": 1031, "N": 512}),
+        _COLUMNS,
+    ),
+    "bias_gelu": _Kernel(_bias_gelu, _rows, _MANY_ROWS, _vector_instances()),
+    "add_rmsnorm": _Kernel(_add_rmsnorm, _rows, _MANY_ROWS, _WIDE_ROWS),
+    "add_rmsnorm_long": _Kernel(_add_rmsnorm, _long_rows, _LARGE_ROWS, _long_row_instances()),
+    "quantise": _Kernel(_quantise, _full_rows, _MANY_ROWS, _WIDE_ROWS),
+    "quantise_f8": _Kernel(_quantise_f8, _full_rows, _MANY_ROWS, _WIDE_ROWS),
+    "layernorm_backward": _Kernel(
+        _layernorm_backward,
+        _blocks_of_rows,
+        ({"P": 17, "M": 519, "N": 1000}, {"P": 32, "M": 1024, "N": 512}),
+        _BLOCK_ROWS,
+    ),
+    "cumsum": _Kernel(_cumsum, _long_rows, _LARGE_ROWS, _long_row_instances()),
+    "argmax": _Kernel(_argmax, _rows_of_any_length, _LARGE_ROWS, _each_type("4_1024", 1024)),
+    "logsumexp": _Kernel(_logsumexp, _long_rows, _LARGE_ROWS, _group_instances()),
+    "cross_entropy": _Kernel(_cross_entropy, _long_rows, _LARGE_ROWS, _group_instances()),
     "transpose": _Kernel(
         _transpose,
         _matrices,
@@ -431,6 +781,33 @@ KERNELS: dict[str, _Kernel] = {
     ),
     "split_heads": _Kernel(_split_heads, _heads, ({"N": 2, "H": 4, "S": 333},), _head_instances()),
     "rope": _Kernel(_rope, _heads, ({"N": 2, "H": 4, "S": 333},), _each_type("64_16", 16)),
+    "embedding": _Kernel(
+        _embedding,
+        _tables,
+        ({"M": 1031, "V": 600, "N": 128}, {"M": 700, "V": 1200, "N": 96}),
+        _table_instances(),
+    ),
+    "scatter_add": _Kernel(
+        _scatter_add,
+        _tables,
+        ({"M": 1031, "V": 60, "N": 512}, {"M": 700, "V": 1200, "N": 100}),
+        tuple((f"f32_{i}_4_256", f"f32/{i}", 256) for i in ("i32", "i64")),
+    ),
+    "histogram": _Kernel(
+        _histogram,
+        _values_and_counts,
+        ({"N": 1_000_003, "K": 200}, {"N": 1 << 20, "K": 256}),
+        (("i32_1024", "i32", 1024), ("i64_1024", "i64", 1024), ("u8_4096", "u8", 4096)),
+    ),
+    "topk": _Kernel(
+        _topk,
+        _few_of_rows,
+        ({"M": 261, "N": 1000, "K": 8}, {"M": 1031, "N": 512, "K": 8}),
+        (
+            *((f"f32_{block}_8", "f32", 8) for block in (1024, 4096, 32768)),
+            *(("f16_1024_8", "f16", 8), ("bf16_1024_8", "bf16", 8)),
+        ),
+    ),
 }
 
 
@@ -458,5 +835,11 @@ def _problem(
 ) -> Problem:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         arguments, exact, error = kernel.build(element, extents, rng)
-        tolerance = np.zeros(exact.shape) if error is None else _toleranced(exact, error, element)
-    return Problem(symbol, extents, arguments, exact, tolerance)
+    outputs = {n: a.element for n, a in arguments.items() if isinstance(a, Output)}
+    exacts = exact if isinstance(exact, Mapping) else dict.fromkeys(outputs, exact)
+    errors = error if isinstance(error, Mapping) else dict.fromkeys(outputs, error)
+    results = {
+        name: Result(exacts[name], _toleranced(exacts[name], errors[name], of))
+        for name, of in outputs.items()
+    }
+    return Problem(symbol, extents, arguments, results)

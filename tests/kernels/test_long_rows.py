@@ -56,3 +56,50 @@ def test_layernorm_keeps_the_variance_of_a_large_mean() -> None:
     exact = (wide - wide.mean()) / wide.std()
     # The mean rounds to 2^-12 (2^-11 apart at 4096), a few times over.
     np.testing.assert_allclose(y, exact, atol=4 * 2.0**-12)
+
+
+def row_results(kernel: str, symbol: str, x: np.ndarray, **more: np.ndarray) -> np.ndarray:
+    """What a kernel that gives one number a row makes of the rows."""
+    name = "loss" if kernel == "cross_entropy" else "y"
+    y = np.zeros(len(x), np.int32 if kernel == "argmax" else np.float32)
+    with compiled(LIBRARY / f"{kernel}.tile") as program:
+        program.run(f"{kernel}__{symbol}", {name: y, "x": x, **more})
+    return y
+
+
+def test_logsumexp_of_what_is_not_finite() -> None:
+    x = np.zeros((7, 4500), np.float32)
+    x[0, :] = -np.inf
+    x[1, [3, 3, 4100]] = np.inf
+    x[2, 7] = np.nan
+    x[3, [7, 8]] = np.nan, np.inf
+    x[4, 2048:] = -np.inf
+    x[5, :] = np.finfo(np.float32).min
+    x[6, :] = np.finfo(np.float32).max
+    largest = float(np.finfo(np.float32).max)
+    wanted = [-np.inf, np.inf, np.nan, np.nan, np.log(2048), -largest, largest]
+    np.testing.assert_allclose(row_results("logsumexp", "f32_2048_4", x), wanted, rtol=2.0**-22)
+
+
+def test_cross_entropy_of_logits_that_are_masked_or_large() -> None:
+    x = np.zeros((5, 4500), np.float32)
+    x[0, 1:] = -np.inf
+    x[1, :] = np.finfo(np.float32).min
+    x[2, 9] = np.inf
+    x[3, 9] = -np.inf
+    x[4, :] = 1e6
+    target = np.int32([0, 4499, 4, 9, 0])
+    wanted = [0, np.log(4500), np.inf, np.inf, np.log(4500)]
+    found = row_results("cross_entropy", "f32_2048_4", x, target=target)
+    np.testing.assert_allclose(found, wanted, rtol=2.0**-22)
+
+
+def test_argmax_is_the_first_of_equals_and_nan_is_largest() -> None:
+    x = np.full((6, 3000), -np.inf, np.float32)
+    x[1, [2999, 1024, 5]] = 3.0
+    x[2, [2000, 100, 7]] = np.nan, np.inf, np.nan
+    x[3, 2999] = -1e30
+    x[4, [1, 1025]] = -0.0, 0.0
+    x[5, [1025, 1]] = np.inf
+    found = row_results("argmax", "f32_4_1024", x)
+    np.testing.assert_array_equal(found, [0, 5, 7, 2999, 1, 1])

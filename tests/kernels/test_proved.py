@@ -16,22 +16,42 @@ LIBRARY = Path(__file__).parents[2] / "kernels"
 # Accesses of one instance: (proved, launch-checked, in-kernel).
 PINNED = {
     "add": (0, 3, 0),
+    "add_rmsnorm": (0, 5, 0),
+    "add_rmsnorm_long": (0, 6, 0),
+    "argmax": (0, 2, 0),
     "axpy": (0, 3, 0),
+    "bias_gelu": (0, 3, 0),
+    # A turn of `step_by(P)` is not known to end where its range does.
+    "column_sum": (0, 1, 1),
+    "cross_entropy": (2, 1, 1),  # the target's logit: where it is depends on data
+    "cumsum": (0, 2, 0),
+    "embedding": (0, 2, 1),
     "gelu": (0, 2, 0),
+    "histogram": (0, 1, 1),
     "layernorm": (0, 4, 0),
+    "layernorm_backward": (0, 8, 0),
     "layernorm_long": (0, 5, 0),
+    "logsumexp": (1, 1, 0),
     "permute_heads": (0, 2, 0),
+    "quantise": (1, 2, 0),
+    "quantise_f8": (1, 2, 0),
     "rmsnorm": (0, 3, 0),
     "rmsnorm_long": (0, 4, 0),
     "rope": (0, 6, 0),
     "row_sum": (0, 2, 0),
+    "scatter_add": (0, 2, 1),
     "silu_mul": (0, 3, 0),
     "softmax": (0, 2, 0),
     "softmax_long": (0, 3, 0),
     "split_heads": (0, 2, 0),
+    "sum_all": (1, 0, 1),
+    "topk": (2, 1, 0),
     "transpose": (0, 2, 0),
 }
-IN_PLACE = ("axpy",)
+# add_rmsnorm_long reads only what it wrote itself, which is not followed.
+IN_PLACE = ("add_rmsnorm_long", "axpy")
+# Of the tensor as a whole, and of elements that data chooses, nobody knows what is written.
+IN_PART = {"permute_heads", "histogram", "scatter_add"}
 KERNELS = sorted(path.stem for path in LIBRARY.glob("*.tile"))
 
 
@@ -50,7 +70,7 @@ def test_the_table_is_of_the_library() -> None:
     assert sorted(PINNED) == KERNELS
 
 
-@pytest.mark.parametrize("name", sorted(set(KERNELS) - {"permute_heads"}))
+@pytest.mark.parametrize("name", sorted(set(KERNELS) - IN_PART))
 def test_outputs_are_written_in_full(name: str) -> None:
     compiled = check_sources(read_sources(str(LIBRARY / f"{name}.tile")), Options(report=True))
     for report in compiled.reports:

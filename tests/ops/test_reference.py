@@ -37,7 +37,8 @@ def test_every_operation_of_the_dialect_has_a_meaning() -> None:
     silent = [
         name
         for name in declarations()
-        if name not in rules() or type(rules()[name]).interpret is OpRules.interpret
+        if name.startswith("tile.")
+        and (name not in rules() or type(rules()[name]).interpret is OpRules.interpret)
     ]
     assert not silent
 

@@ -132,11 +132,32 @@ def _tiny(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator
     return rng.choice([-1.0, 1.0], shape) * 2.0 ** -rng.integers(12, 24, shape)
 
 
+def _indices(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Mostly below 32, some below zero, some as far outside as the type goes."""
+    near = rng.integers(0 if dtype.kind == "u" else -3, 32, shape).astype(dtype)
+    return np.where(rng.random(shape) < 0.05, rng.choice(_edges(dtype), shape), near)
+
+
+def _permutation(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Every number below that of the elements, once."""
+    return rng.permutation(int(np.prod(shape))).reshape(shape)
+
+
+def _distinct(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """As `permutation`, some replaced by numbers that are outside of everything."""
+    numbers = _permutation(dtype, shape, rng).astype(dtype)
+    return np.where(rng.random(shape) < 0.1, rng.choice([-1, 2**31 - 1, -(2**31)], shape), numbers)
+
+
+def _zeros(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    return np.zeros(shape)
+
+
 _KINDS = {
     f.__name__[1:]: f
     for f in (
         *(_wide, _normal, _tame, _factors, _numbers, _rarely, _mostly_positive),
-        *(_short, _tiny),
+        *(_short, _tiny, _indices, _permutation, _distinct, _zeros),
     )
 }
 
@@ -582,6 +603,18 @@ def _norms(a: Arrays) -> Mapping[str, Array]:
     return {"largest": largest.astype(np.float32), "total": _total(a.x, 1)[:, 0]}
 
 
+def _together(a: Arrays) -> Mapping[str, Array]:
+    x, columns = a.x, a.x.shape[1]
+    place = np.argmax(x, 1, keepdims=True).astype(np.int32)
+    return {
+        "largest": x.max(1, keepdims=True),
+        "place": place,
+        "column": _total(x, 0),
+        "count": (x > 0).sum(0, dtype=np.int32, keepdims=True),
+        "above": place * np.int32(2) + np.int32(columns * (columns - 1) // 2),
+    }
+
+
 _REDUCE = {
     "all_floats": Entry(_all_floats, dims=({},), data={"x": "factors"}),
     "rows_and_columns_of_integers": Entry(_integer_rows_and_columns, dims=({},)),
@@ -591,10 +624,131 @@ _REDUCE = {
     "rank_4": Entry(_rank_4, dims=({},)),
     "rank_5": Entry(_rank_5, dims=({},), data={"x": "tame"}),
     "combined": Entry(_combined, dims=({},)),
+    "together": Entry(_together, dims=({},), data={"x": "tame"}),
     "norms": Entry(
         _norms,
         dims=({"M": 5, "N": 300}, {"M": 33, "N": 63}, {"M": 2, "N": 0}, {"M": 1, "N": 1}),
         data={"x": "tame"},
+    ),
+}
+
+
+# ---- scans ---------------------------------------------------------------------------------------
+
+
+def _running(x: Array, axis: int, step: Callable[[Array, Array], Array], *, rev: bool) -> Array:
+    """By the definition: one element after the other."""
+    moved = np.moveaxis(x, axis, 0)
+    found = list(moved[-1:] if rev else moved[:1])
+    for item in moved[-2::-1] if rev else moved[1:]:
+        found.append(step(found[-1], item))
+    return np.moveaxis(np.stack(found[::-1] if rev else found), 0, axis)
+
+
+def _running_total(x: Array, axis: int, *, rev: bool = False) -> Array:
+    """Exact data only."""
+    wide = x.astype(np.float64) if _is_float(x.dtype) else x
+    return _running(wide, axis, np.add, rev=rev).astype(x.dtype)
+
+
+def _running_extreme(x: Array, axis: int, *, largest: bool, rev: bool) -> Array:
+    def step(sofar: Array, item: Array) -> Array:
+        both = np.stack([sofar, item])
+        return _number_extreme(both, 0, largest=largest)[0]
+
+    return _running(x, axis, step, rev=rev)
+
+
+def _running_integers(a: Arrays) -> Mapping[str, Array]:
+    x = a.x
+    return {
+        "row_sum": x.cumsum(1, dtype=x.dtype),
+        "row_max": _running(x, 1, np.maximum, rev=True),
+        "column_prod": _running(x, 0, np.multiply, rev=True),
+        "column_min": np.minimum.accumulate(x, 0),
+    }
+
+
+def _running_floats(a: Arrays) -> Mapping[str, Array]:
+    return {
+        "row_sum": _running_total(a.z, 1, rev=True),
+        "row_prod": a.f.astype(np.float64).cumprod(1).astype(a.f.dtype),
+        "row_max": _running_extreme(a.x, 1, largest=True, rev=False),
+        "column_sum": _running_total(a.z, 0),
+        "column_min": _running_extreme(a.x, 0, largest=False, rev=True),
+    }
+
+
+def _running_maps(a: Arrays) -> Mapping[str, Array]:
+    def after(first: Array, second: Array) -> Array:
+        (p, q), (c, d) = first, second
+        return np.stack([p * c, q * c + d])
+
+    rows = len(a.factor)
+    pairs = np.stack([a.factor, a.term])
+    starts = np.stack([a.start, np.ones(rows, np.int32)])[..., None]
+    both = np.moveaxis(np.concatenate([starts, pairs], 2), 2, 0)
+    row = np.moveaxis(_running(both, 0, after, rev=False), 0, 2)[..., 1:]
+    column = np.moveaxis(_running(np.moveaxis(pairs, 1, 0), 0, after, rev=True), 0, 1)
+    return {
+        "row_factor": row[0], "row_term": row[1],
+        "column_factor": column[0], "column_term": column[1],
+    }  # fmt: skip
+
+
+def _running_mixture(a: Arrays) -> Mapping[str, Array]:
+    largest = np.maximum.accumulate(a.x)
+    rises = np.concatenate([a.x[:1] > -np.inf, a.x[1:] > largest[:-1]])
+    places = np.where(rises, np.arange(len(a.x)), -1)
+    return {
+        "largest": largest,
+        "place": np.maximum.accumulate(places).astype(np.int64),
+        "any": np.logical_or.accumulate(a.m),
+        "count": a.m.cumsum(dtype=np.uint8),
+        "wide": np.maximum(np.maximum.accumulate(a.y[::-1])[::-1], 0.0),
+        "every": np.logical_and.accumulate(~a.m),
+    }
+
+
+def _running_rank_3(a: Arrays) -> Mapping[str, Array]:
+    return {
+        "first": _running_total(a.x, 0, rev=True),
+        "middle": _running_total(a.x, 1),
+        "last": _running_total(a.x, 2),
+    }
+
+
+def _running_turned(a: Arrays) -> Mapping[str, Array]:
+    x, one = a.x, np.int32(1)
+    u = x.reshape(4, 4, 8, 8).transpose(3, 0, 2, 1).ravel()
+    b = (np.int32(8) * (u + one).cumprod(dtype=np.int32)) - one
+    return {
+        "a": x.T.cumsum(0, dtype=np.int32) + x.T[:, ::-1].cumsum(1, dtype=np.int32)[:, ::-1],
+        "b": b,
+        "c": (u + b)[::-1].cumsum(dtype=np.int32)[::-1],
+    }
+
+
+def _running_rows(a: Arrays) -> Mapping[str, Array]:
+    y = a.x.cumsum(1, dtype=np.int32)
+    z = np.zeros_like(a.x)
+    step = a.x.shape[1] if a.R == 1 else a.B
+    for start in range(0, a.x.shape[1], max(1, step)):
+        tile = a.x[:, start : start + step]
+        z[:, start : start + step] = np.bitwise_xor.accumulate(tile[:, ::-1], 1)[:, ::-1]
+    return {"y": y, "z": z}
+
+
+_SCAN = {
+    "integers": Entry(_running_integers, dims=({},)),
+    "floats": Entry(_running_floats, dims=({},), data={"z": "tame", "f": "factors"}),
+    "maps": Entry(_running_maps, dims=({},)),
+    "mixed": Entry(_running_mixture, dims=({},), data={"x": "tame", "m": "rarely", "y": "numbers"}),
+    "rank_3": Entry(_running_rank_3, dims=({},), data={"x": "tame"}),
+    "turned": Entry(_running_turned, dims=({},)),
+    "rows": Entry(
+        _running_rows,
+        dims=({"M": 5, "N": 700}, {"M": 9, "N": 130}, {"M": 17, "N": 64}, {"M": 2, "N": 0}),
     ),
 }
 
@@ -1003,14 +1157,262 @@ _SIZES = {
     "few_elements": Entry(_few_elements, dims=({"N": 100},), data={"x": "tame"}),
 }
 
+
+# ---- elements that indices choose ----------------------------------------------------------------
+
+
+def _picked(x: Array, *indices: Array) -> Array:
+    """x at an index along each axis, which broadcast; zero outside."""
+    inside, places = _inside(x, *indices)
+    found = np.zeros(inside.shape, x.dtype)
+    found[inside] = x[places]
+    return found
+
+
+def _inside(x: Array, *indices: Array) -> tuple[Array, tuple[Array, ...]]:
+    """Where indices are inside, and those that are."""
+    numbers = np.broadcast_arrays(*(np.asarray(i).astype(np.int64) for i in indices))
+    inside = np.ones(numbers[0].shape, bool)
+    for number, extent in zip(numbers, x.shape, strict=True):
+        inside &= (number >= 0) & (number < extent)
+    return inside, tuple(number[inside] for number in numbers)
+
+
+def _rows(a: Arrays) -> Mapping[str, Array]:
+    return {"y": _picked(a.x, a.ids[:, None], np.arange(a.y.shape[1]))}
+
+
+def _shifted_rows(a: Arrays) -> Mapping[str, Array]:
+    columns = np.arange(a.y.shape[1])
+    return {
+        "y": _picked(a.x, a.ids[:, None], columns + a.by),
+        "z": _picked(a.x, a.ids[:, None], columns - 4),
+    }
+
+
+def _cells(a: Arrays) -> Mapping[str, Array]:
+    columns = np.arange(a.y.shape[1])
+    return {"y": _picked(a.x, a.r, a.c), "z": _picked(a.x, a.r, columns)}
+
+
+def _crossed(a: Arrays) -> Mapping[str, Array]:
+    columns = np.arange(a.y.shape[1])
+    return {
+        "y": _picked(a.x, a.r[:, None], a.c),
+        "z": _picked(a.x.T, a.r[:, None], columns),
+    }
+
+
+def _reordered(a: Arrays) -> Mapping[str, Array]:
+    found = []
+    for start in range(0, len(a.ids), 256):
+        ids = _window(a.ids, start, 256)
+        row = _picked(a.x, ids[0], 255 - np.arange(256))
+        found.append(row + _picked(a.w, ids).reshape(16, 16).T.reshape(256))
+    return {"y": np.concatenate(found)[: len(a.ids)]}
+
+
+def _marked(a: Arrays) -> Mapping[str, Array]:
+    y = a.y.copy()
+    padding = np.zeros(-len(a.ids) % 128, a.ids.dtype)
+    _, (places,) = _inside(y, np.concatenate([a.ids, padding]))
+    y[places] = places.astype(y.dtype)
+    return {"y": y}
+
+
+def _scattered_rows(a: Arrays) -> Mapping[str, Array]:
+    y = a.y.copy()
+    inside, (places,) = _inside(a.y[:, 0], a.to)
+    y[places] = a.x[inside]
+    return {"y": y}
+
+
+def _vouched(a: Arrays) -> Mapping[str, Array]:
+    y = np.empty_like(a.y)
+    y[a.to] = a.x[a.to] + a.x[a.to]
+    return {"y": y}
+
+
+_LONG_ROWS = {"M": 37, "N": 200, "V": 24}
+_ROWS = (
+    {"M": 11, "N": 75, "V": 24},
+    _LONG_ROWS,
+    {"M": 5, "N": 16, "V": 0},
+    {"M": 0, "N": 8, "V": 3},
+)
+
+_INDEXED = {
+    "rows": Entry(_rows, dims=_ROWS, data={"ids": "indices"}),
+    "shifted_rows": Entry(
+        _shifted_rows, dims=_ROWS[:2], data={"ids": "indices"}, scalars={"by": 3}
+    ),
+    "cells": Entry(
+        _cells,
+        dims=({"M": 9, "N": 70, "V": 24}, {"M": 20, "N": 150, "V": 90}),
+        data={"r": "indices", "c": "indices"},
+    ),
+    "crossed": Entry(
+        _crossed,
+        dims=({"M": 20, "N": 40, "V": 24}, {"M": 40, "N": 100, "V": 77}),
+        data={"r": "indices", "c": "indices"},
+    ),
+    "reordered": Entry(
+        _reordered,
+        dims=({"M": 300, "V": 10}, {"M": 1000, "V": 24}),
+        data={"ids": "indices", "x": "normal", "w": "normal"},
+    ),
+    "marked": Entry(
+        _marked, dims=({"N": 200, "V": 24}, {"N": 1024, "V": 30}), data={"ids": "indices"}
+    ),
+    "scattered_rows": Entry(
+        _scattered_rows,
+        dims=({"M": 21, "N": 75}, {"M": 200, "N": 128}),
+        data={"to": "distinct"},
+    ),
+    "vouched": Entry(
+        _vouched,
+        dims=({"M": 16, "N": 128}, {"M": 240, "N": 64}),
+        data={"to": "permutation", "x": "tame"},
+    ),
+    "turned": Entry(lambda a: {"y": a.x + a.x[:, ::-1]}, dims=({"M": 3}, {"M": 0})),
+}
+
+
+# ---- atomic updates ------------------------------------------------------------------------------
+
+
+def _counts(a: Arrays) -> Mapping[str, Array]:
+    _, (places,) = _inside(a.count, a.x)
+    count, weighted = a.count.copy(), a.weighted.copy()
+    for place in places:
+        count[place] += count.dtype.type(1)
+        weighted[place] += weighted.dtype.type(3 if place == 3 else 2)
+    return {"count": count, "weighted": weighted}
+
+
+def _extremes(a: Arrays) -> Mapping[str, Array]:
+    low, high = a.low.copy(), a.high.copy()
+    for place in range(len(low)):
+        named = a.x[a.ids == place]
+        low[place] = _extreme(np.append(named, a.low[place]), 0)
+        high[place] = _extreme(np.append(named, a.high[place]), -1)
+    return {"low": low, "high": high}
+
+
+def _extreme(values: Array, number: int) -> Array:
+    """The least (0) or largest (-1) that is no NaN; -0.0 is below 0.0."""
+    values = values[~np.isnan(values)] if not np.isnan(values).all() else values
+    return values[np.lexsort((~np.signbit(values), values))[number]]
+
+
+def _bits(a: Arrays) -> Mapping[str, Array]:
+    found = {"all": a.all.copy(), "any": a.any.copy(), "odd": a.odd.copy()}
+    inside, (places,) = _inside(a.all, a.ids)
+    for place, value in zip(places, a.x[inside], strict=True):
+        found["all"][place] &= value
+        found["any"][place] |= value
+        found["odd"][place] ^= value
+    return found
+
+
+def _before(a: Arrays) -> Mapping[str, Array]:
+    inside, (places,) = _inside(a.a, a.ids)
+    after, swapped = a.a.copy(), a.b.copy()
+    after[places] += a.x[inside]
+    swapped[places] = a.x[inside]
+    z = _picked(a.b, a.ids) + _picked(after, a.ids)
+    return {"y": _picked(a.a, a.ids), "z": z, "a": after, "b": swapped}
+
+
+def _exchanged(a: Arrays) -> Mapping[str, Array]:
+    inside, (places,) = _inside(a.a, a.ids)
+    after = a.a.copy()
+    after[places] = np.where(a.a[places] == a.expected[inside], a.new[inside], a.a[places])
+    return {"y": _picked(a.a, a.ids), "a": after}
+
+
+def _scalar(a: Arrays) -> Mapping[str, Array]:
+    y, after = a.x.copy(), a.a.copy()
+    for number, start in enumerate(range(0, len(y), 32)):
+        part = slice(start, start + 32)
+        if number < len(after):
+            old = after[number]
+            after[number] += a.x[part].sum(dtype=y.dtype)
+            y[part] += old + after[number]
+    return {"y": y, "a": after}
+
+
+def _added_rows(a: Arrays) -> Mapping[str, Array]:
+    found = a.a.copy()
+    inside, (places,) = _inside(a.a[:, 0], a.ids)
+    np.add.at(found, places, a.x[inside])
+    return {"a": found}
+
+
+def _last_one(a: Arrays) -> Mapping[str, Array]:
+    parts = [a.x[start : start + 64].sum(dtype=np.int32) for start in range(0, len(a.x), 64)]
+    total = np.sum(parts, dtype=np.int32, keepdims=True)
+    return {"partial": np.array(parts), "total": total, "came": a.came + np.uint32(len(parts))}
+
+
+def _chained(a: Arrays) -> Mapping[str, Array]:
+    total, after = np.zeros_like(a.a), a.a.copy()
+    for turn in range(3):
+        total += after
+        after += np.int32(turn + 1)
+        total, after = total + after, total
+    return {"y": total, "a": after}
+
+
+_SMALL, _LARGE = {"N": 200, "K": 24}, {"N": 700, "K": 24}
+
+_ATOMICS = {
+    "counts": Entry(
+        _counts,
+        dims=(_SMALL, _LARGE, {"N": 10, "K": 0}),
+        data={"x": "indices", "count": "tame", "weighted": "tame"},
+    ),
+    "extremes": Entry(_extremes, dims=(_SMALL, _LARGE), data={"ids": "indices"}),
+    "bits": Entry(_bits, dims=(_SMALL, _LARGE), data={"ids": "indices"}),
+    "before": Entry(
+        _before,
+        dims=({"N": 70, "K": 60}, {"N": 1000, "K": 900}),
+        data={"ids": "distinct", "a": "tame", "b": "tame", "x": "tame"},
+    ),
+    "exchanged": Entry(
+        _exchanged,
+        dims=({"N": 70, "K": 60}, {"N": 1000, "K": 900}),
+        data={"ids": "distinct", "a": "tame", "expected": "tame"},
+    ),
+    "scalar": Entry(
+        _scalar,
+        dims=({"N": 100, "K": 10}, {"N": 1000, "K": 7}),
+        data={"a": "tame", "x": "tame"},
+    ),
+    "added_rows": Entry(
+        _added_rows,
+        dims=({"M": 20, "N": 70, "K": 24}, {"M": 300, "N": 128, "K": 10}),
+        data={"ids": "indices", "a": "tame", "x": "tame"},
+    ),
+    "last_one": Entry(
+        _last_one,
+        dims=({"N": 1000, "P": 16}, {"N": 64, "P": 1}),
+        data={"came": "zeros"},
+    ),
+    "chained": Entry(_chained, dims=({"N": 128}, {"N": 1024})),
+}
+
 TABLE: Mapping[str, Mapping[str, Entry]] = {
     "integers": _INTEGERS,
     "floats": _FLOATS,
     "convert": _CONVERT,
     "reduce": _REDUCE,
+    "scan": _SCAN,
     "shapes": _SHAPES,
     "control": _CONTROL,
     "memory": _MEMORY,
     "scalars": _SCALARS,
     "sizes": _SIZES,
+    "indexed": _INDEXED,
+    "atomics": _ATOMICS,
 }

@@ -46,10 +46,10 @@ def scatter(tile: str, view: str = "%z") -> str:
     )
 
 
-def add(tile: str, view: str = "%a0") -> str:
+def add(tile: str, view: str = "%a0", ordering: str = "relaxed") -> str:
     return (
         f'"tile.atomic"({view}, %each, {tile}) {{operandSegmentSizes = array<i32: 1, 0, 1, 1>,'
-        f' tiled = [0], update = "add", ordering = "relaxed"}}'
+        f' tiled = [0], update = "add", ordering = "{ordering}"}}'
         f" : ({ATOMIC}, tensor<128xindex>, tensor<128xf32>) -> tensor<128xf32>\n"
     )
 
@@ -143,6 +143,20 @@ def test_where_indices_are_values_any_thread_may_touch_anything() -> None:
     assert order(scatter("%one"), scatter("%one", "%y"), gather("%a", "%x"), add("%a")) == "CCGA"
     # One update is done before the next, as everything else of the program is.
     assert order(add("%one"), add("%one"), add("%one", "%a1")) == "ABAA"
+
+
+def test_what_acquires_and_releases_is_ordered_with_every_tensor() -> None:
+    ordered = add("%one", ordering="acq_rel")
+    assert order(store("%one"), ordered, load("%a"), load("%b", view="%y"),
+                 store("%a"), store("%b", view="%y")) == "SBABLLSS"  # fmt: skip
+    assert order(store("%one"), ordered, ordered, add("%one", "%a1"), store("%one")) == "SBABABAS"
+    # Shared tensors are written by nobody.
+    assert order(load("%a", view="%x"), ordered, load("%b", view="%x"),
+                 store("%a"), store("%b")) == "LALBSS"  # fmt: skip
+    loop = "scf.for %k = %c0 to %n step %n {\n"
+    assert order(loop, ordered, store("%one"), "}\n") == "{BABS}"
+    branch = "scf.if %more {\n"
+    assert order(branch, ordered, "}\n", store("%one")) == "{A}BS"
 
 
 def test_a_barrier_serves_all_that_was_before() -> None:

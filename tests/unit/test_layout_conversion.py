@@ -14,6 +14,7 @@ from tilec.layout.banks import bank_conflicts
 from tilec.layout.blocked import blocked
 from tilec.layout.conversion import ConversionPlan, RegisterPermutation, plan_conversion
 from tilec.layout.layout import Layout, LayoutError, from_flat
+from tilec.layout.matrix_access import ROW_BYTES, MatrixAccesses
 from tilec.layout.shared_memory import shared_memory_plan
 from tilec.layout.shuffle import Shuffle, shuffle_plans
 from tilec.layout.simulate import simulate_conversion
@@ -56,7 +57,7 @@ def test_any_two_layouts_convert(pair: tuple[Layout, Layout], element_bytes: int
 @modest
 @given(layout_pairs(), st.sampled_from([1, 2, 4, 8]))
 def test_shared_memory_converts_any_two_layouts(pair, element_bytes) -> None:  # type: ignore[no-untyped-def]
-    plan = shared_memory_plan(*pair, element_bytes)
+    plan = shared_memory_plan(*pair, element_bytes, has_stmatrix=True)
     assert plan.elements == prod(pair[0].shape)
     assert_converts(plan, *pair)
 
@@ -134,7 +135,7 @@ def test_a_transpose_through_shared_memory_meets_no_bank_twice(shape, element_by
 @modest
 @given(layout_pairs(), st.sampled_from([1, 2, 4, 8]))
 def test_counted_wavefronts_are_those_of_every_access(pair, element_bytes) -> None:  # type: ignore[no-untyped-def]
-    plan = shared_memory_plan(*pair, element_bytes)
+    plan = shared_memory_plan(*pair, element_bytes, has_stmatrix=True)
     counted = 0
     for side in (plan.write, plan.read):
         for access in side.accesses:
@@ -142,7 +143,10 @@ def test_counted_wavefronts_are_those_of_every_access(pair, element_bytes) -> No
                 side.offset(access, lane, 0) * element_bytes if side.takes_part(lane, 0) else None
                 for lane in range(32)
             ]
-            counted += bank_conflicts(addresses, element_bytes * len(access.registers))
+            width = element_bytes * len(access.registers)
+            if isinstance(side, MatrixAccesses):
+                width = ROW_BYTES
+            counted += bank_conflicts(addresses, width)
     assert plan.wavefronts == counted
 
 

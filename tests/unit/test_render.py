@@ -9,7 +9,8 @@ from textwrap import dedent
 import pytest
 
 from tilec.diagnostics import Diagnostic, Label, Severity
-from tilec.diagnostics.render import render, wants_colour
+from tilec.diagnostics.colour import wants_colour
+from tilec.diagnostics.render import render
 from tilec.diagnostics.to_json import to_json
 from tilec.source import SourceFile, Span
 

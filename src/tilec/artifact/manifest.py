@@ -143,7 +143,8 @@ class Access:
     `verdict`: "proved" inside for every launch that meets the contract; "launch-checked": where
     `conditions` hold, which the launcher asks before it takes a variant without masks;
     "in-kernel": the code keeps its masks; "unchecked": vouched for in `unsafe`. `facts` are what
-    the proof needs.
+    the proof needs; or "data-dependent", where indices choose the elements: of `gather`, `scatter`
+    and atomic updates.
 
     Units:    `line` and `column` are one-based
     """

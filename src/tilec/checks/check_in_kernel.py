@@ -15,7 +15,8 @@ from mlir import ir
 
 from tilec.checks.places import Sources, place_of
 from tilec.diagnostics import Diagnostic, Label
-from tilec.ir.walk import functions
+from tilec.ir.walk import functions, operations
+from tilec.proofs.account import is_update, updated_tensor
 from tilec.proofs.bounds import Bounds, Verdict
 from tilec.proofs.proof import Proof
 
@@ -33,15 +34,21 @@ def in_kernel_checks_of(proof: Proof, sources: Sources) -> Iterator[Diagnostic]:
     """Yields E0603 for each access of a kernel that keeps its mask in every variant."""
     for bounds in proof.bounds:
         if bounds.verdict is Verdict.IN_KERNEL:
-            yield _finding(bounds, sources)
+            access = bounds.access
+            yield _finding(access.op, access.view.tensor, _open_sides(bounds), sources)
+    for op in operations(proof.function):
+        if is_update(op) and "unchecked" not in op.attributes:
+            yield _finding(op, updated_tensor(proof, op), _KNOWN_LATE, sources)
 
 
-def _finding(bounds: Bounds, sources: Sources) -> Diagnostic:
-    access = bounds.access
+_KNOWN_LATE = "where its elements are is known when it runs"
+
+
+def _finding(op: ir.OpView, tensor: str, why: str, sources: Sources) -> Diagnostic:
     return Diagnostic(
         "E0603",
-        f"the kernel checks whether this access is inside `{access.view.tensor}`",
-        (Label(place_of(access.op, sources), _open_sides(bounds)),),
+        f"the kernel checks whether this access is inside `{tensor}`",
+        (Label(place_of(op, sources), why),),
         help="state what makes it so in `requires!`, or allow checks in kernels",
     )
 
@@ -49,7 +56,7 @@ def _finding(bounds: Bounds, sources: Sources) -> Diagnostic:
 def _open_sides(bounds: Bounds) -> str:
     """Which ends are open, in terms of the view's axes."""
     if bounds.access.starts is None:
-        return "where its elements are is known when it runs"
+        return _KNOWN_LATE
     words = []
     for axis, (low, high) in enumerate(bounds.sides):
         words += [] if low.is_inside_where else [f"below 0 along axis {axis}"]

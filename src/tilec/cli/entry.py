@@ -26,6 +26,7 @@ COMMANDS = {
     "inspect": "Show what a cubin or a manifest holds.",
     "opt": "Run passes on a file of MLIR.",
     "run": "Execute a kernel on .npy files.",
+    "bench": "Measure kernels against rivals on a GPU.",
     "doctor": "Say what is installed and what it can do.",
 }
 

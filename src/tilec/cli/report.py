@@ -16,8 +16,8 @@ import click
 
 from tilec import __version__
 from tilec.buildsystem.crash import save_report
+from tilec.diagnostics.colour import wants_colour
 from tilec.diagnostics.diagnostic import Diagnostic
-from tilec.diagnostics.render import render, wants_colour
 from tilec.diagnostics.setup_error import SetupError
 from tilec.diagnostics.to_json import to_json
 from tilec.source import SourceFile
@@ -73,6 +73,9 @@ class Reporter:
         self, diagnostics: Iterable[Diagnostic], files: Mapping[str, SourceFile]
     ) -> None:
         """What is wrong with a program."""
+        # Here, since machines that only run cubins have no rich, which it needs.
+        from tilec.diagnostics.render import render
+
         self._clear()
         for diagnostic in diagnostics:
             if self.sarif:

@@ -2,7 +2,7 @@
 
 Before:   a function without helpers, every tile with a layout
 After:    one more `llvm.func` in a `gpu.module`; inside it `arith`, `math`, `scf`, `vector`, `llvm`
-          and `nvvm`
+          and `nvvm`, and `warp.alloc` for shared memory
 
 Algorithm: walk the kernel in order; each operation's rule emits its results (`OpRules.lower`). The
 kernel's own part is the entry: arguments in the order of the manifest's slots, this program's
@@ -20,24 +20,22 @@ from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith, gpu, llvm, nvvm, scf
 from tilec.layout import LANES
 from tilec.ops.fragments import in_memory, index, llvm_ptr
-from tilec.ops.lowering import SHARED_ALIGNMENT, Lowered, Lowering, SharedMemory, View
+from tilec.ops.lowering import SHARED_ALIGNMENT, Lowered, Lowering, View
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 
-_SHARED = "shared_memory"
+# Where a block's shared memory begins, as bytes that only a launch knows the number of.
+SHARED = "shared_memory"
 
 
 @dataclass(frozen=True)
-class EntryPoint:
-    """What launching a lowered kernel takes.
+class ThreadCode:
+    """A kernel lowered to threads: its function, whose shared memory is not resolved yet.
 
-    Units:    bytes: `smem_bytes` of dynamic shared memory a block; `alignments` of pointers and
-              outer strides
+    Units:    bytes: what was taken of pointers and outer strides of each parameter
     """
 
-    symbol: str
-    threads: int
-    smem_bytes: int
+    function: ir.OpView
     alignments: dict[str, int]
 
 
@@ -64,28 +62,23 @@ def lower_tiles(
     *,
     warps: int,
     vector_bytes: int,
-    smem_limit: int,
-) -> EntryPoint:
+) -> ThreadCode:
     """Lower one kernel to threads, as one more function of `body`."""
-    shared = SharedMemory(_SHARED, smem_limit)
     with kernel.location, ir.InsertionPoint(body):
-        lowering = _emit_function(kernel, symbol, warps, vector_bytes, shared)
-    return EntryPoint(symbol, LANES * warps, shared.used, lowering.alignments)
+        return _emit_function(kernel, symbol, warps, vector_bytes)
 
 
 def _shared_global() -> None:
     llvm.mlir_global(
         ir.Type.parse("!llvm.array<0 x i8>"),
-        _SHARED,
+        SHARED,
         ir.Attribute.parse("#llvm.linkage<external>"),
         addr_space=3,
         alignment=SHARED_ALIGNMENT,
     )
 
 
-def _emit_function(
-    kernel: ir.OpView, symbol: str, warps: int, vector_bytes: int, shared: SharedMemory
-) -> Lowering:
+def _emit_function(kernel: ir.OpView, symbol: str, warps: int, vector_bytes: int) -> ThreadCode:
     [source] = kernel.regions[0].blocks
     types = [_argument_type(argument.type) for argument in source.arguments]
     signature = ir.Type.parse(f"!llvm.func<void ({', '.join(map(str, types))})>")
@@ -95,9 +88,9 @@ def _emit_function(
     function.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([LANES * warps])
     entry = function.regions[0].blocks.append(*types, arg_locs=[kernel.location] * len(types))
     with ir.InsertionPoint(entry):
-        lowering = _emit_entry(kernel, source, list(entry.arguments), warps, vector_bytes, shared)
+        lowering = _emit_entry(kernel, source, list(entry.arguments), warps, vector_bytes)
         llvm.return_()
-    return lowering
+    return ThreadCode(function, lowering.alignments)
 
 
 def _argument_type(slot: ir.Type) -> ir.Type:
@@ -112,7 +105,6 @@ def _emit_entry(
     arguments: Sequence[ir.Value],
     warps: int,
     vector_bytes: int,
-    shared: SharedMemory,
 ) -> Lowering:
     values: dict[ir.Value, Lowered] = {}
     for slot, argument, name in zip(source.arguments, arguments, _slot_names(kernel), strict=True):
@@ -126,7 +118,6 @@ def _emit_entry(
         thread,
         (),
         (),
-        shared,
         vector_bytes,
         ir.InsertionPoint.current,
         walker.emit_with_arguments,
@@ -137,6 +128,7 @@ def _emit_entry(
     for extent in grid:
         count = arith.muli(count, extent)
     guard = scf.IfOp(arith.cmpi(arith.CmpIPredicate.slt, number, count))
+    guard.attributes["warp.uniform"] = ir.UnitAttr.get()
     with ir.InsertionPoint(guard.then_block):
         lowering.program = _delinearise(number, grid)
         lowering.grid = grid

@@ -21,13 +21,18 @@ _LEAST_WARPS = 1
 
 
 def warps_for(kernel: ir.OpView, hints: Mapping[str, Any], target: Target) -> int:
-    """The hint `warps`, else enough for the largest tile: a power of two.
+    """The hint `warps`, else what operations ask for, else enough for the largest tile.
+
+    A power of two.
 
     Units:    warps of 32 threads, at most what the target allows in a block
     """
     most = target.threads_per_block // target.threads_per_warp
     if "warps" in hints:
         return int(min(most, 1 << max(0, int(hints["warps"]).bit_length() - 1)))
+    asked = (rules()[op.operation.name].warps(op) for op in operations(kernel))
+    if counts := [count for count in asked if count is not None]:
+        return min(most, max(counts))
     accesses = (rules()[op.operation.name].access(op) for op in operations(kernel))
     threads = max((_threads(access) for access in accesses if access is not None), default=1)
     warps = 1 << max(0, (threads // target.threads_per_warp).bit_length() - 1)

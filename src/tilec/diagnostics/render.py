@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TextIO
 
 from tilec.diagnostics.diagnostic import Diagnostic, Label, Severity
 from tilec.diagnostics.snippet import Mark, plain, shown_line, underlines
@@ -16,21 +14,6 @@ _BOLD = "\x1b[1m"
 _RED = "\x1b[1;31m"
 _YELLOW = "\x1b[1;33m"
 _BLUE = "\x1b[1;34m"
-
-
-def wants_colour(stream: TextIO) -> bool:
-    """Whether to colour what goes to this stream.
-
-    Source:   https://no-color.org, https://force-color.org, https://bixense.com/clicolors; where
-              they disagree, no colour wins
-    """
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
-        return True
-    if os.environ.get("TERM") == "dumb" or os.environ.get("CLICOLOR") == "0":
-        return False
-    return stream.isatty()
 
 
 def render(

@@ -14,7 +14,7 @@ from tilec.frontend.refusal import did_you_mean, refusal
 from tilec.ops import operations
 from tilec.ops.call import Argument, Call, Form, GenericValue, Receiver
 from tilec.source import Span
-from tilec.types import Dim, Element, PartType, TensorType, TileType, Type
+from tilec.types import Dim, Element, PartType, TensorType, TileType, TupleType, Type
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ def receiver_of(type_: Type) -> Receiver | None:
             return Receiver.TENSOR
         case PartType():
             return Receiver.PART
+        case TupleType():
+            return Receiver.TUPLE
     return None
 
 

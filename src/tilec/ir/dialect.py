@@ -13,7 +13,7 @@ from types import ModuleType
 from mlir import ir
 from mlir.dialects import irdl
 
-FILES = ("tile.irdl.mlir",)
+FILES = ("tile.irdl.mlir", "warp.irdl.mlir")
 
 # The bindings import `mlir.dialects.<name>` for each operation that they meet and remember only
 # success, so without a module to find they search the disk hundreds of times.

@@ -27,8 +27,12 @@ BARRIER_COST = 24.0
 
 
 @lru_cache(maxsize=256)
-def plan_conversion(source: Layout, target: Layout, element_bytes: int = 4) -> ConversionPlan:
+def plan_conversion(
+    source: Layout, target: Layout, element_bytes: int = 4, *, has_stmatrix: bool = False
+) -> ConversionPlan:
     """The cheapest plan that brings a tile from `source` to `target`.
+
+    `has_stmatrix`: whether the target has that instruction (sm_90).
 
     Assumes:  `element_bytes` is 1, 2, 4 or 8
     Raises:   LayoutError if shapes or numbers of warps differ
@@ -40,7 +44,7 @@ def plan_conversion(source: Layout, target: Layout, element_bytes: int = 4) -> C
     registers = register_permutation(source, target)
     if registers is not None:
         return RegisterPermutation(registers)
-    shared = shared_memory_plan(source, target, element_bytes)
+    shared = shared_memory_plan(source, target, element_bytes, has_stmatrix=has_stmatrix)
     shuffles = list(shuffle_plans(source, target))
     plans: list[Shuffle | SharedMemory] = [*shuffles, shared]
     return min(plans, key=lambda plan: _cost(plan, element_bytes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 
 import numpy as np
@@ -58,11 +58,19 @@ class Layout:
         if not self.linear.is_surjective:
             raise LayoutError(f"expected every element of the block {self.block} to have a place")
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Layouts are keys of many tables: hashing their tuples each time is what those would cost.
+        return hash((self.shape, self.register, self.lane, self.warp))
+
     @property
     def rank(self) -> int:
         return len(self.shape)
 
-    @property
+    @cached_property
     def block(self) -> tuple[int, ...]:
         """The extents of the block that is repeated: powers of two."""
         return tuple(extent & -extent for extent in self.shape)
@@ -81,7 +89,7 @@ class Layout:
     def warps(self) -> int:
         return 1 << len(self.warp)
 
-    @property
+    @cached_property
     def linear(self) -> LinearMap:
         """Register bits, then lane bits, then warp bits -> row-major index within the block."""
         vectors = (*self.register, *self.lane, *self.warp)

@@ -28,8 +28,8 @@ class ThreadAccesses:
     over those of its warp. The offset of an access is `(thread number ^ access.xor) + access.add`;
     `add` is chosen as great as it can be, for it fits into the instruction.
 
-    Only threads take part whose lane has no bit of `lane_mask` and whose warp none of `warp_mask`:
-    the others hold copies. (With zero masks all do.)
+    Only threads take part whose lane has of `lane_mask` the bits `lane_value`, and whose warp has
+    none of `warp_mask`: the others hold copies. (With zero masks all do.)
     """
 
     lane: tuple[int, ...]
@@ -37,9 +37,10 @@ class ThreadAccesses:
     accesses: tuple[Access, ...]
     lane_mask: int = 0
     warp_mask: int = 0
+    lane_value: int = 0
 
     def takes_part(self, lane: int, warp: int) -> bool:
-        return not (lane & self.lane_mask or warp & self.warp_mask)
+        return lane & self.lane_mask == self.lane_value and not warp & self.warp_mask
 
     def offset(self, access: Access, lane: int, warp: int) -> int:
         """The element of the buffer at which an access of this thread begins."""
@@ -53,6 +54,7 @@ def thread_accesses(
     places: Iterable[tuple[tuple[int, ...], int, int]],
     lane_mask: int = 0,
     warp_mask: int = 0,
+    lane_value: int = 0,
 ) -> ThreadAccesses:
     """Accesses from (registers, constant to XOR, constant to add), with the XOR split.
 
@@ -64,4 +66,4 @@ def thread_accesses(
     accesses = tuple(
         Access(registers, xor & varying, add + (xor & ~varying)) for registers, xor, add in places
     )
-    return ThreadAccesses(lane, warp, accesses, lane_mask, warp_mask)
+    return ThreadAccesses(lane, warp, accesses, lane_mask, warp_mask, lane_value)

@@ -3,7 +3,8 @@
 The buffer holds the tile once; the order of elements in it is a linear map of the block, chosen so
 that
 - the lowest bits of an offset run over elements which one thread has on both sides, or on one
-  side, so that accesses are vectors;
+  side, so that accesses are vectors; or over what a row of a matrix runs over, where `ldmatrix` or
+  `stmatrix` can move what threads hold;
 - the highest bits (those that do not choose a bank) are a space that no two lanes of one
   wavefront differ by, on either side: two spaces of equal dimension always have a common
   complement, which is the swizzle.
@@ -23,6 +24,14 @@ from tilec.layout.banks import BANKS, Banks, bank_conflicts
 from tilec.layout.facts import unique_holders
 from tilec.layout.layout import LANE_BITS, LANES, Layout
 from tilec.layout.linear_map import LinearMap, Reduced, combine, intersection
+from tilec.layout.matrix_access import (
+    ROW_BYTES,
+    Holding,
+    MatrixAccesses,
+    MatrixForm,
+    matrix_accesses,
+    matrix_forms,
+)
 from tilec.layout.shared_access import ThreadAccesses, thread_accesses
 
 VECTOR_BYTES = 16  # PTX ISA, "ld" and "st": .v4 of 32 bits is the widest access
@@ -51,13 +60,19 @@ class SharedMemory:
 
 
 def shared_memory_plan(
-    source: Layout, target: Layout, element_bytes: int, banks: Banks = BANKS
+    source: Layout,
+    target: Layout,
+    element_bytes: int,
+    banks: Banks = BANKS,
+    *,
+    has_stmatrix: bool = False,
 ) -> SharedMemory:
     """The plan that converts `source` to `target` through shared memory.
 
     Assumes:  equal shapes and numbers of warps; `element_bytes` is 1, 2, 4 or 8
     """
-    writer, reader = _side(source, writes=True), _side(target, writes=False)
+    writer = _side(source, element_bytes, writes=True, has_matrices=has_stmatrix)
+    reader = _side(target, element_bytes, writes=False, has_matrices=True)
     orders = _orders(writer, reader, element_bytes, banks)
     plans = (_assemble(source, target, writer, reader, order, element_bytes) for order in orders)
     return min(plans, key=lambda plan: (plan.wavefronts, plan.instructions))
@@ -78,31 +93,43 @@ class _Side:
     register_mask: int = 0
     lane_mask: int = 0
     warp_mask: int = 0
+    forms: tuple[MatrixForm, ...] = ()  # in which matrices can be moved
 
     @cached_property
     def own(self) -> Reduced:
         """What one thread holds."""
         return Reduced(self.register)
 
-    def lanes_at_once(self, vector_bytes: int, banks: Banks) -> tuple[int, ...]:
-        """The vectors of the lanes that one wavefront serves."""
+    def form_of(self, low: Sequence[int]) -> MatrixForm | None:
+        """The form whose rows the lowest bits of an offset run over."""
+        return next((form for form in self.forms if form.row == tuple(low[: len(form.row)])), None)
+
+    def at_once(self, low: Sequence[int], element_bytes: int, banks: Banks) -> tuple[int, ...]:
+        """The vectors of what one wavefront serves: the lanes of an access, or rows."""
+        form = self.form_of(low)
+        if form is not None:
+            return form.rows
+        vector_bytes = element_bytes << _leading(self, low)
         words = max(1, vector_bytes // banks.word_bytes)
         return self.lane[: LANE_BITS - (words.bit_length() - 1)]
 
 
-def _side(layout: Layout, writes: bool) -> _Side:
+def _side(layout: Layout, element_bytes: int, *, writes: bool, has_matrices: bool) -> _Side:
     register, lane, warp = (
         tuple(map(layout.flat, vectors)) for vectors in (layout.register, layout.lane, layout.warp)
     )
     bits, repeats = layout.linear.rows, prod(layout.repeats)
+    forms = tuple(matrix_forms(register, lane, element_bytes)) if has_matrices else ()
     if not writes:
-        return _Side(register, lane, warp, bits, repeats)
+        return _Side(register, lane, warp, bits, repeats, forms=forms)
     holders = unique_holders(layout)
+    # Lanes that hold copies would write them.
+    forms = () if holders.lane else forms
     return _Side(
         register,
         tuple(0 if holders.lane >> bit & 1 else v for bit, v in enumerate(lane)),
         tuple(0 if holders.warp >> bit & 1 else v for bit, v in enumerate(warp)),
-        bits, repeats, holders.register, holders.lane, holders.warp,
+        bits, repeats, holders.register, holders.lane, holders.warp, forms,
     )  # fmt: skip
 
 
@@ -113,6 +140,8 @@ def _orders(
     most = (VECTOR_BYTES // element_bytes).bit_length() - 1
     word = max(0, (banks.word_bytes // element_bytes).bit_length() - 1)
     threads = Reduced((*writer.lane, *writer.warp, *reader.lane, *reader.warp))
+    for form in (*reader.forms, *writer.forms):
+        yield _order(writer, reader, list(form.row), element_bytes, banks)
     both = intersection(writer.register, reader.register)
     common = [vector for vector in both if threads.add(vector)][:most]
     for extender in (None, writer, reader):
@@ -149,15 +178,15 @@ def _order(
     # Threads come first in the complement of `low`: their offsets are multiples of a vector then.
     span = Reduced(low)
     units = [1 << bit for bit in range(writer.bits)]
-    candidates = (*writer.lane, *writer.warp, *reader.lane, *reader.warp, *units)
+    rows = [v for side in (writer, reader) if (form := side.form_of(low)) for v in form.rows]
+    candidates = (*rows, *writer.lane, *writer.warp, *reader.lane, *reader.warp, *units)
     rest = [vector for vector in candidates if span.add(vector)]
     inverse = LinearMap((*low, *rest), writer.bits).right_inverse()
     assert inverse is not None, "low and rest are a basis"
 
-    vector_bytes = [element_bytes << _leading(side, low) for side in (writer, reader)]
     at_once = [
-        tuple(inverse(vector) >> len(low) for vector in side.lanes_at_once(width, banks))
-        for side, width in zip((writer, reader), vector_bytes, strict=True)
+        tuple(inverse(v) >> len(low) for v in side.at_once(low, element_bytes, banks))
+        for side in (writer, reader)
     ]
     bank_bits = (banks.bytes_at_once // element_bytes).bit_length() - 1 - len(low)
     high = _avoiding(at_once[0], at_once[1], len(rest), max(0, len(rest) - bank_bits))
@@ -203,6 +232,26 @@ def _assemble(
 def _accesses(side: _Side, order: tuple[int, ...], element_bytes: int) -> ThreadAccesses:
     offset = LinearMap(order, side.bits).right_inverse()
     assert offset is not None, "the order is a basis of the block"
+    single = _single_accesses(side, order, offset, element_bytes)
+    form = side.form_of(order)
+    if form is None:
+        return single
+    held = Holding(
+        side.register, side.warp, side.bits, side.repeats, side.register_mask, side.warp_mask
+    )
+    matrices = matrix_accesses(form, held, offset, element_bytes)
+    if matrices is None:
+        return single
+
+    def cost(accesses: ThreadAccesses) -> tuple[int, int]:
+        return _wavefronts(accesses, element_bytes), len(accesses.accesses)
+
+    return min(matrices, single, key=cost)
+
+
+def _single_accesses(
+    side: _Side, order: tuple[int, ...], offset: LinearMap, element_bytes: int
+) -> ThreadAccesses:
     lane, warp = tuple(map(offset, side.lane)), tuple(map(offset, side.warp))
     most = (VECTOR_BYTES // element_bytes).bit_length() - 1
     vector_bits = min(most, _leading(side, order))
@@ -238,6 +287,8 @@ def _wavefronts(thread: ThreadAccesses, element_bytes: int) -> int:
         for lane in range(LANES)
     ]
     width = element_bytes * len(first.registers)
+    if isinstance(thread, MatrixAccesses):
+        width = ROW_BYTES
     return len(thread.accesses) * bank_conflicts(addresses, width)
 
 

@@ -6,6 +6,7 @@ The code generator's instructions must do the same. Data is an array [warps, lan
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -15,7 +16,9 @@ import numpy.typing as npt
 from tilec.layout.conversion import ConversionPlan, RegisterPermutation
 from tilec.layout.layout import LANES
 from tilec.layout.linear_map import LinearMap
+from tilec.layout.matrix_access import MatrixAccesses
 from tilec.layout.reduction import Exchange, ReductionPlan
+from tilec.layout.scan import BetweenLanes, BetweenWarps, InThread, Level, ScanPlan
 from tilec.layout.shared_access import Access, ThreadAccesses
 from tilec.layout.shared_memory import SharedMemory
 from tilec.layout.shuffle import Shuffle, Swap
@@ -61,12 +64,11 @@ def _through_memory(plan: SharedMemory, source: Data) -> Data:
     buffer, writers = _written(plan.write, plan.elements, source)
     count = sum(len(access.registers) for access in plan.read.accesses)
     result: Data = np.zeros((*source.shape[:2], count), dtype=source.dtype)
-    for access, offsets in _offsets(plan.read):
-        for place, register in enumerate(access.registers):
-            result[..., register] = buffer[offsets + place]
-            writer = writers[offsets + place]
-            own = writer == np.arange(len(source))[:, None]
-            assert (own if plan.warp_local else writer >= 0).all(), "read before it was written"
+    for register, where in _places(plan.read):
+        result[..., register] = buffer[where]
+        writer = writers[where]
+        own = writer == np.arange(len(source))[:, None]
+        assert (own if plan.warp_local else writer >= 0).all(), "read before it was written"
     return result
 
 
@@ -74,26 +76,60 @@ def _written(write: ThreadAccesses, elements: int, data: Data) -> tuple[Data, Da
     """The buffer after all writes, and the warp that wrote each element (-1: none)."""
     buffer = np.zeros(elements, dtype=data.dtype)
     writers = np.full(elements, -1)
-    active = np.array(
-        [write.takes_part(lane, warp) for warp, lane in np.ndindex(*data.shape[:2])]
-    ).reshape(data.shape[:2])
+    active = _active(write, *data.shape[:2])
     warps = np.broadcast_to(np.arange(len(data))[:, None], data.shape[:2])
-    for access, offsets in _offsets(write):
-        for place, register in enumerate(access.registers):
-            where = offsets[active] + place
-            assert len(np.unique(where)) == len(where), "two threads write one element"
-            assert (writers[where] < 0).all(), "an element is written twice"
-            buffer[where], writers[where] = data[..., register][active], warps[active]
+    for register, places in _places(write):
+        where = places[active]
+        assert len(np.unique(where)) == len(where), "two threads write one element"
+        assert (writers[where] < 0).all(), "an element is written twice"
+        buffer[where], writers[where] = data[..., register][active], warps[active]
     return buffer, writers
+
+
+def _active(write: ThreadAccesses, warps: int, lanes: int) -> Data:
+    """Which threads give what they hold, [warps, lanes]."""
+    # All lanes give their part of a matrix, whether they name a row or not.
+    is_matrix = isinstance(write, MatrixAccesses)
+    found = [
+        write.takes_part(0 if is_matrix else lane, warp) for warp, lane in np.ndindex(warps, lanes)
+    ]
+    return np.array(found).reshape(warps, lanes)
+
+
+def _places(side: ThreadAccesses) -> Iterator[tuple[int, Data]]:
+    """Each register with its place in the buffer for every thread, [warps, lanes]."""
+    for access, offsets in _offsets(side):
+        if isinstance(side, MatrixAccesses):
+            yield from _places_in_matrices(side, access, offsets)
+            continue
+        assert (offsets % len(access.registers) == 0).all(), "a vector access is not aligned"
+        for place, register in enumerate(access.registers):
+            yield register, offsets + place
+
+
+def _places_in_matrices(
+    side: MatrixAccesses, access: Access, offsets: Data
+) -> Iterator[tuple[int, Data]]:
+    """The same, from where the rows begin that lanes name."""
+    lanes = np.arange(LANES)
+    word = len(access.registers) // side.matrices
+    row_elements = 4 * word
+    for matrix in range(side.matrices):
+        starts = offsets[:, matrix * 8 : matrix * 8 + 8]
+        assert (starts % row_elements == 0).all(), "a row is not aligned"
+        for element in range(word):
+            if side.transposed:
+                row, column = lanes % 4 * 2 + element, lanes // 4
+            else:
+                row, column = lanes // 4, lanes % 4 * word + element
+            yield access.registers[matrix * word + element], starts[:, row] + column
 
 
 def _offsets(side: ThreadAccesses) -> Iterator[tuple[Access, Data]]:
     """Each access with the offset of every thread, [warps, lanes]."""
     numbers = _thread_numbers(side.lane, side.warp)
     for access in side.accesses:
-        offsets = (numbers ^ access.xor) + access.add
-        assert (offsets % len(access.registers) == 0).all(), "a vector access is not aligned"
-        yield access, offsets
+        yield access, (numbers ^ access.xor) + access.add
 
 
 def _thread_numbers(lane: tuple[int, ...], warp: tuple[int, ...]) -> Data:
@@ -125,3 +161,99 @@ def _exchanged(exchange: Exchange, value: Data, combine: Combine) -> Data:
         [register] = access.registers
         result[..., register] = reduce(combine, (buffer[slot] for slot in slots))
     return result
+
+
+def simulate_scan(plan: ScanPlan, source: Data, starts: Data, combine: Combine) -> Data:
+    """The registers after the scan, [warps, lanes, registers].
+
+    Shapes:   `starts` is as `source`: what the scan of each register's row starts from
+    """
+    levels = []
+    blocks = source
+    for level in plan.levels:
+        levels.append(_level(level, blocks, combine))
+        blocks = levels[-1].totals
+    before = starts[..., list(plan.tops)]
+    for number in reversed(range(len(levels))):
+        scanned = levels[number]
+        whole = before[..., list(scanned.parents)]
+        if number == 0:
+            return combine(whole, scanned.inclusive)
+        before = np.where(scanned.has_before, combine(whole, scanned.before), whole)
+    return combine(before[..., : source.shape[-1]], source)
+
+
+@dataclass(frozen=True)
+class _Scanned:
+    """A level: within it, each block with all before it, and all before it, if there are any."""
+
+    inclusive: Data
+    before: Data
+    has_before: Data
+    parents: tuple[int, ...]
+    totals: Data
+
+
+def _level(level: Level, blocks: Data, combine: Combine) -> _Scanned:
+    match level:
+        case InThread():
+            return _in_thread(level, blocks, combine)
+        case BetweenLanes():
+            return _between_lanes(level, blocks, combine)
+        case BetweenWarps():
+            return _between_warps(level, blocks, combine)
+
+
+def _in_thread(level: InThread, blocks: Data, combine: Combine) -> _Scanned:
+    inclusive, before = blocks.copy(), blocks.copy()
+    has_before = np.zeros(blocks.shape[-1], dtype=bool)
+    parents = [0] * blocks.shape[-1]
+    for parent, run in enumerate(level.runs):
+        for earlier, block in zip((None, *run), run, strict=False):
+            parents[block] = parent
+            if earlier is not None:
+                has_before[block] = True
+                before[..., block] = inclusive[..., earlier]
+                inclusive[..., block] = combine(before[..., block], blocks[..., block])
+    totals = inclusive[..., [run[-1] for run in level.runs]]
+    return _Scanned(inclusive, before, has_before, tuple(parents), totals)
+
+
+def _between_lanes(level: BetweenLanes, blocks: Data, combine: Combine) -> _Scanned:
+    value = blocks
+    for step in level.steps:
+        offered = value[:, [step.source(lane) for lane in range(LANES)]]
+        takes = np.array([step.takes(lane) for lane in range(LANES)])[:, None]
+        value = np.where(takes, combine(offered, value), value)
+    first = level.flip & level.mask
+    has_before = np.array([lane & level.mask != first for lane in range(LANES)])
+    sources = [level.before(lane) if has_before[lane] else lane for lane in range(LANES)]
+    totals = value
+    if level.spreads:
+        totals = value[:, [level.last(lane) for lane in range(LANES)]]
+    parents = tuple(range(blocks.shape[-1]))
+    return _Scanned(value, value[:, sources], has_before[:, None], parents, totals)
+
+
+def _between_warps(level: BetweenWarps, blocks: Data, combine: Combine) -> _Scanned:
+    buffer, writers = _written(level.write, level.elements, blocks)
+    warps = len(blocks)
+    position = LinearMap(level.position, len(level.position)).images()[:, None]
+    before, totals = blocks.copy(), blocks.copy()
+    for access, offsets in _offsets(level.read):
+        [block] = access.registers
+        assert (offsets % level.partials == 0).all(), "a vector access is not aligned"
+        total = None
+        for partial in level.order:
+            slots = offsets + partial
+            assert (writers[slots] >= 0).all(), "read before it was written"
+            if total is None:
+                total = buffer[slots]
+                continue
+            before[..., block] = np.where(position == partial, total, before[..., block])
+            total = combine(total, buffer[slots])
+        totals[..., block] = total
+    has_before = np.broadcast_to(position != level.order[0], (warps, LANES))[..., None]
+    parents = tuple(range(blocks.shape[-1]))
+    inclusive = np.where(has_before, combine(before, blocks), blocks)
+    return _Scanned(inclusive, before, has_before, parents, totals)

@@ -3,7 +3,8 @@
 Index tiles broadcast with each other; there is one update for each of their elements, and a scalar
 index is the same for all. The value is a tile of their shape, or a scalar. The result is what each
 element was before, in that shape: 0 where the index is outside, which touches nothing. The CPU
-execution updates in row-major order.
+execution updates in row-major order. On a GPU, `fetch_add` of `f32` takes subnormal numbers for
+zero.
 """
 
 from __future__ import annotations
@@ -30,9 +31,28 @@ from tilec.ops.broadcasting import element_in
 from tilec.ops.build import make, segments, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.formats import Array, dtype_of, shape_of
-from tilec.ops.index_tiles import index_operands, paired_shape, placed_by_default, places_of
+from tilec.ops.index_tiles import (
+    axes_of,
+    claims_of_indexed,
+    index_operands,
+    paired_shape,
+    places_of,
+)
+from tilec.ops.lower_atomic import lower_update, update_layout
+from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.registry import rules
-from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
+from tilec.ops.rules import (
+    Claim,
+    Data,
+    DataOf,
+    Datum,
+    IndexedShape,
+    Machine,
+    OpRules,
+    Places,
+    Placing,
+    is_tile,
+)
 from tilec.types import STORAGE_ONLY, Kind, Own, TensorType, TileType, Type
 
 
@@ -206,8 +226,33 @@ class _TileAtomic(OpRules):
 
         return [view.update(indices, change, values, np.zeros(shape, dtype_of(kind)), op)]
 
+    def indexed(self, op: ir.OpView) -> IndexedShape:
+        _, *counts, _ = op.attributes["operandSegmentSizes"]
+        view, *rest = op.operands
+        starts, chosen = axes_of(op, rest[: sum(counts)])
+        # A scalar is an index too: nothing lies along its axis.
+        indices = tuple(t if s is None else s for s, t in zip(starts, chosen, strict=True))
+        shape = shape_of(op.results[0].type)
+        return IndexedShape(op.results[0], view, (None,) * len(indices), indices, shape)
+
+    def orders_all(self, op: ir.OpView) -> bool:
+        return bool(ir.StringAttr(op.attributes["ordering"]).value == "acq_rel")
+
+    def claims(self, op: ir.OpView, data_of: DataOf) -> Sequence[Claim]:
+        return claims_of_indexed(op, self.indexed(op))
+
+    def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
+        return Data.UNKNOWN
+
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
-        return placed_by_default(op, placing)
+        layout = update_layout(op, self.indexed(op), known, placing)
+        operands = tuple(layout if is_tile(value) else None for value in op.operands)
+        return Places(operands, (layout if is_tile(op.results[0]) else None,))
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return [lower_update(op, self.indexed(op), operands, lowering)]
 
 
 def _changed(

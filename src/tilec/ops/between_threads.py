@@ -107,7 +107,7 @@ def write_shared(
     buffer: ir.Value, accesses: ThreadAccesses, registers: Sequence[ir.Value], lowering: Lowering
 ) -> None:
     """Each thread that takes part stores its registers (as in memory) where the plan says."""
-    taking_part = _takes_part(accesses, lowering)
+    taking_part = takes_part(accesses, lowering)
     if taking_part is None:
         _write(buffer, accesses, registers, lowering)
         return
@@ -121,7 +121,7 @@ def _write(
     buffer: ir.Value, accesses: ThreadAccesses, registers: Sequence[ir.Value], lowering: Lowering
 ) -> None:
     size = bit_width(registers[0].type) // 8
-    address = _Address(buffer, accesses, size, lowering)
+    address = Address(buffer, accesses, size, lowering)
     for access in accesses.accesses:
         stored = pack([registers[r] for r in access.registers])
         alignment = len(access.registers) * size
@@ -142,7 +142,7 @@ def read_shared(
     register and gives it `each` neighbouring elements.
     """
     size = bit_width(element) // 8
-    address = _Address(buffer, accesses, size, lowering)
+    address = Address(buffer, accesses, size, lowering)
     found: dict[int, list[ir.Value]] = {}
     for access in accesses.accesses:
         count = len(access.registers) if each is None else each
@@ -156,15 +156,16 @@ def read_shared(
     return found
 
 
-def _takes_part(accesses: ThreadAccesses, lowering: Lowering) -> ir.Value | None:
+def takes_part(accesses: ThreadAccesses, lowering: Lowering) -> ir.Value | None:
+    """Whether this thread does what the plan says (i1); None: all do."""
     mask = accesses.lane_mask | accesses.warp_mask << (LANE_BITS)
     if mask == 0:
         return None
     bits = arith.andi(lowering.thread, i32(mask))
-    return arith.cmpi(arith.CmpIPredicate.eq, bits, i32(0))
+    return arith.cmpi(arith.CmpIPredicate.eq, bits, i32(accesses.lane_value))
 
 
-class _Address:
+class Address:
     """Addresses (ptr<3>) of a thread's accesses; those of equal XOR parts share arithmetic."""
 
     def __init__(

@@ -37,6 +37,7 @@ class Receiver(Enum):
     TILE = "tile"  # tiles and scalars
     TENSOR = "tensor"
     PART = "part"
+    TUPLE = "tuple"  # tuples of tiles
 
 
 class Inference(Protocol):

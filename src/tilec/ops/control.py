@@ -185,7 +185,8 @@ class _Terminator(OpRules):
         return list(operands)
 
 
-TERMINATORS = frozenset({"scf.yield", "scf.condition", "func.return", "linalg.yield"})
+# `gpu.yield` ends the blocks of our own operations, for which IRDL has no terminator.
+TERMINATORS = frozenset({"scf.yield", "scf.condition", "func.return", "linalg.yield", "gpu.yield"})
 
 
 _UNSIGNED = frozenset(e.name for e in ELEMENTS.values() if e.kind is Kind.UNSIGNED)

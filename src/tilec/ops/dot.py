@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import CompileError, Label
 from tilec.ir.types import tile_type
+from tilec.layout import LANES, Layout
+from tilec.layout.fma import (
+    fma_accumulator_layout,
+    is_fma_accumulator_layout,
+)
+from tilec.layout.mma import Mma, accumulator_layout, is_accumulator_layout, operand_layouts
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import constant, make, make_with_body, segments
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.convert import converted
+from tilec.ops.encoding import layout_of
 from tilec.ops.formats import element_of, rounded, unsigned, wide
-from tilec.ops.rules import Datum, Machine, OpRules
+from tilec.ops.fragments import bit_width, pack, unpack
+from tilec.ops.lower_dot import Factor, lower_fma, lower_mma, mma_for
+from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.registry import rules
+from tilec.ops.rules import (
+    Datum,
+    ElementwiseRules,
+    Machine,
+    OpRules,
+    Places,
+    Placing,
+    shape_of,
+)
 from tilec.types import (
     BF16,
     F8E4M3,
@@ -184,11 +204,105 @@ class _Matmul(OpRules):
         a, b, accumulator = operands
         result = op.results[0].type
         if isinstance(element_of(result), ir.IntegerType):
-            if "cast" in op.attributes and "unsigned" in str(op.attributes["cast"]):
+            if _is_unsigned(op):
                 a, b = unsigned(a), unsigned(b)
             product = np.matmul(a.astype(np.int64), b.astype(np.int64))
             return [(product + accumulator).astype(accumulator.dtype)]
         return [rounded(np.matmul(wide(a), wide(b)) + wide(accumulator), result)]
+
+    def warps(self, op: ir.OpView) -> int | None:
+        """Some thousand elements of the product for each; more where registers would not do."""
+        elements = prod(shape_of(op.results[0]))
+        words = elements * bit_width(element_of(op.results[0].type)) // 32
+        warps = max(1, min(4, elements // 1024), min(8, elements // 2048))
+        warps = 1 << warps.bit_length() - 1
+        while words // (LANES * warps) > _SUMS_PER_THREAD:
+            warps *= 2
+        return warps
+
+    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
+        mma = _mma_of(op)
+        shape, depth = shape_of(op.results[0]), shape_of(op.operands[0])[-1]
+        sums = known[2]
+        if mma is None:
+            if sums is None or not is_fma_accumulator_layout(sums):
+                sums = fma_accumulator_layout(shape, placing.warps)
+            factors = (
+                layout or placing.default(shape_of(value))
+                for layout, value in zip(known[:2], list(op.operands)[:2], strict=True)
+            )
+            return Places((*factors, sums), (sums,))
+        if sums is None or not is_accumulator_layout(sums, mma):
+            sums = accumulator_layout(shape, placing.warps, mma, rows_first=_is_chained(op))
+        return Places((*operand_layouts(sums, mma, depth), sums), (sums,))
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        fragments = [f for f in operands if isinstance(f, ir.Value)]
+        a, b = (
+            Factor(str(element_of(v.type)), layout_of(v.type), fragment, _is_unsigned(op))
+            for v, fragment in zip(list(op.operands)[:2], fragments[:2], strict=True)
+        )
+        layout, sums = layout_of(op.results[0].type), unpack(fragments[2])
+        mma = _mma_of(op)
+        if mma is None:
+            return [pack(lower_fma(a, b, layout, sums, lowering))]
+        return [pack(lower_mma(mma, a, b, layout, sums, lowering))]
+
+
+# Of the 32-bit registers of a thread, what a product may take: factors and addresses need some.
+_SUMS_PER_THREAD = 128
+
+
+def _is_unsigned(op: ir.OpView) -> bool:
+    return "cast" in op.attributes and "unsigned" in str(op.attributes["cast"])
+
+
+def _mma_of(op: ir.OpView) -> Mma | None:
+    left = op.operands[0]
+    return mma_for(str(element_of(left.type)), shape_of(left)[-1])
+
+
+def _is_chained(op: ir.OpView) -> bool:
+    """Whether its result becomes the first factor of another product, or its own is one.
+
+    Element by element, that is: then warps that have whole rows pass them on in registers.
+    """
+    return _reaches_product(op.results[0]) or _is_from_product(op.operands[0])
+
+
+def _reaches_product(value: ir.Value) -> bool:
+    seen: set[ir.Value] = set()
+    ahead = [value]
+    while ahead:
+        value = ahead.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        for use in value.uses:
+            rule = rules()[use.owner.operation.name]
+            if isinstance(rule, _Matmul) and use.operand_number == 0:
+                return True
+            if isinstance(rule, ElementwiseRules):
+                ahead += use.owner.results
+    return False
+
+
+def _is_from_product(value: ir.Value) -> bool:
+    seen: set[ir.Value] = set()
+    behind = [value]
+    while behind:
+        value = behind.pop()
+        if value in seen or isinstance(value.owner, ir.Block):
+            continue
+        seen.add(value)
+        rule = rules()[value.owner.name]
+        if isinstance(rule, _Matmul):
+            return True
+        if isinstance(rule, ElementwiseRules):
+            behind += value.owner.operands
+    return False
 
 
 RULES: tuple[OpRules, ...] = (_Matmul("linalg.matmul"), _Matmul("linalg.batch_matmul"))

@@ -110,11 +110,8 @@ def _from_other_warps(
     exchange = plan.exchange(len(registers), size, lowering.warps, _MOST_BYTES)
     buffer = lowering.shared_bytes(exchange[0].elements * size)
     found: dict[int, list[ir.Value]] = {}
-    for number, part in enumerate(exchange):
-        if number:
-            lowering.barrier()
+    for part in exchange:
         write_shared(buffer, part.write, [to_memory(r) for r in registers], lowering)
-        lowering.barrier()
         found.update(read_shared(buffer, part.read, in_memory(element), lowering))
     return [from_memory(found[r][0], element) for r in range(len(registers))]
 

@@ -13,9 +13,11 @@ from tilec.ir.dialects import arith, llvm, vector
 
 
 def in_registers(element: ir.Type) -> ir.Type:
-    """The type of an element in registers: f8 is held by its bits."""
+    """The type of an element in registers: f8 is held by its bits, tf32 as an f32."""
     if str(element).startswith("f8"):
         return ir.IntegerType.get_signless(8)
+    if str(element) == "tf32":
+        return ir.F32Type.get()
     return element
 
 

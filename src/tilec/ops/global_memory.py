@@ -55,15 +55,26 @@ def load_masked(
     return _elements(loaded, fill[0].type, len(fill))
 
 
-def store_masked(pointer: ir.Value, mask: ir.Value, elements: Sequence[ir.Value]) -> None:
-    """Write the elements if the mask (i1) is set."""
+def store_masked(
+    pointer: ir.Value, mask: ir.Value | None, elements: Sequence[ir.Value], *, relaxed: bool = False
+) -> None:
+    """Write the elements if the mask (i1) is set; None: always.
+
+    `relaxed`: other threads and programs may write the same elements at the same time. Each element
+    is then what one of them wrote (PTX ISA, "Memory Consistency Model": strong operations).
+    """
     words = _words(pack(elements))
     letter = _CONSTRAINT[_bits(words[0].type)]
-    names = ", ".join(f"${i + 2}" for i in range(len(words)))
+    first = 1 if mask is None else 2
+    names = ", ".join(f"${i + first}" for i in range(len(words)))
     braces = f"{{{names}}}" if len(words) > 1 else names
-    text = f"@$1 st.global{_suffix(words, elements)} [$0], {braces};"
-    inputs = ",".join(letter for _ in words)
-    llvm.inline_asm(None, [pointer, mask, *words], text, f"l,b,{inputs}", has_side_effects=True)
+    predicate, operands, constraints = "", [pointer], "l"
+    if mask is not None:
+        predicate, operands, constraints = "@$1 ", [pointer, mask], "l,b"
+    order = ".relaxed.gpu" if relaxed else ""
+    text = f"{predicate}st{order}.global{_suffix(words, elements)} [$0], {braces};"
+    constraints = ",".join((constraints, *(letter for _ in words)))
+    llvm.inline_asm(None, [*operands, *words], text, constraints, has_side_effects=True)
 
 
 # ---- words: what one register of an instruction holds --------------------------------------------

@@ -12,20 +12,30 @@ lists. That shape stretches to the whole: an index for each row is no larger tha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
-from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
-from tilec.ops.build import integer_list, regroup, shape_of, spread
+from tilec.ops.build import (
+    compared,
+    constant,
+    integer_list,
+    make,
+    regroup,
+    shape_of,
+    spread,
+)
 from tilec.ops.call import Call, Emission
 from tilec.ops.convert import converted
 from tilec.ops.formats import Array
-from tilec.ops.rules import Datum, Places, Placing, is_tile
-from tilec.types import USIZE, TileType
+from tilec.ops.rules import Claim, Data, DataOf, Datum, IndexedShape, conjunction, is_tile
+from tilec.types import BOOL, USIZE, TileType
+
+Item = TypeVar("Item")
 
 # ---- types -------------------------------------------------------------------------------------
 
@@ -106,9 +116,9 @@ def places_of(
     op: ir.OpView, scalars: Sequence[Datum], tiles: Sequence[Datum], shape: tuple[int, ...]
 ) -> list[Array]:
     """The index along each axis of every access, of `shape`; a scalar is the same for all."""
-    tiled = {ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(op.attributes["tiled"])}
-    scalar, tile = iter(scalars), iter(tiles)
-    found = [next(tile if axis in tiled else scalar) for axis in range(len(scalars) + len(tiles))]
+    found: list[Datum] = list(axes_of(op, (*scalars, *tiles))[0])
+    for axis, index in enumerate(axes_of(op, (*scalars, *tiles))[1]):
+        found[axis] = found[axis] if index is None else index
     return [np.broadcast_to(index, shape) for index in found]
 
 
@@ -116,18 +126,84 @@ def block_of(
     op: ir.OpView, scalars: Sequence[Datum], tiles: Sequence[Datum], shape: tuple[int, ...]
 ) -> list[Array]:
     """The same of a block: a scalar is where it starts along its axis."""
-    tiled = {ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(op.attributes["tiled"])}
+    starts, _ = axes_of(op, (*scalars, *tiles))
     steps = np.indices(shape, np.int64, sparse=True)
     return [
-        index if axis in tiled else index + steps[axis]
+        index if starts[axis] is None else index + steps[axis]
         for axis, index in enumerate(places_of(op, scalars, tiles, shape))
     ]
 
 
-def placed_by_default(op: ir.OpView, placing: Placing) -> Places:
-    """Every tile as if nothing asked anything of it."""
+# ---- as accesses -------------------------------------------------------------------------------
 
-    def layouts(values: Sequence[ir.Value]) -> tuple[Layout | None, ...]:
-        return tuple(placing.default(shape_of(v)) if is_tile(v) else None for v in values)
 
-    return Places(layouts(list(op.operands)), layouts(list(op.results)))
+def axes_of(
+    op: ir.OpView, indices: Sequence[Item]
+) -> tuple[tuple[Item | None, ...], tuple[Item | None, ...]]:
+    """For each axis its scalar, or None, and its tile, or None.
+
+    `indices` are what stands for the operation's scalars, then for its tiles.
+    """
+    tiled = [ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(op.attributes["tiled"])]
+    untiled = [axis for axis in range(len(indices)) if axis not in tiled]
+    of = dict(zip((*untiled, *tiled), indices, strict=True))
+    axes = range(len(indices))
+    return (
+        tuple(None if axis in tiled else of[axis] for axis in axes),
+        tuple(of[axis] if axis in tiled else None for axis in axes),
+    )
+
+
+def claims_of_indexed(op: ir.OpView, access: IndexedShape) -> list[Claim]:
+    """What is to hold of the place of an access, in checked builds: what a program vouches for.
+
+    Elsewhere an index that is outside has a meaning in the language.
+    """
+    if "unchecked" not in op.attributes:
+        return []
+    masks = [_axis_inside(access, axis) for axis in range(len(access.starts))]
+    groups = ([m for m in masks if is_tile(m)], [m for m in masks if not is_tile(m)])
+    text = "every element is inside of the tensor"
+    return [Claim(conjunction(group), text) for group in groups if group]
+
+
+def data_of_indexed(access: IndexedShape, data_of: DataOf) -> ir.Value | Data:
+    """Which elements are inside, by indices that are data themselves."""
+    if not access.shape:
+        return Data.UNKNOWN
+    masks = []
+    for axis, (start, index) in enumerate(zip(access.starts, access.chosen, strict=True)):
+        if start is not None:
+            masks.append(_line_inside(access, axis))
+        elif index is not None:
+            found = data_of(index) if is_tile(index) else Data.ALL
+            if found is Data.UNKNOWN:
+                return Data.UNKNOWN
+            masks.append(_axis_inside(access, axis))
+            masks += [found] if isinstance(found, ir.Value) else []
+    return conjunction([spread(mask, BOOL, access.shape) for mask in masks])
+
+
+def _axis_inside(access: IndexedShape, axis: int) -> ir.Value:
+    """Whether an access is inside along an axis: one truth value, or one for each index."""
+    start, index = access.starts[axis], access.chosen[axis]
+    extent = make("memref.dim", ir.IndexType.get(), access.view, constant(USIZE, axis))
+    if index is not None:
+        # As unsigned numbers, indices below zero are beyond any extent.
+        return compared("ult", index, spread(extent, USIZE, shape_of(index)))
+    assert start is not None, "an axis has a start or an index"
+    size = constant(USIZE, access.shape[axis])
+    last = make("arith.subi", extent.type, extent, size)
+    return conjunction([compared("sge", start, constant(USIZE, 0)), compared("sle", start, last)])
+
+
+def _line_inside(access: IndexedShape, axis: int) -> ir.Value:
+    """The same of each position along an axis, as a tile that stretches to the access."""
+    start = access.starts[axis]
+    assert start is not None, "the access lies along this axis"
+    line = ir.RankedTensorType.get([access.shape[axis]], ir.IndexType.get())
+    extent = make("memref.dim", ir.IndexType.get(), access.view, constant(USIZE, axis))
+    place = make("arith.addi", line, make("tile.iota", line), make("tensor.splat", line, start))
+    inside = compared("ult", place, make("tensor.splat", line, extent))
+    shape = tuple(n if a == axis else 1 for a, n in enumerate(access.shape))
+    return regroup(inside, BOOL, shape)

@@ -20,6 +20,11 @@ def capability() -> int:
     return _capability(str(op.attributes["targets"]))
 
 
+def has_stmatrix() -> bool:
+    """PTX ISA, "stmatrix": sm_90 and later."""
+    return capability() >= 90
+
+
 @lru_cache(maxsize=64)
 def _capability(targets: str) -> int:
     chip = re.search(r'chip = "sm_(\d+)', targets)

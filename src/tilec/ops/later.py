@@ -26,10 +26,7 @@ class _Later(Operation):
         raise AssertionError(f"{self.name} was type-checked")
 
 
-_TILE = (
-    "cumsum::<AXIS>()", "cumprod::<AXIS>()", "cummax::<AXIS>()", "scan::<AXIS>(init, |a, b| …)",
-    "sort::<AXIS>()", "topk::<AXIS, K>()", "histogram::<BINS>()", "uniform()", "normal()",
-)  # fmt: skip
+_TILE = ("sort::<AXIS>()", "topk::<AXIS, K>()", "histogram::<BINS>()", "uniform()", "normal()")
 
 
 def _method(receiver: Receiver, signature: str) -> _Later:

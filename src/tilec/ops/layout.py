@@ -8,7 +8,8 @@ from mlir import ir
 
 from tilec.layout.conversion import plan_conversion
 from tilec.ops.encoding import layout_of
-from tilec.ops.fragments import bit_width, pack, unpack
+from tilec.ops.fragments import bit_width
+from tilec.ops.instruction_set import has_stmatrix
 from tilec.ops.lower_layout import lower_conversion
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import Datum, Machine, OpRules
@@ -26,9 +27,11 @@ class _Layout(OpRules):
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
         source, target = layout_of(op.operands[0].type), layout_of(op.results[0].type)
-        registers = unpack(operands[0])
-        plan = plan_conversion(source, target, bit_width(registers[0].type) // 8)
-        return [pack(lower_conversion(plan, registers, lowering))]
+        [fragment] = operands
+        assert isinstance(fragment, ir.Value), "a tile is held as a fragment"
+        size = bit_width(ir.VectorType(fragment.type).element_type) // 8
+        plan = plan_conversion(source, target, size, has_stmatrix=has_stmatrix())
+        return [lower_conversion(plan, fragment, lowering)]
 
 
 RULES: tuple[OpRules, ...] = (_Layout(),)

@@ -8,6 +8,7 @@ import numpy as np
 from mlir import ir
 
 from tilec.layout import Layout, dropped
+from tilec.layout.costs import reduction_cost
 from tilec.layout.reduction import reduction_plan
 from tilec.ops.build import constant, make, shape_of
 from tilec.ops.encoding import layout_of
@@ -61,6 +62,12 @@ class _LinalgReduce(OpRules):
         source = next((k for k in known[:count] if k is not None), None) or placing.default(shape)
         result = dropped(source, *op.attributes["dimensions"]).layout
         return Places((*[source] * count, *[result] * count), (result,) * count)
+
+    def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
+        source, [result, *_] = places.operands[0], places.results
+        assert source is not None and result is not None
+        axes = tuple(op.attributes["dimensions"])
+        return len(places.results) * reduction_cost(source, result, axes)
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

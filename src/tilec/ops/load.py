@@ -30,7 +30,7 @@ from tilec.ops.fragments import in_registers, pack, zero
 from tilec.ops.indices import index_values
 from tilec.ops.lower_access import lower_load
 from tilec.ops.lowering import Lowered, Lowering, View
-from tilec.ops.memory_layout import held_layout, is_as_wide, memory_layout
+from tilec.ops.memory_layout import cost_of_access, held_layout, is_as_wide, memory_layout
 from tilec.ops.rules import (
     AccessShape,
     Claim,
@@ -222,6 +222,11 @@ class _TileLoad(OpRules):
         access = self.access(op)
         assert access is not None
         return Places((None,) * len(known), (memory_layout(access, bounds_of(op), placing),))
+
+    def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
+        access, [layout] = self.access(op), places.results
+        assert access is not None and layout is not None
+        return cost_of_access(layout, access, bounds_of(op), placing)
 
     def serve(
         self, op: ir.OpView, wanted: Layout, placing: Placing

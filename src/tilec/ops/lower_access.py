@@ -57,16 +57,19 @@ def _load_cut_groups(
     return unpack(branch.results[0])
 
 
-def lower_store(access: Access, registers: Sequence[ir.Value]) -> None:
-    """Write the registers, as in memory; of threads that hold the same element, one writes it."""
+def lower_store(access: Access, registers: Sequence[ir.Value], *, relaxed: bool = False) -> None:
+    """Write the registers, as in memory; of threads that hold the same element, one writes it.
+
+    `relaxed`: several may name one element of memory (`global_memory.store_masked`).
+    """
     unique = access.lowering.holds_unique(access.layout)
     for group in access.groups:
         mask = _both(access.mask(group), unique)
         elements = [registers[r] for r in group.registers]
-        if mask is None:
+        if mask is None and not relaxed:
             store(access.address(group), elements)
         else:
-            store_masked(access.address(group), mask, elements)
+            store_masked(access.address(group), mask, elements, relaxed=relaxed)
     if access.ragged is None:
         return
     branch = scf.IfOp(access.ragged)
@@ -75,7 +78,8 @@ def lower_store(access: Access, registers: Sequence[ir.Value]) -> None:
             for element, register in enumerate(group.registers[:-1]):
                 mask = _both(_in_cut_group(access, group, element), unique)
                 assert mask is not None, "an element of a cut group is masked"
-                store_masked(access.address(group, element), mask, [registers[register]])
+                pointer = access.address(group, element)
+                store_masked(pointer, mask, [registers[register]], relaxed=relaxed)
         scf.yield_([])
 
 

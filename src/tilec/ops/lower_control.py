@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from mlir import ir
 
@@ -54,7 +53,8 @@ def lower_for(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) ->
     lower, upper, step, *initial = operands
     [body] = op.regions[0].blocks
     loop = scf.ForOp(lower, upper, step, list(initial))
-    with ir.InsertionPoint(loop.body), _inside_loop(lowering):
+    _uniform(loop)
+    with ir.InsertionPoint(loop.body):
         yielded = lowering.emit(body, list(loop.body.arguments))
         scf.yield_(yielded)
     return list(loop.results)
@@ -68,6 +68,7 @@ def lower_if(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) -> 
     types = [lowering.type_of(result.type) for result in op.results]
     has_else = len(op.regions[1].blocks) > 0
     branch = scf.IfOp(operands[0], types, has_else=has_else)
+    _uniform(branch)
     blocks = [branch.then_block] + ([branch.else_block] if has_else else [])
     for region, block in zip(op.regions, blocks, strict=False):
         with ir.InsertionPoint(block):
@@ -80,23 +81,20 @@ def lower_while(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) 
     before, after = (region.blocks[0] for region in op.regions)
     results = [lowering.type_of(result.type) for result in op.results]
     loop = scf.WhileOp(results, list(operands))
+    _uniform(loop)
     locations = [op.location] * len(operands)
     first = loop.before.blocks.append(
         *[v.type for v in operands if isinstance(v, ir.Value)], arg_locs=locations
     )
     second = loop.after.blocks.append(*results, arg_locs=[op.location] * len(results))
-    with _inside_loop(lowering):
-        with ir.InsertionPoint(first):
-            condition, *handed = lowering.emit(before, list(first.arguments))
-            scf.condition(condition, handed)
-        with ir.InsertionPoint(second):
-            scf.yield_(lowering.emit(after, list(second.arguments)))
+    with ir.InsertionPoint(first):
+        condition, *handed = lowering.emit(before, list(first.arguments))
+        scf.condition(condition, handed)
+    with ir.InsertionPoint(second):
+        scf.yield_(lowering.emit(after, list(second.arguments)))
     return list(loop.results)
 
 
-@contextmanager
-def _inside_loop(lowering: Lowering) -> Iterator[None]:
-    """While in a loop, shared memory of one place is met again in the next pass."""
-    lowering.loop_depth += 1
-    yield
-    lowering.loop_depth -= 1
+def _uniform(op: ir.OpView) -> None:
+    """Tell that all threads of the block take the same way, so that barriers may stand inside."""
+    op.attributes["warp.uniform"] = ir.UnitAttr.get()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 from mlir import ir
@@ -10,6 +11,8 @@ from mlir import ir
 from tilec.ir.dialects import arith, llvm, scf
 from tilec.layout import LANE_BITS, Layout
 from tilec.layout.conversion import ConversionPlan, RegisterPermutation
+from tilec.layout.matrix_access import MatrixAccesses
+from tilec.layout.shared_access import ThreadAccesses
 from tilec.layout.shared_memory import SharedMemory
 from tilec.layout.shuffle import Shuffle, Swap
 from tilec.ops.between_threads import (
@@ -19,21 +22,66 @@ from tilec.ops.between_threads import (
     to_memory,
     write_shared,
 )
-from tilec.ops.fragments import bit_width, element_offset, i32, in_memory, unpack
+from tilec.ops.fragments import (
+    bit_width,
+    element_offset,
+    i32,
+    in_memory,
+    pack,
+    select_registers,
+    unpack,
+)
 from tilec.ops.lowering import Lowering
+from tilec.ops.shared_matrices import read_matrices, write_matrices
 
 
-def lower_conversion(
-    plan: ConversionPlan, registers: Sequence[ir.Value], lowering: Lowering
-) -> list[ir.Value]:
-    """The target's registers, from the source's."""
+def lower_conversion(plan: ConversionPlan, fragment: ir.Value, lowering: Lowering) -> ir.Value:
+    """The target's fragment, from the source's."""
     match plan:
         case RegisterPermutation(order):
-            return [registers[r] for r in order]
+            return select_registers(fragment, order)
         case Shuffle():
-            return _shuffle(plan, registers, lowering)
+            return pack(_shuffle(plan, unpack(fragment), lowering))
         case SharedMemory():
-            return _through_shared(plan, registers, lowering)
+            return _through_shared(plan, fragment, lowering)
+
+
+# A register by its number: loaded when it is asked for, once.
+Registers = Callable[[int], ir.Value]
+
+
+def read_as_needed(
+    plans: Sequence[ConversionPlan], fragments: Sequence[ir.Value], lowering: Lowering
+) -> list[Registers]:
+    """The targets' registers of several conversions; what is in shared memory is read when it is
+    asked for, in the block that this is called in, and before anything else is written there."""
+    found: list[Registers] = []
+    for plan, fragment in zip(plans, fragments, strict=True):
+        if isinstance(plan, SharedMemory):
+            size = bit_width(ir.VectorType(fragment.type).element_type) // 8
+            buffer = lowering.shared_bytes(plan.elements * size, by_warp=plan.warp_local)
+            _write(buffer, plan.write, fragment, lowering)
+            found.append(_reader(buffer, plan.read, fragment, lowering))
+        else:
+            found.append(unpack(lower_conversion(plan, fragment, lowering)).__getitem__)
+    return found
+
+
+def _reader(
+    buffer: ir.Value, accesses: ThreadAccesses, fragment: ir.Value, lowering: Lowering
+) -> Registers:
+    element = ir.VectorType(fragment.type).element_type
+    access_of = {register: a for a in accesses.accesses for register in a.registers}
+    found: dict[int, ir.Value] = {}
+
+    def register(number: int) -> ir.Value:
+        if number not in found:
+            one = replace(accesses, accesses=(access_of[number],))
+            loaded = unpack(_read(buffer, one, element, lowering))
+            found.update(zip(sorted(one.accesses[0].registers), loaded, strict=True))
+        return found[number]
+
+    return register
 
 
 def _shuffle(plan: Shuffle, registers: Sequence[ir.Value], lowering: Lowering) -> list[ir.Value]:
@@ -71,18 +119,37 @@ def _warp_bits(lowering: Lowering) -> int:
     return lowering.warps.bit_length() - 1
 
 
-def _through_shared(
-    plan: SharedMemory, registers: Sequence[ir.Value], lowering: Lowering
-) -> list[ir.Value]:
-    element = registers[0].type
-    buffer = lowering.shared_bytes(plan.elements * bit_width(element) // 8)
-    write_shared(buffer, plan.write, [to_memory(r) for r in registers], lowering)
-    if plan.warp_local:
-        lowering.warp_barrier()
+def _through_shared(plan: SharedMemory, fragment: ir.Value, lowering: Lowering) -> ir.Value:
+    element = ir.VectorType(fragment.type).element_type
+    size = plan.elements * bit_width(element) // 8
+    buffer = lowering.shared_bytes(size, by_warp=plan.warp_local)
+    _write(buffer, plan.write, fragment, lowering)
+    return _read(buffer, plan.read, element, lowering)
+
+
+def _write(
+    buffer: ir.Value, accesses: ThreadAccesses, fragment: ir.Value, lowering: Lowering
+) -> None:
+    element = ir.VectorType(fragment.type).element_type
+    if isinstance(accesses, MatrixAccesses):
+        if in_memory(element) != element:
+            fragment = pack([to_memory(r) for r in unpack(fragment)])
+        write_matrices(buffer, accesses, fragment, lowering)
     else:
-        lowering.barrier()
-    read = read_shared(buffer, plan.read, in_memory(element), lowering)
-    return [from_memory(read[r][0], element) for r in sorted(read)]
+        write_shared(buffer, accesses, [to_memory(r) for r in unpack(fragment)], lowering)
+
+
+def _read(
+    buffer: ir.Value, accesses: ThreadAccesses, element: ir.Type, lowering: Lowering
+) -> ir.Value:
+    held = in_memory(element)
+    if isinstance(accesses, MatrixAccesses):
+        fragment = read_matrices(buffer, accesses, held, lowering)
+        if held == element:
+            return fragment
+        return pack([from_memory(r, element) for r in unpack(fragment)])
+    read = read_shared(buffer, accesses, held, lowering)
+    return pack([from_memory(read[r][0], element) for r in sorted(read)])
 
 
 def through_rows(
@@ -102,7 +169,6 @@ def through_rows(
         with ir.InsertionPoint(branch.then_block):
             _write_rows(buffer, places, registers)
             scf.yield_([])
-    lowering.barrier()
     read = []
     for place in _row_major(target, lowering):
         pointer = element_offset(buffer, place, held)
@@ -148,7 +214,6 @@ def lower_extract(
         with ir.InsertionPoint(branch.then_block):
             llvm.store(to_memory(register), buffer, alignment=size)
             scf.yield_([])
-    lowering.barrier()
     return from_memory(llvm.load(in_memory(element), buffer, alignment=size), element)
 
 

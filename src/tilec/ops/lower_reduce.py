@@ -54,11 +54,10 @@ def _exchange(
     exchange: Exchange, folded: Sequence[Row], combine: Combine, lowering: Lowering
 ) -> list[Row]:
     elements = [v.type for v in folded[0]]
-    buffers = lowering.shared_buffers([exchange.elements * bit_width(e) // 8 for e in elements])
+    buffers = [lowering.shared_bytes(exchange.elements * bit_width(e) // 8) for e in elements]
     for number, buffer in enumerate(buffers):
         column = [to_memory(row[number]) for row in folded]
         write_shared(buffer, exchange.write, column, lowering)
-    lowering.barrier()
     partials = [
         read_shared(buffer, exchange.read, to_type, lowering, each=exchange.partials)
         for buffer, to_type in zip(buffers, map(in_memory, elements), strict=True)

@@ -14,9 +14,9 @@ from typing import TypeAlias
 from mlir import ir
 
 from tilec.artifact.abi import COUNT_LIMIT
-from tilec.ir.dialects import arith, llvm, nvvm
+from tilec.ir.dialects import arith, nvvm
 from tilec.layout import LANE_BITS, LANES, Layout, unique_holders
-from tilec.ops.fragments import byte_offset, i32, in_registers, index, llvm_ptr
+from tilec.ops.fragments import i32, in_registers, index, llvm_ptr
 
 Lowered: TypeAlias = "ir.Value | View"
 
@@ -67,41 +67,6 @@ class NoGpuCodeError(Exception):
         self.what = what
 
 
-class DoesNotFitError(Exception):
-    """An operation that needs more shared memory than a block can have; becomes E0702.
-
-    Units:    bytes
-    """
-
-    def __init__(self, location: ir.Location, needed: int, limit: int) -> None:
-        super().__init__(f"{needed} bytes of shared memory, of {limit}")
-        self.location = location
-        self.needed = needed
-        self.limit = limit
-
-
-@dataclass
-class SharedMemory:
-    """Bytes of a block's shared memory, given out once each; `global_name` is where they live."""
-
-    name: str
-    limit: int
-    used: int = 0
-
-    def take(self, size: int) -> int | None:
-        """The offset of `size` fresh bytes, or None if they do not fit."""
-        start = _aligned(self.used)
-        if start + size > self.limit:
-            return None
-        self.used = start + size
-        return start
-
-
-def _aligned(offset: int) -> int:
-    """The next offset that the widest access to shared memory may have."""
-    return -(-offset // SHARED_ALIGNMENT) * SHARED_ALIGNMENT
-
-
 @dataclass
 class Lowering:
     """The state of lowering one kernel. Everything is emitted at the current insertion point."""
@@ -110,11 +75,9 @@ class Lowering:
     thread: ir.Value  # i32, 0 .. 32 * warps - 1
     program: tuple[ir.Value, ...]  # index, one an axis of the grid
     grid: tuple[ir.Value, ...]
-    shared: SharedMemory
     vector_bytes: int  # what pointers and outer strides may be taken to be multiples of
     entry: ir.InsertionPoint  # where what depends on the thread only is put, once
     emit: Callable[[ir.Block, Sequence[Lowered]], list[Lowered]]  # a block, with these arguments
-    loop_depth: int = 0
     # Units: bytes; what pointer and outer strides of a parameter were taken to be multiples of.
     alignments: dict[str, int] = field(default_factory=dict)
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
@@ -197,44 +160,25 @@ class Lowering:
 
     # ---- shared memory -------------------------------------------------------------------------
 
-    def shared_buffers(self, sizes: Sequence[int]) -> list[ir.Value]:
-        """The addresses of several buffers that are used together, as by `shared_bytes`."""
-        starts = [0]
-        for size in sizes:
-            starts.append(_aligned(starts[-1] + size))
-        base = self.shared_bytes(starts[-1])
-        return [byte_offset(base, i32(start)) if start else base for start in starts[:-1]]
+    def shared_bytes(self, size: int, *, by_warp: bool = False) -> ir.Value:
+        """The address (ptr<3>) of `size` bytes, for as long as what is written there is read.
 
-    def shared_bytes(self, size: int) -> ir.Value:
-        """The address (ptr<3>) of `size` bytes that nothing else uses within one pass of a loop.
-
-        In a loop the caller meets its own data of the pass before, so a barrier comes first. So
-        it does where no fresh bytes are left: those from the start on are used again.
-
-        Raises:   DoesNotFitError if the block cannot have so many
+        Accesses take effect in program order: barriers are derived (`tilec.shared_memory`).
+        `by_warp`: no warp touches what another one does.
         """
-        if size > self.shared.limit:
-            raise DoesNotFitError(ir.Location.current, size, self.shared.limit)
-        offset = self.shared.take(size)
-        if offset is None:
-            offset = 0
-            self.shared.used = max(self.shared.used, size)
-            self.barrier()
-        elif self.loop_depth:
-            self.barrier()
-        base = llvm.mlir_addressof(llvm_ptr(3), ir.FlatSymbolRefAttr.get(self.shared.name))
-        return byte_offset(base, i32(offset)) if offset else base
+        whole = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), size)
+        attributes: dict[str, ir.Attribute] = {"bytes": whole}
+        if by_warp:
+            attributes["by_warp"] = ir.UnitAttr.get()
+        op = ir.Operation.create("warp.alloc", results=[llvm_ptr(3)], attributes=attributes)
+        return op.results[0]
 
     def barrier(self) -> None:
-        """All threads of the block have come here, and see each other's shared memory."""
+        """All threads of the block have come here, and see each other's memory."""
         if self.warps > 1:
             nvvm.barrier0()
         else:
-            self.warp_barrier()
-
-    def warp_barrier(self) -> None:
-        """All lanes of the warp have come here, and see each other's shared memory."""
-        nvvm.bar_warp_sync(i32(-1))
+            nvvm.bar_warp_sync(i32(-1))
 
 
 def register_coordinates(layout: Layout) -> list[tuple[int, ...]]:
@@ -242,15 +186,22 @@ def register_coordinates(layout: Layout) -> list[tuple[int, ...]]:
     return [tuple(map(int, row)) for row in layout.table()[0, 0]]
 
 
-def assert_disjoint(layout: Layout) -> None:
-    """No bit of a coordinate comes from a register and a thread both, so that XOR is addition."""
+def is_disjoint(layout: Layout) -> bool:
+    """Whether no bit of a coordinate comes from a register and a thread both: XOR is addition."""
     for axis in range(layout.rank):
         registers = threads = 0
         for basis in layout.register:
             registers |= basis[axis]
         for basis in (*layout.lane, *layout.warp):
             threads |= basis[axis]
-        assert registers & threads == 0, f"{layout} mixes registers and threads"
+        if registers & threads:
+            return False
+    return True
+
+
+def assert_disjoint(layout: Layout) -> None:
+    """No bit of a coordinate comes from a register and a thread both, so that XOR is addition."""
+    assert is_disjoint(layout), f"{layout} mixes registers and threads"
 
 
 # Beyond this an index is outside every tensor, and its product with a tile's extent is exact.

@@ -8,6 +8,7 @@ from math import prod
 from mlir import ir
 
 from tilec.layout import LANES, Layout, blocked, contiguous_elements
+from tilec.layout.costs import access_cost
 from tilec.ops.bounds import Bounds
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width
@@ -52,10 +53,30 @@ def _memory_width(
     return width
 
 
+def cost_of_access(
+    layout: Layout, access: AccessShape, bounds: Sequence[Bounds], placing: Placing
+) -> float:
+    """What moving a tile costs in this layout (`tilec.layout.costs`)."""
+    element_bytes = bit_width(ir.MemRefType(access.view.type).element_type) // 8
+    contiguous = contiguous_axis(access.view)
+    widest = placing.vector_bytes
+    if contiguous is not None:
+        while widest > element_bytes and bounds[contiguous].divisor % (widest // element_bytes):
+            widest //= 2
+    return access_cost(layout, contiguous, element_bytes, widest)
+
+
 def is_as_wide(
     layout: Layout, access: AccessShape, bounds: Sequence[Bounds], placing: Placing
 ) -> bool:
-    """Whether threads that hold a tile so move it in pieces as wide as in its best layout."""
+    """Whether threads that hold a tile so move it in pieces as wide as in its best layout, and no
+    more of them.
+
+    Of what has one axis each may have copies: it is short, and caches serve it.
+    """
+    least = memory_layout(access, bounds, placing).registers
+    if len(access.shape) > 1 and layout.registers > least:
+        return False
     contiguous = contiguous_axis(access.view)
     if contiguous is None:
         return True

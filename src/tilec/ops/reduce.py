@@ -14,7 +14,7 @@ from math import inf, nan
 
 from mlir import ir
 
-from tilec.diagnostics.diagnostic import CompileError, Label
+from tilec.diagnostics.diagnostic import Label
 from tilec.ir.types import tile_type
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
@@ -29,12 +29,25 @@ from tilec.ops.build import (
     regroup,
     shape_of,
 )
-from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.call import Call, Emission, Form, Operation, Receiver, Value
+from tilec.ops.combiner import combination, expect_combination
 from tilec.ops.convert import converted
 from tilec.ops.extremes import extreme_op
 from tilec.ops.make import counted
 from tilec.ops.uses import Domain
-from tilec.types import BF16, F16, F32, I32, Element, ElementLike, Kind, TileType, Type, scalar
+from tilec.types import (
+    BF16,
+    F16,
+    F32,
+    I32,
+    Element,
+    ElementLike,
+    Kind,
+    TileType,
+    TupleType,
+    Type,
+    scalar,
+)
 
 
 def reduced(
@@ -45,12 +58,16 @@ def reduced(
 ) -> list[ir.Value]:
     """`linalg.reduce` of tiles of one shape at once; the results lack the axes.
 
-    Shapes:   `starts` are scalars, one a tile; `combine(so far, next)` works on scalars
+    Shapes:   `starts`, one a tile, are scalars, or tensors without the axes;
+              `combine(so far, next)` works on scalars
     """
     kept = tuple(e for axis, e in enumerate(shape_of(tiles[0])) if axis not in axes)
-    elements = [start.type for start in starts]
+    elements = [ir.RankedTensorType(tile.type).element_type for tile in tiles]
     results = [ir.RankedTensorType.get(kept, element) for element in elements]
-    outs = [make("tensor.splat", r, s) for r, s in zip(results, starts, strict=True)]
+    outs = [
+        start if start.type == result else make("tensor.splat", result, start)
+        for result, start in zip(results, starts, strict=True)
+    ]
     count = len(tiles)
 
     def body(block: ir.Block) -> Sequence[ir.Value]:
@@ -145,7 +162,7 @@ class _Simple(_Reduction):
             return tile, element
         wide = F32 if self.word in ("sum", "prod") and element in (F16, BF16) else element
         tile = converted(tile, element, wide)
-        op, start = _combination(self.word, wide)
+        op, start = combining(self.word, wide)
         [result] = reduced(
             [tile],
             [constant(wide, start)],
@@ -155,7 +172,7 @@ class _Simple(_Reduction):
         return result, wide
 
 
-def _combination(word: str, element: Element) -> tuple[str, int | float | bool]:
+def combining(word: str, element: Element) -> tuple[str, int | float | bool]:
     """The operation that combines, and what it starts from."""
     match word:
         case "sum":
@@ -253,46 +270,22 @@ def _or(a: ir.Value, b: ir.Value) -> ir.Value:
 class _Reduce(Operation):
     name = "reduce"
     form = Form.METHOD
-    receiver = Receiver.TILE
     turbofish = True
-    signature = "t.reduce::<AXIS>(init, |a, b| …)"
-    summary = (
-        "Any associative and commutative combination along an axis, from `init` on, computed in"
-        " its own type."
-    )
+
+    def __init__(self, receiver: Receiver, signature: str, summary: str) -> None:
+        self.receiver, self.signature, self.summary = receiver, signature, summary
 
     def result_type(self, call: Call) -> Type:
-        uses.expect_counts(call, 2, 1, closure=True)
-        tile = uses.expect_tile(call, 0)
-        axis = uses.axis(call, tile.rank)
-        uses.expect_scalar(call, 1)
-        element = uses.unify(call, (0, 1))
-        assert call.closure is not None
-        got = call.closure((scalar(element), scalar(element)))
-        if not (isinstance(got, TileType) and got.is_scalar):
-            raise _wrong_combiner(call, "E0203", element, got)
-        if not call.inference.unify(element, got.element):
-            raise _wrong_combiner(call, "E0202", element, got)
-        return TileType(element, _flattened(tile.shape, axis))
+        combined = expect_combination(call)
+        return combined.typed(combined.flattened)
 
-    def emit(self, emission: Emission) -> ir.Value:
-        tile, init = emission.operands
-        assert emission.closure is not None
-        closure = emission.closure
-
-        def combine(sofar: Sequence[ir.Value], item: Sequence[ir.Value]) -> Sequence[ir.Value]:
-            result = closure((sofar[0], item[0]))
-            assert isinstance(result, ir.Value), "a combiner of tiles gives a scalar"
-            return [result]
-
-        axes = [_axis(emission, len(shape_of(tile)))]
-        [result] = reduced([tile], [init], axes, combine)
-        return _finished(result, emission.result)
-
-
-def _wrong_combiner(call: Call, code: str, element: ElementLike, got: Type) -> CompileError:
-    message = f"the combiner of `{call.name}` gives `{got}`, expected `{element}`"
-    return uses.refuse(code, message, Label(call.span))
+    def emit(self, emission: Emission) -> Value:
+        made = combination(emission)
+        results = reduced(made.tiles, made.starts, [made.axis], made.combine)
+        if isinstance(emission.result, TupleType):
+            pairs = zip(results, emission.result.items, strict=True)
+            return tuple(_finished(value, kind) for value, kind in pairs)
+        return _finished(results[0], emission.result)
 
 
 _FAMILIES: tuple[tuple[type[_Reduction], str, str, Domain], ...] = (
@@ -327,5 +320,15 @@ OPERATIONS: tuple[Operation, ...] = (
         for kind, word, summary, domain in _FAMILIES
         if word in ("any", "all")
     ),
-    _Reduce(),
+    _Reduce(
+        Receiver.TILE,
+        "t.reduce::<AXIS>(init, |a, b| …)",
+        "Any associative and commutative combination along an axis, from `init` on (a scalar, or a"
+        " tile with extent 1 along the axis), computed in its own type.",
+    ),
+    _Reduce(
+        Receiver.TUPLE,
+        "(t, u).reduce::<AXIS>((init, from), |(a, b), (c, d)| …)",
+        "The same of tiles of one shape together: what is combined are tuples of elements.",
+    ),
 )

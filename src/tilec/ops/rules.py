@@ -15,6 +15,8 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from mlir import ir
 
 from tilec.layout import Layout
+from tilec.layout.costs import ARITHMETIC
+from tilec.layout.inference import Places as Places
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.build import make
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
@@ -76,14 +78,6 @@ class Placing:
 
 
 @dataclass(frozen=True)
-class Places:
-    """Layouts that an operation wants; None where any will do, and for what is no tile."""
-
-    operands: tuple[Layout | None, ...]
-    results: tuple[Layout | None, ...]
-
-
-@dataclass(frozen=True)
 class Carried:
     """Values of a control operation that are one variable: all of one type, so of one layout."""
 
@@ -100,6 +94,27 @@ class AccessShape:
     indices: tuple[ir.Value, ...]
     shape: tuple[int, ...]
     unit: str
+
+
+@dataclass(frozen=True)
+class IndexedShape:
+    """An access to global memory at elements that values of indices choose.
+
+    Along each axis of the view, the access lies as one piece from `starts[axis]` on, or an index
+    chooses for each element: `chosen[axis]`, a tile, or a scalar that is the same for all. Tiles
+    are of one shape, which stretches to `shape`.
+    """
+
+    tile: ir.Value  # what is loaded, stored, or was there
+    view: ir.Value
+    starts: tuple[ir.Value | None, ...]
+    chosen: tuple[ir.Value | None, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def lying(self) -> tuple[int, ...]:
+        """The axes along which it lies as one piece."""
+        return tuple(axis for axis, start in enumerate(self.starts) if start is not None)
 
 
 # Divisors that follow from a value's being a number.
@@ -190,6 +205,18 @@ class OpRules:
         """
         return (wanted,) * len(op.operands)
 
+    def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
+        """What one execution costs where tiles have these layouts (`tilec.layout.costs`).
+
+        The default is that of element-wise work: an instruction for each register.
+        """
+        layouts = places.results or places.operands
+        return ARITHMETIC * sum(layout.registers for layout in layouts if layout is not None)
+
+    def warps(self, op: ir.OpView) -> int | None:
+        """How many warps it is best done by, before layouts; None if that does not matter to it."""
+        return None
+
     def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
         """For control flow: which values are one variable."""
         return ()
@@ -263,6 +290,14 @@ class OpRules:
     def access(self, op: ir.OpView) -> AccessShape | None:
         """How it accesses global memory, if it does."""
         return None
+
+    def indexed(self, op: ir.OpView) -> IndexedShape | None:
+        """How it accesses global memory where values of indices say, if it does."""
+        return None
+
+    def orders_all(self, op: ir.OpView) -> bool:
+        """Whether it acquires and releases: no access moves across it, to whatever tensor."""
+        return False
 
     def claims(self, op: ir.OpView, data_of: DataOf) -> Sequence[Claim]:
         """What is to hold where it executes, in checked builds; conditions are emitted before it.

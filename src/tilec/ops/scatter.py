@@ -21,12 +21,34 @@ from tilec.ops.access import (
     expect_value,
     marks,
 )
+from tilec.ops.between_threads import to_memory
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import make, segments, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver, Value
 from tilec.ops.formats import shape_of
-from tilec.ops.index_tiles import block_of, expect_block, index_operands, placed_by_default
-from tilec.ops.rules import Datum, Machine, OpRules, Places, Placing
+from tilec.ops.fragments import unpack
+from tilec.ops.index_tiles import (
+    axes_of,
+    block_of,
+    claims_of_indexed,
+    expect_block,
+    index_operands,
+)
+from tilec.ops.lower_access import lower_store
+from tilec.ops.lower_indexed import as_block, effective_bounds, index_layout, indexed_access
+from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.memory_layout import is_as_wide, memory_layout
+from tilec.ops.rules import (
+    Claim,
+    DataOf,
+    Datum,
+    IndexedShape,
+    Machine,
+    OpRules,
+    Places,
+    Placing,
+    is_tile,
+)
 from tilec.types import UNIT, Own, TensorType, TileType, Type
 
 
@@ -118,8 +140,32 @@ class _TileScatter(OpRules):
         view.scatter(block_of(op, indices[:count], indices[count:], shape), tile, op)
         return []
 
+    def indexed(self, op: ir.OpView) -> IndexedShape:
+        view, tile, *indices = op.operands
+        starts, chosen = axes_of(op, indices)
+        return IndexedShape(tile, view, starts, chosen, shape_of(tile.type))
+
+    def claims(self, op: ir.OpView, data_of: DataOf) -> Sequence[Claim]:
+        return claims_of_indexed(op, self.indexed(op))
+
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
-        return placed_by_default(op, placing)
+        access = self.indexed(op)
+        block, bounds = as_block(access), effective_bounds(op, access)
+        layout = known[1]
+        if layout is None or not is_as_wide(layout, block, bounds, placing):
+            layout = memory_layout(block, bounds, placing)
+        of_tiles = index_layout(access, layout)
+        indices = (of_tiles if is_tile(value) else None for value in list(op.operands)[2:])
+        return Places((None, layout if is_tile(access.tile) else None, *indices), ())
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        view, tile, *indices = operands
+        here = indexed_access(op, self.indexed(op), view, indices, lowering)
+        registers = unpack(tile) if is_tile(op.operands[1]) else [tile]
+        lower_store(here, [to_memory(v) for v in registers], relaxed=True)
+        return []
 
 
 RULES: tuple[OpRules, ...] = (_TileScatter(),)

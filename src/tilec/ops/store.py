@@ -28,7 +28,7 @@ from tilec.ops.fragments import unpack
 from tilec.ops.indices import index_values
 from tilec.ops.lower_access import lower_store
 from tilec.ops.lowering import Lowered, Lowering, View
-from tilec.ops.memory_layout import held_layout, is_as_wide, memory_layout
+from tilec.ops.memory_layout import cost_of_access, held_layout, memory_layout
 from tilec.ops.rules import (
     AccessShape,
     Claim,
@@ -166,10 +166,15 @@ class _TileStore(OpRules):
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         access = self.access(op)
         assert access is not None
-        layout = known[1]
-        if layout is None or not is_as_wide(layout, access, bounds_of(op), placing):
-            layout = memory_layout(access, bounds_of(op), placing)
+        layout = known[1] or memory_layout(access, bounds_of(op), placing)
         return Places((None, layout, *[None] * len(access.indices)), ())
+
+    def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
+        access, layout = self.access(op), places.operands[1]
+        assert access is not None
+        if layout is None:
+            return 0.0
+        return cost_of_access(layout, access, bounds_of(op), placing)
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

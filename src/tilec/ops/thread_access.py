@@ -40,7 +40,9 @@ class Access:
         indices: Sequence[ir.Value],
         unit: str,
         bounds: Sequence[Bounds],
+        lying: Sequence[int] | None = None,
     ) -> None:
+        """`lying` are the axes of the view along which the tile lies as one piece: all, if None."""
         assert_disjoint(layout)
         self.lowering = lowering
         self.view = view
@@ -54,6 +56,7 @@ class Access:
         )
         if self.width > 1:
             lowering.takes_aligned(view.parameter, self.width * self.element_bytes)
+        self.lying = frozenset(range(view.rank) if lying is None else lying)
         self.starts = tuple(self._start(value, axis, unit) for axis, value in enumerate(indices))
         self._masks: dict[tuple[int, int, int], ir.Value] = {}
 
@@ -98,7 +101,7 @@ class Access:
         total: ir.Value | None = None
         for axis in range(self.view.rank):
             position = arith.addi(self.view.starts[axis], self.starts[axis])
-            if self.shape[axis] > 1:
+            if self.shape[axis] > 1 and axis in self.lying:
                 coordinate = self.lowering.thread_coordinate(self.layout, axis)
                 position = arith.addi(position, arith.index_cast(ir.IndexType.get(), coordinate))
             if axis != self.view.contiguous:
@@ -110,10 +113,12 @@ class Access:
 
     def address(self, group: Group, element: int = 0) -> ir.Value:
         """The address (ptr<1>) of one element of a group."""
-        pointer = self._thread_pointer
+        pointer = self._origin(group)
         rest: ir.Value | None = None
         near = element
         for axis, coordinate in enumerate(group.coordinate):
+            if axis not in self.lying:
+                continue
             if axis == self.view.contiguous:
                 near += coordinate
             elif coordinate:
@@ -123,6 +128,10 @@ class Access:
             pointer = element_offset(pointer, _as_i64(rest), self.element)
         return element_offset(pointer, i32(near), self.element) if near else pointer
 
+    def _origin(self, group: Group) -> ir.Value:
+        """The address that coordinates of the group's registers are counted from."""
+        return self._thread_pointer
+
     # ---- masks ---------------------------------------------------------------------------------
 
     @cached_property
@@ -130,7 +139,7 @@ class Access:
         """Per axis `low` (None: zero) and `high` in tile coordinates (i32); None: all is inside."""
         found: list[tuple[ir.Value | None, ir.Value] | None] = []
         for axis, bounds in enumerate(self.bounds):
-            if bounds.inside:
+            if bounds.inside or axis not in self.lying:
                 found.append(None)
                 continue
             size = index(self.shape[axis])

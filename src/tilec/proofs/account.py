@@ -9,6 +9,9 @@ from mlir import ir
 
 from tilec.artifact.expression import text_of
 from tilec.artifact.manifest import Access, Condition, Coverage
+from tilec.ir.dialect import declarations
+from tilec.ir.walk import operations
+from tilec.ops.abstract import AbstractView
 from tilec.proofs.bounds import Bounds, Verdict, needed_facts
 from tilec.proofs.knowledge import Fact
 from tilec.proofs.proof import Proof
@@ -20,9 +23,25 @@ def conditions_of(proof: Proof) -> tuple[Condition, ...]:
     return tuple(Condition(text_of(e), e) for e in expressions)
 
 
+# Of an access whose elements are chosen by indices that may be data: the code asks for each.
+DATA_DEPENDENT = "data-dependent"
+
+
 def accesses_of(proof: Proof) -> tuple[Access, ...]:
-    """Every access, in program order."""
-    return tuple(_access(proof, bounds) for bounds in proof.bounds)
+    """Every access, in program order; atomic updates too, of which nothing is asked."""
+    proved = list(proof.bounds)
+    found = []
+    for op in operations(proof.function):
+        found += [_access(proof, bounds) for bounds in proved if bounds.access.op == op]
+        if is_update(op):
+            found.append(_update(proof, op))
+    return tuple(found)
+
+
+def is_update(op: ir.OpView) -> bool:
+    """Whether it updates elements atomically."""
+    declared = declarations().get(op.operation.name)
+    return declared is not None and bool(declared.updates)
 
 
 def coverage_of(proof: Proof) -> tuple[Coverage, ...]:
@@ -30,20 +49,50 @@ def coverage_of(proof: Proof) -> tuple[Coverage, ...]:
     return tuple(Coverage(c.tensor, c.writes_all, c.reads_first) for c in proof.coverage)
 
 
+def updated_tensor(proof: Proof, op: ir.OpView) -> str:
+    """The parameter that an atomic update is of."""
+    view = proof.reasoning.value_of(op.operands[0])
+    assert isinstance(view, AbstractView), "what is updated is a view"
+    return view.tensor
+
+
 def _access(proof: Proof, bounds: Bounds) -> Access:
-    op = bounds.access.op
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[str, ...] = ()
     if bounds.verdict is Verdict.PROVED:
-        facts = needed_facts(proof.reasoning, bounds.access)
+        facts = tuple(_texts(needed_facts(proof.reasoning, bounds.access)))
+    elif bounds.verdict is Verdict.IN_KERNEL and bounds.access.starts is None:
+        facts = (DATA_DEPENDENT,)
+    conditions = tuple(text_of(proof.expression_of(c)) for c in bounds.conditions)
+    op = bounds.access.op
+    what = op.operation.name.removeprefix("tile.")
+    return _row(op, what, bounds.access.view.tensor, bounds.verdict, conditions, facts)
+
+
+def _update(proof: Proof, op: ir.OpView) -> Access:
+    what = f"atomic {ir.StringAttr(op.attributes['update']).value}"
+    is_vouched = "unchecked" in op.attributes
+    verdict = Verdict.UNCHECKED if is_vouched else Verdict.IN_KERNEL
+    facts = () if is_vouched else (DATA_DEPENDENT,)
+    return _row(op, what, updated_tensor(proof, op), verdict, (), facts)
+
+
+def _row(
+    op: ir.OpView,
+    what: str,
+    tensor: str,
+    verdict: Verdict,
+    conditions: tuple[str, ...],
+    facts: tuple[str, ...],
+) -> Access:
     return Access(
         file=Path(op.location.filename).name,
         line=op.location.start_line,
         column=op.location.start_col,
-        what=op.operation.name.removeprefix("tile."),
-        tensor=bounds.access.view.tensor,
-        verdict=bounds.verdict.value,
-        conditions=tuple(text_of(proof.expression_of(c)) for c in bounds.conditions),
-        facts=tuple(dict.fromkeys(_texts(facts))),
+        what=what,
+        tensor=tensor,
+        verdict=verdict.value,
+        conditions=conditions,
+        facts=tuple(dict.fromkeys(facts)),
     )
 
 

@@ -44,6 +44,15 @@ class Target:
         """Whether the code runs on this architecture only (`sm_90a`)."""
         return self.name.endswith("a")
 
+    def free_smem_bytes(self, warps: int) -> int:
+        """The shared memory of a block of so many warps that costs no occupancy.
+
+        As many blocks as the warps allow are then resident; each takes 1 KiB more than it asks
+        for (CUDA C++ Programming Guide, "Shared Memory" of compute capability 8.x and 9.0).
+        """
+        blocks = max(1, min(self.blocks_per_sm, self.warps_per_sm // warps))
+        return max(0, self.smem_per_sm_bytes // blocks - KIB)
+
     @property
     def features(self) -> str:
         """The `features` of `#nvvm.target`."""

@@ -40,6 +40,8 @@ def is_movable(op: ir.OpView) -> bool:
     declared = declarations().get(op.operation.name)
     if declared is None or declared.writes or declared.updates:
         return False
+    if len(op.operation.regions):
+        return False  # a combiner may use more than the operands
     if declared.pure:
         return True
     reads_shared = bool(declared.reads) and all(

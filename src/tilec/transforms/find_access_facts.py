@@ -24,7 +24,7 @@ from tilec.ir.walk import operations
 from tilec.ops.bounds import Bounds, Inside, Proved, give_bounds, proved_of
 from tilec.ops.facts import KnownFacts
 from tilec.ops.registry import rules
-from tilec.ops.rules import AccessShape, Facts
+from tilec.ops.rules import AccessShape, Facts, IndexedShape
 
 _NOTHING = Proved((Inside.UNKNOWN,) * 2, (Inside.UNKNOWN,) * 2)
 _INSIDE = Proved((Inside.ANYWHERE,) * 2, (Inside.ANYWHERE,) * 2)
@@ -37,11 +37,15 @@ def find_access_facts(function: ir.OpView, *, whole: bool = False) -> None:
     """
     facts = KnownFacts.of(function)
     for op in operations(function):
-        access = rules()[op.operation.name].access(op)
+        rule = rules()[op.operation.name]
+        access, indexed = rule.access(op), rule.indexed(op)
         if access is not None:
             proved = _proved(op, access)
             axes = range(len(access.shape))
             give_bounds(op, [_bounds(access, axis, proved[axis], facts, whole) for axis in axes])
+        elif indexed is not None:
+            axes = range(len(indexed.starts))
+            give_bounds(op, [_bounds_where(op, indexed, axis, facts) for axis in axes])
 
 
 def _proved(op: ir.OpView, access: AccessShape) -> tuple[Proved, ...]:
@@ -59,4 +63,18 @@ def _bounds(access: AccessShape, axis: int, proved: Proved, facts: Facts, whole:
         nonnegative=bool(low) or facts.bits(start) is not None,
         divisor=gcd(facts.divisor(start) * scale, facts.start_divisor(access.view, axis)),
         extent_divisor=facts.extent_divisor(access.view, axis),
+    )
+
+
+def _bounds_where(op: ir.OpView, access: IndexedShape, axis: int, facts: Facts) -> Bounds:
+    """Of an axis along which indices choose, only that the program vouches for them."""
+    start, view = access.starts[axis], access.view
+    inside, extent = "unchecked" in op.attributes, facts.extent_divisor(access.view, axis)
+    if start is None:
+        return Bounds(inside, nonnegative=inside, divisor=1, extent_divisor=extent)
+    return Bounds(
+        inside,
+        nonnegative=inside or facts.bits(start) is not None,
+        divisor=gcd(facts.divisor(start), facts.start_divisor(view, axis)),
+        extent_divisor=extent,
     )

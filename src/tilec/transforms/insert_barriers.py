@@ -2,7 +2,8 @@
 
 Before:   one function, placed; accesses have `bounds` (`find_access_facts`)
 After:    `tile.barrier` stands between any two accesses to the same memory, one of which writes,
-          unless every element is touched by one and the same thread in both
+          unless every element is touched by one and the same thread in both; and between any access
+          and one that acquires and releases
 
 Algorithm: walk the function with the accesses since the last barrier.
 1. An access that conflicts with one of them gets a barrier before it, and they are forgotten.
@@ -14,6 +15,10 @@ Two accesses are by the same threads when they are tiles of one shape and one la
 grid of such tiles (each begins at multiples of its extents): then every element is always held by
 the same thread. A load by several threads that hold copies is not. Where indices are values
 (`gather`, `scatter`, atomic updates) nothing is known of who touches what.
+
+What acquires and releases is ordered with the accesses to every tensor: those before it are done
+when it releases, and those after it see what it acquired, whichever threads they are of. Its own
+code orders the one thread that does it (`ops/lower_atomic.py`), barriers do the rest.
 
     part.store(t); part.load()                one shape, one layout: no barrier
     part.store(t); part.sub::<16>([i]).load() two shapes: a barrier
@@ -50,8 +55,11 @@ class _Access:
     layout: Layout | None
     is_on_grid: bool  # it begins at multiples of its extents
     writes: bool
+    orders_all: bool = False  # it acquires and releases
 
     def conflicts_with(self, other: _Access) -> bool:
+        if self.orders_all or other.orders_all:
+            return True
         if self.tensor != other.tensor or not (self.writes or other.writes):
             return False
         return not self._is_by_the_threads_of(other)
@@ -144,7 +152,8 @@ def _anywhere(op: ir.OpView) -> _Access | None:
         return None
     tensor, _ = _tensor_of(view, 0)
     writes = bool(declared.writes or declared.updates)
-    return _Access(tensor, (), (), None, is_on_grid=False, writes=writes)
+    orders_all = rules()[declared.name].orders_all(op)
+    return _Access(tensor, (), (), None, False, writes, orders_all)
 
 
 def _tensor_of(view: ir.Value, rank: int) -> tuple[ir.Value, tuple[int, ...]]:

@@ -185,4 +185,6 @@ def _padded_by(op: ir.OpView, padded: set[ir.Value]) -> Iterator[ir.Value]:
 
 def _pads(op: ir.OpView) -> bool:
     declared = declarations().get(op.operation.name)
-    return declared is not None and bool(declared.reads) and "unchecked" not in op.attributes
+    if declared is None or "unchecked" in op.attributes:
+        return False
+    return bool(declared.reads or declared.updates)

@@ -1,0 +1,231 @@
+"""Matrix products on a GPU: `mma.sync` on the words of fragments, or FMA by each thread.
+
+Products of f8 are those of f16, which holds every f8: tensor cores that take f8 sum in fewer bits
+than f32 has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.ir.dialects import arith, llvm, nvvm, vector
+from tilec.ir.dialects import math as mlir_math
+from tilec.layout import Layout
+from tilec.layout.conversion import plan_conversion
+from tilec.layout.fma import fma_operand_layouts
+from tilec.layout.mma import Mma
+from tilec.layout.products import elements_per_word, fma_steps, lanes_beyond, mma_steps
+from tilec.ops.fragments import bit_width, i32, pack, unpack, zero
+from tilec.ops.lower_layout import read_as_needed
+from tilec.ops.lowering import Lowering
+
+# Elements of a word, and how far one instruction goes along k: the longest first.
+# Source: PTX ISA, "mma", the table of shapes; f8 goes as f16.
+_SHAPES: dict[str, tuple[int, tuple[int, ...]]] = {
+    "f16": (2, (16, 8)), "bf16": (2, (16, 8)), "tf32": (1, (8, 4)), "f64": (1, (4,)),
+    "i8": (4, (32, 16)), "f8E4M3FN": (4, (16,)), "f8E5M2": (4, (16,)),
+}  # fmt: skip
+
+
+def mma_for(element: str, depth: int) -> Mma | None:
+    """The instruction that multiplies this element type along `depth`; None: threads use FMA.
+
+    A `depth` shorter than any is filled up with zeros.
+    """
+    if element not in _SHAPES:
+        return None
+    word, lengths = _SHAPES[element]
+    k = next((k for k in lengths if depth % k == 0), lengths[-1])
+    return Mma(8 if element == "f64" else 16, 8, k, word)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor of a product: its element type in the tile dialect, layout and registers."""
+
+    element: str
+    layout: Layout
+    fragment: ir.Value
+    is_unsigned: bool = False
+
+
+def lower_fma(
+    a: Factor, b: Factor, layout: Layout, sums: Sequence[ir.Value], lowering: Lowering
+) -> list[ir.Value]:
+    """The registers `sums` of a tile of this layout plus the product, in order of k.
+
+    Factors come in any layout. What a thread needs of them is far more than its registers, so it is
+    read from shared memory where it is used.
+    """
+    wanted = fma_operand_layouts(layout, a.layout.shape[-1])
+    plans = [
+        plan_conversion(f.layout, w, bit_width(f.fragment.type.element_type) // 8)
+        for f, w in zip((a, b), wanted, strict=True)
+    ]
+    left, right = read_as_needed(plans, [a.fragment, b.fragment], lowering)
+    sums = list(sums)
+    for step in fma_steps(*wanted, layout):
+        sums[step.c] = mlir_math.fma(left(step.a), right(step.b), sums[step.c])
+    return sums
+
+
+def lower_mma(
+    mma: Mma,
+    a: Factor,
+    b: Factor,
+    layout: Layout,
+    sums: Sequence[ir.Value],
+    lowering: Lowering,
+) -> list[ir.Value]:
+    """The registers `sums` of a tile of this layout plus the product."""
+    depth = a.layout.shape[-1]
+    sums = list(sums)
+    parts = [_halves(factor, _words(factor, mma, depth, lowering)) for factor in (a, b)]
+    nothing = zero(parts[0][0][0].type)
+    unused = zero(sums[0].type)
+    instruction = _Instruction(mma, a, b)
+    for step in mma_steps(a.layout, b.layout, layout, mma):
+        found = [unused if r is None else sums[r] for r in step.c]
+        left, right = (
+            [nothing if w is None else part[w] for part in side for w in words]
+            for side, words in zip(parts, (step.a, step.b), strict=True)
+        )
+        for register, value in zip(step.c, instruction.emit(left, right, found), strict=True):
+            if register is not None:
+                sums[register] = value
+    return sums
+
+
+# ---- words ---------------------------------------------------------------------------------------
+
+
+def _words(factor: Factor, mma: Mma, depth: int, lowering: Lowering) -> list[ir.Value]:
+    """The words of a factor's registers as i32 (f64: as they are), zero beyond `depth`."""
+    if factor.element == "f64":
+        words = unpack(factor.fragment)
+    else:
+        words = _packed(factor.fragment, mma.word, elements_per_word(mma, depth))
+    mask = lanes_beyond(mma, depth)
+    if mask == 0:
+        return words
+    lane = arith.andi(lowering.thread, i32(mask))
+    has_data = arith.cmpi(arith.CmpIPredicate.eq, lane, i32(0))
+    nothing = zero(words[0].type)
+    return [arith.select(has_data, word, nothing) for word in words]
+
+
+def _packed(fragment: ir.Value, word: int, held: int) -> list[ir.Value]:
+    """Words of `word` elements, of which the registers have `held`; zeros for the others."""
+    element = ir.VectorType(fragment.type).element_type
+    if held < word:
+        registers = unpack(fragment)
+        filled = []
+        for first in range(0, len(registers), held):
+            filled += [*registers[first : first + held], *[zero(element)] * (word - held)]
+        fragment = pack(filled)
+    count = ir.VectorType(fragment.type).shape[0] // word
+    kind = ir.VectorType.get([count], ir.IntegerType.get_signless(32))
+    return unpack(vector.bitcast(kind, fragment))
+
+
+def _halves(factor: Factor, words: list[ir.Value]) -> list[list[ir.Value]]:
+    """The words as the instruction takes them; those of f8, of four elements, become two lists.
+
+    Along k each instruction then takes elements in another order, the same in both factors.
+    """
+    if not factor.element.startswith("f8"):
+        return [words]
+    widened = [_as_f16(word, is_e4m3="E4M3" in factor.element) for word in words]
+    return [[low for low, _ in widened], [high for _, high in widened]]
+
+
+def _as_f16(word: ir.Value, *, is_e4m3: bool) -> tuple[ir.Value, ir.Value]:
+    """Four f8 in a word as two words of two f16, exactly."""
+    # Each byte becomes the high one of 16 bits: f8e5m2 is then f16.
+    even = arith.ori(
+        arith.shli(arith.andi(word, i32(0xFF)), i32(8)),
+        arith.shli(arith.andi(word, i32(0xFF00)), i32(16)),
+    )
+    odd = arith.ori(
+        arith.andi(arith.shrui(word, i32(8)), i32(0xFF00)), arith.andi(word, i32(-0x1000000))
+    )
+    if not is_e4m3:
+        return even, odd
+    return _e4m3_to_f16(even), _e4m3_to_f16(odd)
+
+
+def _e4m3_to_f16(bits: ir.Value) -> ir.Value:
+    """Two f8e4m3, in the high bytes of two halves, as two f16.
+
+    The exponent has a bit less and a bias that is less by 8: shifted by one, numbers are 2^8 too
+    small, subnormal ones too. NaN, the largest pattern, would be 480, more than any number.
+    """
+    sign = arith.andi(bits, i32(-0x7FFF8000))
+    rest = arith.shrui(arith.andi(bits, i32(0x7F007F00)), i32(1))
+    f16 = ir.F16Type.get()
+    pair = ir.VectorType.get([2], f16)
+
+    def both(value: float) -> ir.Value:
+        return vector.broadcast(pair, arith.constant(f16, value))
+
+    magnitude = arith.mulf(llvm.bitcast(pair, rest), both(256.0))
+    is_nan = arith.cmpf(arith.CmpFPredicate.OGT, magnitude, both(448.0))
+    magnitude = arith.select(is_nan, both(float("nan")), magnitude)
+    return arith.ori(llvm.bitcast(bits.type, magnitude), sign)
+
+
+# ---- the instruction -----------------------------------------------------------------------------
+
+
+class _Instruction:
+    """`mma.sync` for the element types of two factors.
+
+    Source:   PTX ISA, "mma"
+    """
+
+    def __init__(self, mma: Mma, a: Factor, b: Factor) -> None:
+        is_f8 = a.element.startswith("f8")
+        self.element = "f16" if is_f8 else a.element
+        self.shape = ir.Attribute.parse(f"#nvvm.shape<m = {mma.m}, n = {mma.n}, k = {mma.k}>")
+        self.named: dict[str, ir.Attribute] = {}
+        for name, factor in (("a", a), ("b", b)):
+            kind = "s8" if self.element == "i8" else self.element
+            kind = "u8" if factor.is_unsigned else kind
+            self.named[f"multiplicand_{name}_ptx_type"] = ir.Attribute.parse(
+                f"#nvvm.mma_type<{kind}>"
+            )
+        if self.element == "i8":
+            self.named["int_overflow_behavior"] = ir.Attribute.parse(
+                "#nvvm.mma_int_overflow<wrapped>"
+            )
+
+    def emit(
+        self, a: Sequence[ir.Value], b: Sequence[ir.Value], sums: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """The sums plus the product of two fragments."""
+        is_half = str(sums[0].type) == "f16"
+        held = [pack(sums[i : i + 2]) for i in range(0, len(sums), 2)] if is_half else list(sums)
+        kinds = ", ".join(str(value.type) for value in held)
+        result = nvvm.mma_sync(
+            ir.Type.parse(f"!llvm.struct<({kinds})>"),
+            self.shape,
+            ir.Attribute.parse("#nvvm.mma_layout<row>"),
+            ir.Attribute.parse("#nvvm.mma_layout<col>"),
+            [self._operand(word) for word in a],
+            [self._operand(word) for word in b],
+            held,
+            **self.named,
+        )
+        found = [
+            llvm.extractvalue(value.type, result, ir.DenseI64ArrayAttr.get([i]))
+            for i, value in enumerate(held)
+        ]
+        return [x for pair in found for x in unpack(pair)] if is_half else found
+
+    def _operand(self, word: ir.Value) -> ir.Value:
+        if self.element != "f16":
+            return word
+        return llvm.bitcast(ir.VectorType.get([2], ir.F16Type.get()), word)

@@ -1,0 +1,185 @@
+"""What touches shared memory in a function of threads: accesses, barriers, and control flow.
+
+The *skeleton* of a function has only these. A branch or loop that not all threads of the block take
+alike is one unit of it: no barrier may stand inside.
+
+Contract of lowering: writes to one buffer that no read of it separates go to different elements, or
+come from one thread. So they need no barrier between them, but within one turn of a loop only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+
+from mlir import ir
+
+UNIFORM = "warp.uniform"
+ALLOC = "warp.alloc"
+BLOCK_BARRIER = "nvvm.barrier0"
+WARP_BARRIER = "nvvm.bar.warp.sync"
+
+# What accesses to shared memory are made of, and whether they write. Inline PTX may do either.
+_ACCESSES = {
+    "llvm.load": False,
+    "llvm.store": True,
+    "llvm.atomicrmw": True,
+    "llvm.cmpxchg": True,
+    "llvm.inline_asm": True,
+    "nvvm.ldmatrix": False,
+    "nvvm.stmatrix": True,
+}
+_ADDRESSING = "llvm.getelementptr"
+_CONTROL = ("scf.if", "scf.for", "scf.while")
+_LOOPS = ("scf.for", "scf.while")
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One `warp.alloc`.
+
+    Units:    bytes
+    """
+
+    number: int  # in the order of the function; what tells buffers apart
+    op: ir.OpView = field(compare=False)
+
+    @cached_property
+    def size(self) -> int:
+        return int(ir.IntegerAttr(self.op.attributes["bytes"]).value)
+
+    @property
+    def offset(self) -> int:
+        """Where it lies; only once that is planned."""
+        return int(ir.IntegerAttr(self.op.attributes["offset"]).value)
+
+    @cached_property
+    def is_by_warp(self) -> bool:
+        """Whether each warp only touches bytes that no other warp does."""
+        return "by_warp" in self.op.attributes
+
+    def overlaps(self, other: Buffer) -> bool:
+        """Whether they share bytes, as planned."""
+        if self == other:
+            return True
+        return self.offset < other.offset + other.size and other.offset < self.offset + self.size
+
+
+@dataclass(frozen=True)
+class Touch:
+    """A read or write of a buffer, before which a barrier can stand: at `op`."""
+
+    op: ir.OpView
+    buffer: Buffer
+    writes: bool
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """All threads of the block, or of each warp, have come here and see each other's memory."""
+
+    op: ir.OpView
+    is_of_block: bool
+
+
+@dataclass(frozen=True)
+class Alloc:
+    """Where a buffer begins to be."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Control flow that threads may take each for itself, and what it touches."""
+
+    op: ir.OpView
+    touches: tuple[Touch, ...]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One of these, as a whole; the last is empty where there is no `else`."""
+
+    op: ir.OpView
+    ways: tuple[Skeleton, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """These after each other, any number of times; it may end after each of them."""
+
+    op: ir.OpView
+    parts: tuple[Skeleton, ...]
+
+
+Node = Touch | Barrier | Alloc | Unit | Branch | Loop
+Skeleton = tuple[Node, ...]
+
+
+def skeleton_of(function: ir.OpView) -> Skeleton:
+    """What of a function concerns shared memory, in order."""
+    pointer = ir.Type.parse("!llvm.ptr<3>")
+    [block] = function.regions[0].blocks
+    return _Reader(pointer).block(block)
+
+
+class _Reader:
+    def __init__(self, pointer: ir.Type) -> None:
+        self.pointer = pointer
+        self.buffers: dict[ir.Value, Buffer] = {}
+        self.numbers = count()
+
+    def block(self, block: ir.Block) -> Skeleton:
+        nodes: list[Node] = []
+        for op in block.operations:
+            node = self._node(op)
+            if node is not None:
+                nodes.append(node)
+        return tuple(nodes)
+
+    def _node(self, op: ir.OpView) -> Node | None:
+        name = op.operation.name
+        if name in _CONTROL:
+            return self._control(op, name)
+        if name == ALLOC:
+            buffer = self.buffers[op.results[0]] = Buffer(next(self.numbers), op)
+            return Alloc(buffer)
+        if name in (BLOCK_BARRIER, WARP_BARRIER):
+            return Barrier(op, is_of_block=name == BLOCK_BARRIER)
+        touched = [v for v in op.operands if v.type == self.pointer]
+        if not touched:
+            return None
+        [pointer] = touched
+        if name == _ADDRESSING:
+            self.buffers[op.results[0]] = self.buffers[pointer]
+            return None
+        assert name in _ACCESSES, f"{name} does what is unknown to shared memory"
+        return Touch(op, self.buffers[pointer], _ACCESSES[name])
+
+    def _control(self, op: ir.OpView, name: str) -> Node | None:
+        bodies = tuple(self.block(r.blocks[0]) for r in op.regions if len(r.blocks))
+        if not any(bodies):
+            return None
+        if UNIFORM not in op.attributes:
+            return Unit(op, tuple(_touches(bodies)))
+        if name in _LOOPS:
+            return Loop(op, bodies)
+        return Branch(op, bodies if len(bodies) == 2 else (*bodies, ()))
+
+
+def _touches(bodies: tuple[Skeleton, ...]) -> list[Touch]:
+    found: list[Touch] = []
+    for body in bodies:
+        for node in body:
+            match node:
+                case Touch():
+                    found.append(node)
+                case Unit(_, touches):
+                    found += touches
+                case Alloc():
+                    pass
+                case _:
+                    raise AssertionError(f"{node} stands where not all threads may come")
+    return found

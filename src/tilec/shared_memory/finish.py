@@ -1,0 +1,41 @@
+"""All of it for one function: offsets, barriers, the verdict on them, addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.shared_memory.accesses import skeleton_of
+from tilec.shared_memory.place_barriers import place_barriers
+from tilec.shared_memory.plan_offsets import plan_offsets
+from tilec.shared_memory.resolve import resolve
+from tilec.shared_memory.verify import problems_of
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a block may take.
+
+    Units:    bytes: `free` of them cost no occupancy, `limit` is the most that it can have
+    """
+
+    free: int
+    limit: int
+
+
+def finish(function: ir.OpView, symbol: str, *, warps: int, room: Room) -> int:
+    """Resolve the shared memory of a function of threads; gives the bytes that a block needs.
+
+    Raises:   DoesNotFitError
+    """
+    skeleton = skeleton_of(function)
+    if not skeleton:
+        return 0
+    needed = plan_offsets(skeleton, free=room.free, limit=room.limit)
+    place_barriers(function, warps=warps)
+    result = skeleton_of(function)
+    problem = next(problems_of(result, warps=warps), None)
+    assert problem is None, f"shared memory: {problem}"
+    resolve(result, symbol)
+    return needed

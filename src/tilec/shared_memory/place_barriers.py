@@ -1,0 +1,179 @@
+"""Let accesses to shared memory take effect in program order.
+
+Before:   buffers with offsets
+After:    `nvvm.barrier0` (or `nvvm.bar.warp.sync`, where that is enough) stands between any two
+          accesses to the same bytes, one of which writes
+
+Algorithm: walk the skeleton with the accesses since the last barrier.
+1. An access that conflicts with one of them gets a barrier before it. A barrier of the block
+   forgets them all; one of the warp orders those to buffers that warps have each a part of.
+2. A branch starts from what was before it; after it is what any of its ways leaves.
+3. A loop starts from what was before it or what its parts leave, until that adds nothing.
+4. A barrier that the later ones have made needless (the end of a loop's turn comes before its
+   start) is taken out again.
+
+    write a; read a                      a barrier
+    loop { write a; read a }             two: the next turn writes what this one read
+    loop { write a; read a; write b; read b }     two: that of `b` also orders the next turn's `a`
+
+Sound: `verify` says so again, and differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from mlir import ir
+
+from tilec.ir.dialects import arith
+from tilec.shared_memory.accesses import (
+    BLOCK_BARRIER,
+    WARP_BARRIER,
+    Alloc,
+    Barrier,
+    Branch,
+    Buffer,
+    Loop,
+    Node,
+    Skeleton,
+    Touch,
+    Unit,
+    skeleton_of,
+)
+
+
+def place_barriers(function: ir.OpView, *, warps: int) -> None:
+    """Rewrites the function in place."""
+    placed = _Walk(warps)
+    placed.after(skeleton_of(function), frozenset(), insert=True)
+    skeleton = skeleton_of(function)
+    gone: set[ir.Operation] = set()
+    for barrier in placed.inserted:
+        again = _Walk(warps, gone | {barrier})
+        again.after(skeleton, frozenset(), insert=False)
+        if not again.has_conflict:
+            gone.add(barrier)
+    for barrier in gone:
+        barrier.erase()
+
+
+class _Level(IntEnum):
+    """What two accesses need between them."""
+
+    NOTHING = 0
+    WARP = 1
+    BLOCK = 2
+
+
+@dataclass(frozen=True)
+class _Pending:
+    """An access since the last barrier of the block."""
+
+    buffer: Buffer
+    writes: bool
+    is_of_turn_before: bool = False
+    is_in_order_within_warps: bool = False
+
+
+_State = frozenset[_Pending]
+
+
+class _Walk:
+    """One walk over a skeleton, as if the barriers `without` were not there."""
+
+    def __init__(self, warps: int, without: Set[ir.Operation] = frozenset()) -> None:
+        self.warps = warps
+        self.without = without
+        self.has_conflict = False
+        self.inserted: list[ir.Operation] = []
+
+    def after(self, skeleton: Skeleton, before: _State, *, insert: bool) -> _State:
+        """The accesses that are pending at the end, given those at the start."""
+        state = before
+        for node in skeleton:
+            state = self._after_node(node, state, insert=insert)
+        return state
+
+    def _after_node(self, node: Node, state: _State, *, insert: bool) -> _State:
+        match node:
+            case Alloc():
+                return state
+            case Barrier(op, is_of_block):
+                if op.operation in self.without:
+                    return state
+                return self._ordered(state, _Level.BLOCK if is_of_block else _Level.WARP)
+            case Touch(op, _, _):
+                return self._after_touches(op, (node,), state, insert=insert)
+            case Unit(op, touches):
+                self._expect_no_conflict_inside(touches)
+                return self._after_touches(op, touches, state, insert=insert)
+            case Branch(_, ways):
+                left = [self.after(way, state, insert=insert) for way in ways]
+                return frozenset().union(*left)
+            case Loop():
+                return self._after_loop(node, state, insert=insert)
+
+    def _after_loop(self, loop: Loop, before: _State, *, insert: bool) -> _State:
+        entering = before
+        while not (left := _turned(self._turn(loop, entering, insert=False))) <= entering:
+            entering |= left
+        return before | self._turn(loop, entering, insert=insert)
+
+    def _turn(self, loop: Loop, entering: _State, *, insert: bool) -> _State:
+        left: _State = frozenset()
+        state = entering
+        for part in loop.parts:
+            state = self.after(part, state, insert=insert)
+            left |= state
+        return left
+
+    def _after_touches(
+        self, op: ir.OpView, touches: tuple[Touch, ...], state: _State, *, insert: bool
+    ) -> _State:
+        level = max(
+            (self._needed(one, touch) for one in state for touch in touches),
+            default=_Level.NOTHING,
+        )
+        if level is not _Level.NOTHING:
+            self.has_conflict = True
+            state = self._ordered(state, level)
+            if insert:
+                self.inserted.append(_emit(op, level))
+        return state | {_Pending(touch.buffer, touch.writes) for touch in touches}
+
+    def _needed(self, before: _Pending, touch: Touch) -> _Level:
+        if not (before.writes or touch.writes) or not before.buffer.overlaps(touch.buffer):
+            return _Level.NOTHING
+        is_same = before.buffer == touch.buffer
+        if is_same and before.writes and touch.writes and not before.is_of_turn_before:
+            return _Level.NOTHING  # by the contract of lowering
+        if self.warps > 1 and not (is_same and touch.buffer.is_by_warp):
+            return _Level.BLOCK
+        return _Level.NOTHING if before.is_in_order_within_warps else _Level.WARP
+
+    def _ordered(self, state: _State, level: _Level) -> _State:
+        if level is _Level.BLOCK:
+            return frozenset()
+        return frozenset(replace(one, is_in_order_within_warps=True) for one in state)
+
+    def _expect_no_conflict_inside(self, touches: tuple[Touch, ...]) -> None:
+        inside = [_Pending(touch.buffer, touch.writes) for touch in touches]
+        for touch in touches:
+            for one in inside:
+                assert self._needed(one, touch) is _Level.NOTHING, (
+                    "threads meet in memory where not all of them come"
+                )
+
+
+def _turned(state: _State) -> _State:
+    return frozenset(replace(one, is_of_turn_before=True) for one in state)
+
+
+def _emit(op: ir.OpView, level: _Level) -> ir.Operation:
+    with op.location, ir.InsertionPoint(op):
+        if level is _Level.BLOCK:
+            return ir.Operation.create(BLOCK_BARRIER)
+        everyone = arith.constant(ir.IntegerType.get_signless(32), -1)
+        return ir.Operation.create(WARP_BARRIER, operands=[everyone])

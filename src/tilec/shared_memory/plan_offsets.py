@@ -1,0 +1,154 @@
+"""Give each buffer its place in the block's shared memory.
+
+Before:   `warp.alloc {bytes = 512}`
+After:    `warp.alloc {bytes = 512, offset = 1024}`; buffers in use at one time share no bytes
+
+Algorithm:
+1. A buffer is in use from where it begins to be to its last access, in the order of the program; an
+   access in a loop that the buffer was there before is there to the loop's end.
+2. Where all buffers side by side cost no occupancy, they lie side by side: what shares bytes needs
+   barriers more often. Else the largest first, each takes the lowest place that is free of those
+   in use at its time (first fit of interval colouring).
+
+Sound: `verify` checks that between a buffer's write and its read nothing else is written there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.shared_memory.accesses import (
+    Alloc,
+    Barrier,
+    Branch,
+    Buffer,
+    Loop,
+    Node,
+    Skeleton,
+    Touch,
+    Unit,
+)
+
+# Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits, "ldmatrix").
+ALIGNMENT = 16
+
+
+class DoesNotFitError(Exception):
+    """More shared memory than a block can have; becomes E0702.
+
+    Units:    bytes
+    """
+
+    def __init__(self, location: ir.Location, needed: int, limit: int) -> None:
+        super().__init__(f"{needed} bytes of shared memory, of {limit}")
+        self.location = location
+        self.needed = needed
+        self.limit = limit
+
+
+def plan_offsets(skeleton: Skeleton, *, free: int, limit: int) -> int:
+    """Write the offsets; gives the bytes that the block needs.
+
+    Units:    bytes: `free` costs nothing, `limit` is the most that a block can have
+    Raises:   DoesNotFitError at the largest buffer
+    """
+    lifetimes = _lifetimes(skeleton)
+    offsets = _side_by_side(lifetimes)
+    if _end(lifetimes, offsets) > min(free, limit):
+        offsets = _first_fit(lifetimes)
+    end = _end(lifetimes, offsets)
+    if end > limit:
+        largest = max(lifetimes, key=lambda one: one.buffer.size).buffer
+        raise DoesNotFitError(largest.op.location, end, limit)
+    for one, offset in zip(lifetimes, offsets, strict=True):
+        kind = ir.IntegerType.get_signless(64)
+        one.buffer.op.attributes["offset"] = ir.IntegerAttr.get(kind, offset)
+    return end
+
+
+@dataclass(frozen=True)
+class _Lifetime:
+    """When a buffer is in use: positions in the program, the last included."""
+
+    buffer: Buffer
+    first: int
+    last: int
+
+    def meets(self, other: _Lifetime) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+def _lifetimes(skeleton: Skeleton) -> list[_Lifetime]:
+    """Those of all buffers, in program order."""
+    clock = iter(range(1 << 62))
+    found: dict[Buffer, tuple[int, int]] = {}
+    _time(skeleton, clock, found)
+    return [_Lifetime(buffer, first, last) for buffer, (first, last) in found.items()]
+
+
+def _time(
+    skeleton: Skeleton, clock: Iterator[int], found: dict[Buffer, tuple[int, int]]
+) -> set[Buffer]:
+    """Note when the buffers that begin here are in use; gives those accessed that began before."""
+    outer: set[Buffer] = set()
+    own: set[Buffer] = set()
+    for node in skeleton:
+        if isinstance(node, Alloc):
+            own.add(node.buffer)
+            found[node.buffer] = (next(clock),) * 2
+            continue
+        touched = _touched(node, clock, found)
+        end = next(clock)
+        for buffer in touched & own:
+            found[buffer] = found[buffer][0], end
+        outer |= touched - own
+    return outer
+
+
+def _touched(node: Node, clock: Iterator[int], found: dict[Buffer, tuple[int, int]]) -> set[Buffer]:
+    match node:
+        case Touch(_, buffer, _):
+            return {buffer}
+        case Unit(_, touches):
+            return {touch.buffer for touch in touches}
+        case Branch(_, parts) | Loop(_, parts):
+            return set[Buffer]().union(*[_time(part, clock, found) for part in parts])
+        case Barrier() | Alloc():
+            return set()
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+def _end(lifetimes: Sequence[_Lifetime], offsets: Sequence[int]) -> int:
+    return max((o + one.buffer.size for one, o in zip(lifetimes, offsets, strict=True)), default=0)
+
+
+def _side_by_side(lifetimes: Sequence[_Lifetime]) -> list[int]:
+    offsets, end = [], 0
+    for one in lifetimes:
+        offsets.append(end)
+        end = _aligned(end + one.buffer.size)
+    return offsets
+
+
+def _first_fit(lifetimes: Sequence[_Lifetime]) -> list[int]:
+    placed: dict[int, int] = {}
+    for number in sorted(range(len(lifetimes)), key=lambda n: -lifetimes[n].buffer.size):
+        mine = lifetimes[number]
+        taken = sorted(
+            (offset, offset + lifetimes[other].buffer.size)
+            for other, offset in placed.items()
+            if lifetimes[other].meets(mine)
+        )
+        offset = 0
+        for start, end in taken:
+            if offset + mine.buffer.size <= start:
+                break
+            offset = max(offset, _aligned(end))
+        placed[number] = offset
+    return [placed[number] for number in range(len(lifetimes))]
