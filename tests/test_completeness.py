@@ -92,11 +92,8 @@ def test_the_reference_says_what_is_not_in_this_version() -> None:
 
 # Operations without programs that run on GPUs, by the module that has them.
 NO_PROGRAMS = {
-    "atomic": "no code for the GPU yet",
     "dot": "no code for the GPU yet",
-    "gather": "no code for the GPU yet",
     "later": "refused by the front end",
-    "scatter": "no code for the GPU yet",
 }
 NO_TYPES = {"tf32": "stands between `to` and `dot` only"}
 AS_ANOTHER = {"as": "the front end makes `to` of it"}

@@ -67,6 +67,8 @@ def _elements(
 ) -> Iterator[str]:
     """Of the arguments, and where there are none, of the result."""
     types = [argument.type for argument in use.arguments]
+    if types and isinstance(types[0], TupleType):  # tiles that are combined together
+        types[:1] = types[0].items
     for kind in types or [use.type]:
         if isinstance(kind, TileType | TensorType | PartType):
             yield str(body.inference.resolve(kind.element))
@@ -96,7 +98,7 @@ def _takes(operation: Operation, element: Element) -> bool:
 
 def _first(types: tuple[Type, ...]) -> Type:
     """The type of a combiner's body."""
-    return types[0]
+    return types[0] if len(types) <= 2 else TupleType(types[: len(types) // 2])
 
 
 def _check(
@@ -134,6 +136,9 @@ def _arguments(operation: Operation, element: Element) -> Iterator[list[Type]]:
     if operation.receiver is Receiver.PART:
         part = _part(element)
         yield from ([part, *more] for more in ([], own, [TileType(USIZE)], [_INDEX]))
+        return
+    if operation.receiver is Receiver.TUPLE:
+        yield [TupleType(tuple(own * 2)), TupleType((scalar, scalar))]
         return
     if operation.form is Form.TILE:
         yield from ([], [scalar])

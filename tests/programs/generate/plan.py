@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from tests.programs.generate import elementwise, shapes
+from tests.programs.generate import combining, elementwise, shapes
 from tests.programs.generate.use import IN_MEMORY, Shape, Use
 from tilec.layout import LANES
 
@@ -49,9 +49,10 @@ def trials() -> dict[str, list[Trial]]:
     for number, element in enumerate(IN_MEMORY):
         found[f"elementwise_{element}"] = _elementwise(element, number)
         found[f"shapes_{element}"] = _on_shapes("moved", shapes.rearranging, element, number, 4)
-        reductions = _on_shapes("folded", shapes.reductions, element, number, 4)
-        if reductions:
-            found[f"reductions_{element}"] = reductions
+        found[f"reductions_{element}"] = _on_shapes(
+            "folded", combining.reductions, element, number, 4
+        )
+        found[f"scans_{element}"] = _on_shapes("running", combining.scans, element, number, 3)
         found[f"shapes_{element}"] += _on_shapes("made", shapes.made, element, number, 1)
     return found
 

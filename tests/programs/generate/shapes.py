@@ -1,17 +1,14 @@
-"""Operations that rearrange a tile, and reductions, for one element type and shape."""
+"""Operations that make and rearrange tiles, for one element type and shape."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
-from zlib import crc32
 
-import ml_dtypes
 import numpy as np
 
 from tests.programs.generate.use import (
-    FLOATS,
     NUMBERS,
     Array,
     Operand,
@@ -21,10 +18,6 @@ from tests.programs.generate.use import (
 )
 from tests.programs.table import (
     NUMPY,
-    _first_extreme,
-    _nan_extreme,
-    _number_extreme,
-    _total,
 )
 
 MOST_ELEMENTS = 8192
@@ -143,100 +136,6 @@ def _elements(element: str, shape: Shape) -> Iterator[Use]:
 
 def _zero_like(element: str, _: Array) -> Array:
     return np.zeros((), NUMPY[element])
-
-
-# ---- reductions ----------------------------------------------------------------------------------
-
-
-def reductions(element: str, shape: Shape) -> Iterator[Use]:
-    """Every reduction that takes the type, of all elements and along two of the axes."""
-    if not shape:
-        return
-    first = crc32(f"{element} {shape}".encode()) % len(shape)
-    for axis in (*dict.fromkeys((first, (first + 1) % len(shape))), None):
-        result = () if axis is None else _with(shape, axis, 1)
-        if element == "bool":
-            yield from _of_truths(shape, axis, result)
-        if element in NUMBERS:
-            yield from _of_numbers(element, shape, axis, result)
-    yield from _combined(element, shape)
-
-
-def _call(name: str, axis: int | None) -> str:
-    return f".{name}_all()" if axis is None else f".{name}::<{axis}>()"
-
-
-def _of_truths(shape: Shape, axis: int | None, result: Shape) -> Iterator[Use]:
-    for name, kind, meaning in (("any", "rarely", np.any), ("all", "wide", np.all)):
-        own = (Operand("r" if kind == "rarely" else "a", "bool", kind),)
-        text = f"{{{own[0].name}}}{_call(name, axis)}"
-        kept = partial(meaning, axis=axis, keepdims=axis is not None)
-        yield Use(text, own, "bool", result, kept)
-        if axis is None:
-            yield Use(f"{{{own[0].name}}}.{name}()", own, "bool", result, kept)
-
-
-def _of_numbers(element: str, shape: Shape, axis: int | None, result: Shape) -> Iterator[Use]:
-    own = (Operand("a", element),)
-    is_float = element in FLOATS
-    tame = (Operand("t", element, "tame" if is_float else "wide"),)
-    yield Use(f"{{t}}{_call('sum', axis)}", tame, element, result, partial(_total, axis=axis))
-    factors = (Operand("f", element, "factors" if is_float else "wide"),)
-    product = partial(_product, axis=axis)
-    yield Use(f"{{f}}{_call('prod', axis)}", factors, element, result, product)
-    for name in ("min", "max"):
-        least = partial(_least, largest=name == "max", axis=axis)
-        yield Use(f"{{a}}{_call(name, axis)}", own, element, result, least)
-        if is_float:
-            nan = partial(_nan_extreme, axis=axis, largest=name == "max")
-            yield Use(f"{{a}}{_call(name + 'imum', axis)}", own, element, result, nan)
-        place = partial(_place, axis=axis, largest=name == "max")
-        yield Use(f"{{a}}{_call('arg' + name, axis)}", own, "i32", result, place)
-
-
-def _product(a: Array, axis: int | None) -> Array:
-    keep = axis is not None
-    if a.dtype.kind in "iu":
-        return np.asarray(a.prod(axis, dtype=a.dtype, keepdims=keep))
-    return np.asarray(a.astype(np.float64).prod(axis, keepdims=keep)).astype(a.dtype)
-
-
-def _least(a: Array, axis: int | None, *, largest: bool) -> Array:
-    if a.dtype.kind in "iu":
-        return np.asarray((np.max if largest else np.min)(a, axis=axis, keepdims=axis is not None))
-    return np.asarray(_number_extreme(a, axis, largest=largest))
-
-
-def _place(a: Array, axis: int | None, *, largest: bool) -> Array:
-    found = _first_extreme(a if axis is not None else a.ravel(), axis, largest=largest)
-    return found if axis is None else np.expand_dims(found, axis)
-
-
-def _combined(element: str, shape: Shape) -> Iterator[Use]:
-    axis = len(shape) - 1
-    result = _with(shape, axis, 1)
-    own = (Operand("a", element),)
-    if element in FLOATS:
-        text = f"{{a}}.reduce::<{axis}>({element}::NEG_INFINITY, |p, q| p.maximum(q))"
-        reference = partial(_nan_extreme, axis=axis, largest=True)
-    elif element == "bool":
-        text = f"{{a}}.reduce::<{axis}>(false, |p, q| p ^ q)"
-        reference = partial(np.logical_xor.reduce, axis=axis, keepdims=True)
-    elif element in NUMBERS:
-        text = f"{{a}}.reduce::<{axis}>(0, |p, q| p ^ q)"
-        reference = partial(np.bitwise_xor.reduce, axis=axis, keepdims=True)
-    else:
-        wide = "p.to::<f32>().max(q.to::<f32>())"
-        text = f"{{a}}.reduce::<{axis}>(0.0, |p, q| {wide}.to::<{element}>())"
-        reference = partial(_largest_f8, axis=axis)
-    yield Use(text, own, element, result, reference)
-
-
-def _largest_f8(a: Array, axis: int) -> Array:
-    """From zero on, and saturated."""
-    numbers = a.astype(np.float64)
-    best = np.where(np.isnan(numbers), 0, numbers).max(axis, initial=0, keepdims=True)
-    return (np.minimum(best, float(ml_dtypes.finfo(a.dtype).max)) + 0.0).astype(a.dtype)
 
 
 # ---- from nothing --------------------------------------------------------------------------------
