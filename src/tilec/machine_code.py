@@ -26,6 +26,7 @@ from tilec.shared_memory.finish import Room, finish
 from tilec.target.description import Target
 from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.insert_barriers import insert_barriers
+from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 
 
@@ -147,6 +148,7 @@ def lower_variant(
         warps = warps_for(function, instance.description.hints, target)
         placing = Placing(warps, vector_bytes)
         find_access_facts(function, whole=whole)
+        mark_last_uses(function)
         place_layouts(function, placing)
         # After layouts, which say what thread touches which element.
         insert_barriers(function)
