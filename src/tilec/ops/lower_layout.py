@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
 from operator import or_
 
 from mlir import ir
 
-from tilec.ir.dialects import arith, llvm, scf
+from tilec.ir.dialects import arith, llvm, scf, vector
 from tilec.layout import LANE_BITS, Layout
 from tilec.layout.conversion import ConversionPlan, RegisterPermutation
 from tilec.layout.matrix_access import MatrixAccesses
@@ -50,42 +50,47 @@ def lower_conversion(plan: ConversionPlan, fragment: ir.Value, lowering: Lowerin
             return _through_shared(plan, fragment, lowering)
 
 
-# A register by its number: loaded when it is asked for, once.
-Registers = Callable[[int], ir.Value]
-
-
 def read_as_needed(
-    plans: Sequence[ConversionPlan], fragments: Sequence[ir.Value], lowering: Lowering
-) -> list[Registers]:
-    """The targets' registers of several conversions; what is in shared memory is read when it is
-    asked for, in the block that this is called in, and before anything else is written there."""
-    found: list[Registers] = []
-    for plan, fragment in zip(plans, fragments, strict=True):
-        if isinstance(plan, SharedMemory):
-            size = bit_width(ir.VectorType(fragment.type).element_type) // 8
-            buffer = lowering.shared_bytes(plan.elements * size, by_warp=plan.warp_local)
-            _write(buffer, plan.write, fragment, lowering)
-            found.append(_reader(buffer, plan.read, fragment, lowering))
-        else:
-            found.append(unpack(lower_conversion(plan, fragment, lowering)).__getitem__)
-    return found
-
-
-def _reader(
-    buffer: ir.Value, accesses: ThreadAccesses, fragment: ir.Value, lowering: Lowering
-) -> Registers:
+    plan: ConversionPlan, fragment: ir.Value, lowering: Lowering
+) -> Callable[[int], Held]:
+    """The target's registers by their numbers; what is in shared memory is read when it is asked
+    for, once, in the block that this is called in."""
     element = ir.VectorType(fragment.type).element_type
-    access_of = {register: a for a in accesses.accesses for register in a.registers}
-    found: dict[int, ir.Value] = {}
+    size = bit_width(element) // 8
+    if not isinstance(plan, SharedMemory) or not fits_at_once(plan.elements * size):
+        whole = lower_conversion(plan, fragment, lowering)
+        return lambda register: Held(whole, register)
+    buffer = lowering.shared_bytes(plan.elements * size, by_warp=plan.warp_local)
+    _write(buffer, plan.write, fragment, lowering)
+    access_of = {register: a for a in plan.read.accesses for register in a.registers}
+    found: dict[int, Held] = {}
 
-    def register(number: int) -> ir.Value:
-        if number not in found:
-            one = replace(accesses, accesses=(access_of[number],))
-            loaded = unpack(_read(buffer, one, element, lowering))
-            found.update(zip(sorted(one.accesses[0].registers), loaded, strict=True))
-        return found[number]
+    def held(register: int) -> Held:
+        if register not in found:
+            one = replace(plan.read, accesses=(access_of[register],))
+            loaded = _read(buffer, one, element, lowering)
+            for place, other in enumerate(sorted(one.accesses[0].registers)):
+                found[other] = Held(loaded, place)
+        return found[register]
 
-    return register
+    return held
+
+
+@dataclass(frozen=True)
+class Held:
+    """A register: an element of what was loaded at once."""
+
+    fragment: ir.Value
+    place: int
+
+    @property
+    def count(self) -> int:
+        """How many elements were loaded at once."""
+        return int(ir.VectorType(self.fragment.type).shape[0])
+
+    @property
+    def value(self) -> ir.Value:
+        return vector.extract(self.fragment, [], [self.place])
 
 
 def _shuffle(plan: Shuffle, registers: Sequence[ir.Value], lowering: Lowering) -> list[ir.Value]:
