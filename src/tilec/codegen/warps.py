@@ -25,6 +25,7 @@ _LEAST_COMBINING_WARPS = 2
 # Larger blocks leave no room for others, whose loads would hide the barriers of the first; but no
 # thread can hold more than so many elements.
 _MOST_WARPS = 8
+_MOST_COMBINING_WARPS = 4
 _MOST_ELEMENTS = 64
 
 
@@ -58,7 +59,8 @@ def _warps(access: AccessShape, *, combines: bool) -> int:
     # Only powers of two in its extents are spread over threads.
     spread = prod(extent & -extent for extent in access.shape) // LANES
     warps = _power_below(min(warps, spread))
-    return min(warps, max(_MOST_WARPS, _power_below(2 * size // (LANES * _MOST_ELEMENTS) - 1)))
+    most = _MOST_COMBINING_WARPS if combines else _MOST_WARPS
+    return min(warps, max(most, _power_below(2 * size // (LANES * _MOST_ELEMENTS) - 1)))
 
 
 def _power_below(number: int) -> int:
