@@ -6,10 +6,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.layout.conversion import plan_conversion
 from tilec.ops.encoding import layout_of
-from tilec.ops.fragments import bit_width
-from tilec.ops.instruction_set import has_stmatrix
 from tilec.ops.lower_layout import lower_conversion
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import Datum, Machine, OpRules
@@ -29,9 +26,7 @@ class _Layout(OpRules):
         source, target = layout_of(op.operands[0].type), layout_of(op.results[0].type)
         [fragment] = operands
         assert isinstance(fragment, ir.Value), "a tile is held as a fragment"
-        size = bit_width(ir.VectorType(fragment.type).element_type) // 8
-        plan = plan_conversion(source, target, size, has_stmatrix=has_stmatrix())
-        return [lower_conversion(plan, fragment, lowering)]
+        return [lower_conversion(source, target, fragment, lowering)]
 
 
 RULES: tuple[OpRules, ...] = (_Layout(),)

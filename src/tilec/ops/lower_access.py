@@ -18,6 +18,7 @@ from tilec.ops.thread_access import Access, Group
 
 def lower_load(access: Access, fill: ir.Value) -> list[ir.Value]:
     """The registers of the access's layout, loaded; they and `fill` are as in memory."""
+    access.note("load")
     registers: list[ir.Value] = [fill] * access.layout.registers
     read_only = access.view.read_only
     for group in access.groups:
@@ -62,6 +63,7 @@ def lower_store(access: Access, registers: Sequence[ir.Value], *, relaxed: bool 
 
     `relaxed`: several may name one element of memory (`global_memory.store_masked`).
     """
+    access.note("store")
     unique = access.lowering.holds_unique(access.layout)
     for group in access.groups:
         mask = _both(access.mask(group), unique)

@@ -14,13 +14,13 @@ from mlir import ir
 from tilec.ir.dialects import arith, llvm, nvvm, vector
 from tilec.ir.dialects import math as mlir_math
 from tilec.layout import Layout
-from tilec.layout.conversion import plan_conversion
 from tilec.layout.fma import fma_operand_layouts
 from tilec.layout.mma import Mma
 from tilec.layout.products import elements_per_word, fma_steps, lanes_beyond, mma_steps
-from tilec.ops.fragments import bit_width, i32, pack, unpack, zero
+from tilec.ops.fragments import i32, pack, unpack, zero
 from tilec.ops.lower_layout import read_as_needed
 from tilec.ops.lowering import Lowering
+from tilec.ops.notes import Multiplied
 
 # Elements of a word, and how far one instruction goes along k: the longest first.
 # Source: PTX ISA, "mma", the table of shapes; f8 goes as f16.
@@ -61,13 +61,12 @@ def lower_fma(
     read from shared memory where it is used.
     """
     wanted = fma_operand_layouts(layout, a.layout.shape[-1])
-    plans = [
-        plan_conversion(f.layout, w, bit_width(f.fragment.type.element_type) // 8)
-        for f, w in zip((a, b), wanted, strict=True)
-    ]
-    left, right = read_as_needed(plans, [a.fragment, b.fragment], lowering)
+    changes = [(a.layout, wanted[0]), (b.layout, wanted[1])]
+    left, right = read_as_needed(changes, [a.fragment, b.fragment], lowering)
     sums = list(sums)
-    for step in fma_steps(*wanted, layout):
+    steps = fma_steps(*wanted, layout)
+    lowering.note(Multiplied("fma", len(steps), a.layout, b.layout, layout))
+    for step in steps:
         sums[step.c] = mlir_math.fma(left(step.a), right(step.b), sums[step.c])
     return sums
 
@@ -87,7 +86,9 @@ def lower_mma(
     nothing = zero(parts[0][0][0].type)
     unused = zero(sums[0].type)
     instruction = _Instruction(mma, a, b)
-    for step in mma_steps(a.layout, b.layout, layout, mma):
+    steps = mma_steps(a.layout, b.layout, layout, mma)
+    lowering.note(Multiplied(instruction.name, len(steps), a.layout, b.layout, layout))
+    for step in steps:
         found = [unused if r is None else sums[r] for r in step.c]
         left, right = (
             [nothing if w is None else part[w] for part in side for w in words]
@@ -189,6 +190,7 @@ class _Instruction:
     def __init__(self, mma: Mma, a: Factor, b: Factor) -> None:
         is_f8 = a.element.startswith("f8")
         self.element = "f16" if is_f8 else a.element
+        self.name = f"mma.m{mma.m}n{mma.n}k{mma.k}.{self.element}"
         self.shape = ir.Attribute.parse(f"#nvvm.shape<m = {mma.m}, n = {mma.n}, k = {mma.k}>")
         self.named: dict[str, ir.Attribute] = {}
         for name, factor in (("a", a), ("b", b)):

@@ -10,11 +10,12 @@ from mlir import ir
 
 from tilec.ir.dialects import arith, llvm, scf
 from tilec.layout import LANE_BITS, Layout
-from tilec.layout.conversion import ConversionPlan, RegisterPermutation
+from tilec.layout.conversion import ConversionPlan, RegisterPermutation, plan_conversion
 from tilec.layout.matrix_access import MatrixAccesses
 from tilec.layout.shared_access import ThreadAccesses
 from tilec.layout.shared_memory import SharedMemory
 from tilec.layout.shuffle import Shuffle, Swap
+from tilec.layout.traffic import of_conversion, of_extract, of_rows
 from tilec.ops.between_threads import (
     from_memory,
     read_shared,
@@ -31,12 +32,37 @@ from tilec.ops.fragments import (
     select_registers,
     unpack,
 )
+from tilec.ops.instruction_set import has_stmatrix
 from tilec.ops.lowering import Lowering
+from tilec.ops.notes import Moved
 from tilec.ops.shared_matrices import read_matrices, write_matrices
 
 
-def lower_conversion(plan: ConversionPlan, fragment: ir.Value, lowering: Lowering) -> ir.Value:
-    """The target's fragment, from the source's."""
+def lower_conversion(
+    source: Layout, target: Layout, fragment: ir.Value, lowering: Lowering
+) -> ir.Value:
+    """The fragment of the target layout, from that of the source."""
+    plan = _plan(source, target, fragment, lowering, stores_matrices=has_stmatrix())
+    return _converted(plan, fragment, lowering)
+
+
+def _plan(
+    source: Layout,
+    target: Layout,
+    fragment: ir.Value,
+    lowering: Lowering,
+    *,
+    stores_matrices: bool = False,
+) -> ConversionPlan:
+    element = ir.VectorType(fragment.type).element_type
+    size = bit_width(element) // 8
+    plan = plan_conversion(source, target, size, has_stmatrix=stores_matrices)
+    moved = of_conversion(plan, size)
+    lowering.note(Moved("conversion", (str(element),), source, target, moved))
+    return plan
+
+
+def _converted(plan: ConversionPlan, fragment: ir.Value, lowering: Lowering) -> ir.Value:
     match plan:
         case RegisterPermutation(order):
             return select_registers(fragment, order)
@@ -51,19 +77,23 @@ Registers = Callable[[int], ir.Value]
 
 
 def read_as_needed(
-    plans: Sequence[ConversionPlan], fragments: Sequence[ir.Value], lowering: Lowering
+    layouts: Sequence[tuple[Layout, Layout]], fragments: Sequence[ir.Value], lowering: Lowering
 ) -> list[Registers]:
-    """The targets' registers of several conversions; what is in shared memory is read when it is
-    asked for, in the block that this is called in, and before anything else is written there."""
+    """The registers of the targets of several conversions, given source and target of each.
+
+    What is in shared memory is read when it is asked for, in the block that this is called in, and
+    before anything else is written there.
+    """
     found: list[Registers] = []
-    for plan, fragment in zip(plans, fragments, strict=True):
+    for (source, target), fragment in zip(layouts, fragments, strict=True):
+        plan = _plan(source, target, fragment, lowering)
         if isinstance(plan, SharedMemory):
             size = bit_width(ir.VectorType(fragment.type).element_type) // 8
             buffer = lowering.shared_bytes(plan.elements * size, by_warp=plan.warp_local)
             _write(buffer, plan.write, fragment, lowering)
             found.append(_reader(buffer, plan.read, fragment, lowering))
         else:
-            found.append(unpack(lower_conversion(plan, fragment, lowering)).__getitem__)
+            found.append(unpack(_converted(plan, fragment, lowering)).__getitem__)
     return found
 
 
@@ -160,6 +190,8 @@ def through_rows(
     held = in_memory(element)
     size = bit_width(element) // 8
     buffer = lowering.shared_bytes(prod(source.shape) * size)
+    moved = of_rows(source, target, size)
+    lowering.note(Moved("reshape", (str(element),), source, target, moved))
     unique = lowering.holds_unique(source)
     places = _row_major(source, lowering)
     if unique is None:
@@ -206,6 +238,8 @@ def lower_extract(
     element = registers[0].type
     size = bit_width(element) // 8
     buffer = lowering.shared_bytes(size)
+    moved = of_extract(layout, size)
+    lowering.note(Moved("extract", (str(element),), layout, layout, moved))
     unique = lowering.holds_unique(layout)
     wanted = [arith.index_cast(ir.IntegerType.get_signless(32), i) for i in indices]
     for row, register in zip(lowering.coordinates(layout), registers, strict=True):
