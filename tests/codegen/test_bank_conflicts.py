@@ -15,8 +15,10 @@ from tilec.codegen.record import Recorder
 
 KERNELS = sorted((Path(__file__).parents[2] / "kernels").glob("*.tile"))
 
-# Those of one warp in all variants together, where there are any.
-CONFLICTS: dict[str, int] = {}
+# Those of one warp in all instances together, where there are any. `column_sum`, after its loop, sums
+# what warps have of each column: that lies side by side, so that the columns of a thread lie far
+# apart.
+CONFLICTS: dict[str, int] = {"column_sum": 1740}
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)

@@ -21,10 +21,12 @@ from tilec.artifact.manifest import (
     Variant,
     from_json,
 )
+from tilec.artifact.validate import faults_of
 from tilec.cli.columns import columns
 from tilec.cli.entry import DONE, REFUSED
 from tilec.cli.lowering_details import accesses_of, layouts_of, movements_of, shared_of
 from tilec.diagnostics.setup_error import SetupError
+from tilec.layout import LayoutError
 from tilec.target.description import Target
 from tilec.target.occupancy import occupancy
 from tilec.target.resolve import resolve
@@ -74,12 +76,13 @@ def command(
     for file in files:
         try:
             manifest = _manifest(file)
-        except (CubinError, ManifestError) as error:
+            chosen = _chosen(manifest, kernel, variant, file)
+            lines = list(_description(chosen, variant, details))
+        except (CubinError, ManifestError, LayoutError) as error:
             click.echo(f"error: `{file}`: {error}", err=True)
             status = REFUSED
             continue
-        chosen = _chosen(manifest, kernel, variant, file)
-        click.echo("\n".join(_description(chosen, variant, details)))
+        click.echo("\n".join(lines))
     return status
 
 
@@ -115,7 +118,11 @@ def _manifest(file: str) -> Manifest:
         if embedded is None:
             raise CubinError("the cubin holds no manifest")
         content = embedded
-    return from_json(content)
+    manifest = from_json(content)
+    fault = next(faults_of(manifest), None)
+    if fault is not None:
+        raise ManifestError(fault)
+    return manifest
 
 
 def _description(
