@@ -15,9 +15,9 @@ from tilec.codegen.record import Recorder
 
 KERNELS = sorted((Path(__file__).parents[2] / "kernels").glob("*.tile"))
 
-# Those of one warp in all instances together, where there are any. `column_sum`, after its loop, sums
-# what warps have of each column: that lies side by side, so that the columns of a thread lie far
-# apart.
+# Those of one warp in all instances together, where there are any. `column_sum`, after its loop,
+# sums what warps have of each column: that lies side by side, so that the columns of a thread lie
+# far apart.
 CONFLICTS: dict[str, int] = {"column_sum": 1740}
 
 

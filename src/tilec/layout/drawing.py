@@ -123,7 +123,6 @@ def _lanes_of_warp_0(layout: Layout) -> Iterator[str]:
     steps = [run if a == axis else 1 for a in range(layout.rank)]
     size = [n // step for n, step in zip(extents, steps, strict=True)]
     rows, columns = ((1, *size))[-2:]
-    width = len(str(LANES - 1)) + 1
     shown_rows, shown = min(rows, _ROWS), min(columns, LANES)
     cells = []
     for row in range(shown_rows):
