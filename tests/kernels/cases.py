@@ -524,6 +524,16 @@ def _rope(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     return arguments, exact, 2 * U * size
 
 
+def _matmul(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: products are exact, but those of f32; K additions. Tensor cores may cut where f32 rounds,
+    which doubles the unit."""
+    a = _normal(rng, (n["M"], n["K"]), element)
+    b = _normal(rng, (n["K"], n["N"]), element)
+    exact = a.values @ b.values
+    error = 2 * U * (n["K"] + 1) * (np.abs(a.values) @ np.abs(b.values))
+    return {"c": Output(exact.shape, element), "a": a, "b": b}, exact, error
+
+
 # ---- shapes --------------------------------------------------------------------------------------
 
 
@@ -632,6 +642,13 @@ def _matrices(block: int) -> list[_Extents]:
     return [{"M": m, "N": n} for m, n in sizes]
 
 
+def _products(block: int) -> list[_Extents]:
+    """Each extent empty, one, odd, and around tiles; k with and without a cut tile."""
+    sizes = [(0, 5, 3), (5, 0, 3), (3, 5, 0), (1, 1, 1), (block, block, 64), (37, block + 1, 33)]
+    sizes += [(block + 1, 8, 70), (40, 48, 24), (33, 21, 53)]
+    return [{"M": m, "N": n, "K": k} for m, n, k in sizes]
+
+
 def _heads(block: int) -> list[_Extents]:
     sizes = [
         (0, 1, 4),
@@ -714,6 +731,11 @@ def _each_type(suffix: str, block: int) -> tuple[tuple[str, str, int], ...]:
     return tuple((f"{e}_{suffix}", e, block) for e in ("f32", "f16", "bf16"))
 
 
+def _matmul_instances() -> tuple[tuple[str, str, int], ...]:
+    tiles = ("f32", "64_64_16", 64), ("f16", "128_128_32", 128), ("bf16", "128_128_32", 128)
+    return tuple((f"{element}_{tile}", element, block) for element, tile, block in tiles)
+
+
 _BLOCKS_OF_SUM_ALL = {
     "f32": ("f32_4096", "f32", 4096), "f16": ("f16_8192", "f16", 8192),
     "bf16": ("bf16_8192", "bf16", 8192),
@@ -780,6 +802,12 @@ KERNELS: dict[str, _Kernel] = {
         _permute_heads, _permuted_heads, ({"B": 2, "H": 5, "M": 333},), _head_instances()
     ),
     "split_heads": _Kernel(_split_heads, _heads, ({"N": 2, "H": 4, "S": 333},), _head_instances()),
+    "matmul": _Kernel(
+        _matmul,
+        _products,
+        ({"M": 300, "N": 250, "K": 500}, {"M": 512, "N": 384, "K": 1024}),
+        _matmul_instances(),
+    ),
     "rope": _Kernel(_rope, _heads, ({"N": 2, "H": 4, "S": 333},), _each_type("64_16", 16)),
     "embedding": _Kernel(
         _embedding,

@@ -32,6 +32,7 @@ PINNED = {
     "layernorm_backward": (0, 8, 0),
     "layernorm_long": (0, 5, 0),
     "logsumexp": (1, 1, 0),
+    "matmul": (0, 3, 0),
     "permute_heads": (0, 2, 0),
     "quantise": (1, 2, 0),
     "quantise_f8": (1, 2, 0),
