@@ -7,7 +7,7 @@ with, all of a warp alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from math import prod
@@ -60,6 +60,7 @@ class Traffic:
 NONE = Traffic()
 
 
+@lru_cache(maxsize=256)
 def of_conversion(plan: ConversionPlan, element_bytes: int) -> Traffic:
     match plan:
         case Shuffle():
@@ -73,7 +74,8 @@ def of_conversion(plan: ConversionPlan, element_bytes: int) -> Traffic:
             return NONE
 
 
-def of_reduction(plan: ReductionPlan, element_bytes: Sequence[int]) -> Traffic:
+@lru_cache(maxsize=256)
+def of_reduction(plan: ReductionPlan, element_bytes: tuple[int, ...]) -> Traffic:
     """`element_bytes` are those of the values that are reduced together."""
     registers = len(plan.folds)
     words = sum(map(_words, element_bytes))
@@ -87,7 +89,8 @@ def of_reduction(plan: ReductionPlan, element_bytes: Sequence[int]) -> Traffic:
     )  # fmt: skip
 
 
-def of_scan(plan: ScanPlan, element_bytes: Sequence[int]) -> Traffic:
+@lru_cache(maxsize=256)
+def of_scan(plan: ScanPlan, element_bytes: tuple[int, ...]) -> Traffic:
     """`element_bytes` are those of the values that are scanned together."""
     words = sum(map(_words, element_bytes))
     total, blocks = NONE, plan.layout.registers
@@ -152,7 +155,7 @@ def _exchanged(
     read: ThreadAccesses,
     elements: int,
     partials: int,
-    element_bytes: Sequence[int],
+    element_bytes: tuple[int, ...],
 ) -> Traffic:
     """Each value has a buffer of its own; a read takes `partials` neighbours."""
     return _sum(
@@ -191,20 +194,15 @@ def _accessed(
         accesses.offset(first, lane, 0) * element_bytes if accesses.takes_part(lane, 0) else None
         for lane in range(LANES)
     ]
-    instructions = wavefronts = least = 0
-    for begin, width in _pieces(size):
-        addresses = [None if start is None else start + begin for start in starts]
-        instructions += count
-        wavefronts += count * bank_conflicts(addresses, width)
-        least += count * least_wavefronts(addresses, width)
-    return instructions, wavefronts, least
-
-
-def _pieces(size: int) -> Iterator[tuple[int, int]]:
-    """Where the instructions of an access begin, and how wide they are; a power of two in all."""
+    # Accesses begin at multiples of their size: the instructions of one differ by what its lanes
+    # have in common, as accesses do.
     width = min(size, VECTOR_BYTES)
-    for begin in range(0, size, width):
-        yield begin, width
+    instructions = count * (size // width)
+    return (
+        instructions,
+        instructions * bank_conflicts(starts, width),
+        instructions * least_wavefronts(starts, width),
+    )
 
 
 def _by_element(layout: Layout, element_bytes: int, taking_part: Sequence[bool]) -> Traffic:

@@ -32,7 +32,7 @@ def lower_reduce(
     """
     rows = list(zip(*sources, strict=True))
     elements = [v.type for v in rows[0]]
-    moved = of_reduction(plan, [bit_width(e) // 8 for e in elements])
+    moved = of_reduction(plan, tuple(bit_width(e) // 8 for e in elements))
     named = tuple(map(str, elements))
     lowering.note(Moved("reduction", named, plan.source, plan.result, moved))
     folded = [_balanced([rows[r] for r in fold], combine) for fold in plan.folds]

@@ -40,7 +40,7 @@ def lower_scan(
               before block b of the last level
     """
     elements = [v.type for v in rows[0]]
-    moved = of_scan(plan, [bit_width(e) // 8 for e in elements])
+    moved = of_scan(plan, tuple(bit_width(e) // 8 for e in elements))
     named = tuple(map(str, elements))
     lowering.note(Moved("scan", named, plan.layout, plan.layout, moved))
     if not plan.levels:
