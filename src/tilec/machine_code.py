@@ -28,7 +28,9 @@ from tilec.shared_memory.finish import Room, finish
 from tilec.target.description import Target
 from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.insert_barriers import insert_barriers
+from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
+from tilec.transforms.relax_floats import relax_floats
 
 
 @dataclass(frozen=True)
@@ -148,9 +150,12 @@ def lower_variant(
     """
     function = instance.function.operation.clone().opview
     try:
+        if instance.description.hints.get("fast_math"):
+            relax_floats(function)
         warps = warps_for(function, instance.description.hints, target)
         placing = Placing(warps, vector_bytes)
         find_access_facts(function, whole=whole)
+        mark_last_uses(function)
         place_layouts(function, placing)
         # After layouts, which say what thread touches which element.
         insert_barriers(function)

@@ -169,22 +169,24 @@ def _gelu(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 
 
 def _silu_mul(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """e, of the result: e^-|x| has 1 ulp (2u), the sum 3u, the quotient 1u, and each product 1u;
-    below the normal numbers of f32 the absolute error of the quotient, 2^-149, times the factors.
-    """
+    """e, of the result: e^-|x| is 2^(x log2 e), whose exponent is off by 2u of itself, which is 2u|x|
+    of the power; that has 2 ulp (4u), the sum 1u, the quotient 2 ulp (4u), and each product 1u.
+    Powers and quotients that are no normal numbers may be 0: 2^-126, times the factors."""
     shape = (n["N"],)
     gate, up = _normal(rng, shape, element, 6.0), _normal(rng, shape, element)
     g = gate.values
     small = np.exp(-np.abs(g))
     exact = g * np.where(g < 0, small, 1.0) / (1 + small) * up.values
-    error = 8 * U * np.abs(exact) + 2.0**-149 * (1 + np.abs(up.values) * (1 + np.abs(g)))
+    error = (11 + 2 * np.abs(g)) * U * np.abs(exact)
+    error += 2.0**-126 * (1 + np.abs(up.values) * (1 + np.abs(g)))
     return {"y": Output(shape, element), "gate": gate, "up": up}, exact, error
 
 
 def _softmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """e, of the result: x - max rounds, which e^ turns into u |x - max| of itself; e^ has 1 ulp
-    (2u), the sum u for each addition behind another and the mean of its terms' errors, the quotient
-    u. What f32 cannot hold of e^ becomes subnormal or zero: 2^-149 before the division."""
+    """e, of the result: x - max, its product with log2 e, and that number round, which the power
+    turns into 3u |x - max| of itself; it has 2 ulp (4u), the sum u for each addition behind another
+    and the mean of its terms' errors, the quotient 2 ulp (4u). What is no normal number may be 0:
+    2^-126."""
     shape = (n["M"], n["N"])
     x = _normal(rng, shape, element, 4.0)
     values = x.values.copy()
@@ -197,12 +199,12 @@ def _softmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     exact = e / total
     finite = np.where(np.isfinite(distance), np.abs(distance), 0)
     mean = (e * finite).sum(axis=1, keepdims=True) / total
-    error = (finite + mean + SUM_DEPTH + 6) * U * exact + 2.0**-149
+    error = (3 * (finite + mean) + SUM_DEPTH + 12) * U * exact + 2.0**-126
     return {"y": Output(shape, element), "x": Argument(values, element)}, exact, error
 
 
 def _layernorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """e: with d = SUM_DEPTH + 1, the mean is off by m = d·u·mean|x| and each centred value by
+    """e: with d = SUM_DEPTH + 4 (a quotient has 2 ulp), the mean is off by m = d·u·mean|x| and each centred value by
     m + u|c|; the variance, a sum of squares, by (d + 3)u of itself and m² (errors of the mean
     cancel in first order: the centred values sum to 0); its root by half of that, rsqrt by 2 ulp
     (4u), three more roundings."""
@@ -213,7 +215,7 @@ def _layernorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
         _normal(rng, shape[1:], element),
     )
     eps = float(np.float32(1e-5))
-    depth = SUM_DEPTH + 1
+    depth = SUM_DEPTH + 4
     count = max(shape[1], 1)
     mean = x.values.sum(axis=1, keepdims=True) / count
     off = depth * U * np.abs(x.values).sum(axis=1, keepdims=True) / count
@@ -230,14 +232,14 @@ def _layernorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 
 
 def _rmsnorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """e, of the result: the mean square (SUM_DEPTH + 3)u, its root half of that, rsqrt 2 ulp (4u),
-    two products."""
+    """e, of the result: the mean square (SUM_DEPTH + 6)u, the quotient being off by 2 ulp (4u), its
+    root half of that, rsqrt 2 ulp, two products."""
     shape = (n["M"], n["N"])
     x, weight = _normal(rng, shape, element, 2.0), _normal(rng, shape[1:], element)
     eps = float(np.float32(1e-6))
     mean = (x.values**2).sum(axis=1, keepdims=True) / max(shape[1], 1)
     exact = x.values / np.sqrt(mean + eps) * weight.values
-    error = ((SUM_DEPTH + 3) / 2 + 7) * U * np.abs(exact)
+    error = ((SUM_DEPTH + 6) / 2 + 7) * U * np.abs(exact)
     arguments = {"y": Output(shape, element), "x": x, "weight": weight, "eps": eps}
     return arguments, exact, error
 
@@ -253,17 +255,17 @@ def _tiles(length: int) -> int:
 def _softmax_long(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     """e, of the result, with k tiles: exponents are differences to the largest so far, and those of
     the factors that bring a sum to a larger one add up to |x - max|, so that rounding them costs
-    u |x - max| as it does in one pass. Up to k + 1 such factors and their products cost 3u each,
-    and k + SUM_DEPTH additions u. The reciprocal u, the element's e^ 2u and its product u. What is
-    subnormal: 2^-149 for e^ and as much for the product."""
+    3u |x - max| as it does in one pass. Up to k + 1 such factors and their products cost 5u each,
+    and k + SUM_DEPTH additions u. The reciprocal 4u, the element's power 4u and its product u. What
+    is no normal number may be 0: 2^-126 for the power and as much for the product."""
     arguments, exact, _ = _softmax(element, n, rng)
     x = arguments["x"]
     assert isinstance(x, Argument)
     distance = x.values.max(axis=1, keepdims=True, initial=-np.inf) - x.values
     finite = np.where(np.isfinite(distance), distance, 0)
     mean = (exact * finite).sum(axis=1, keepdims=True)
-    steps = 4 * _tiles(n["N"]) + SUM_DEPTH + 8
-    return arguments, exact, (finite + mean + steps) * U * exact + 2.0**-148
+    steps = 6 * _tiles(n["N"]) + SUM_DEPTH + 14
+    return arguments, exact, (3 * (finite + mean) + steps) * U * exact + 2.0**-125
 
 
 def _layernorm_long(element: str, n: _Extents, rng: np.random.Generator) -> Built:
@@ -352,7 +354,7 @@ def _add_rmsnorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     added = rounded(x.values + y.values, element)
     mean = (added**2).sum(axis=1, keepdims=True) / max(shape[1], 1)
     exact = added / np.sqrt(mean + eps) * weight.values
-    steps = SUM_DEPTH + _tiles(shape[1]) + 3
+    steps = SUM_DEPTH + _tiles(shape[1]) + 6
     error = (steps / 2 + 7) * U * np.abs(exact)
     outputs = {"z": Output(shape, element), "sum": Output(shape, element)}
     arguments = {**outputs, "x": x, "y": y, "weight": weight, "eps": eps}
@@ -692,13 +694,26 @@ class _Kernel:
 
 
 def _vector_instances() -> tuple[tuple[str, str, int], ...]:
-    return ("f32_1024", "f32", 1024), ("f16_2048", "f16", 2048), ("bf16_2048", "bf16", 2048)
+    return _each_type("1024", 1024)
 
 
-def _row_instances() -> tuple[tuple[str, str, int], ...]:
-    sizes = (256, 1024, 2048, 4096, 8192, 16384)
-    of_element = {"f32": sizes, "f16": (1024, 4096, 16384), "bf16": sizes}
-    return tuple((f"{e}_{b}", e, b) for e, blocks in of_element.items() for b in blocks)
+def _row_instances(**sizes: tuple[int, ...]) -> tuple[tuple[str, str, int], ...]:
+    """By element: the tiles that a row must fit; of 256 there are four rows in a tile."""
+    return tuple(
+        (f"{e}_{4 if b == 256 else 1}_{b}", e, b) for e, blocks in sizes.items() for b in blocks
+    )
+
+
+_SOFTMAX_ROWS = _row_instances(
+    f32=(256, 1024, 4096, 8192, 16384, 32768),
+    f16=(1024, 4096, 16384),
+    bf16=(256, 1024, 2048, 4096, 8192, 16384, 32768),
+)
+_NORM_ROWS = _row_instances(
+    f32=(256, 1024, 4096, 16384),
+    f16=(1024, 4096, 16384),
+    bf16=(256, 1024, 2048, 4096, 8192, 16384),
+)
 
 
 def _long_row_instances() -> tuple[tuple[str, str, int], ...]:
@@ -715,7 +730,6 @@ def _table_instances() -> tuple[tuple[str, str, int], ...]:
         (f"{e}_{i}_{r}_{b}", f"{e}/{i}", b)
         for e, sizes in (
             ("f32", ((8, 128), (2, 1024))),
-            ("f16", ((16, 128), (4, 1024))),
             ("bf16", ((16, 128), (4, 1024))),
         )
         for i in ("i32", "i64")
@@ -747,6 +761,10 @@ _BLOCK_ROWS = tuple(
 _WIDE_ROWS = tuple(
     (f"{e}_{b}", e, b) for e, b in (("f32", 4096), ("f16", 4096), ("bf16", 4096), ("bf16", 16384))
 )
+_QUANTISE_ROWS = (*_WIDE_ROWS, ("bf16_8192", "bf16", 8192), ("bf16_14336", "bf16", 14336))
+_ARGMAX_ROWS = (
+    ("f32_1_8192", "f32", 8192), ("f16_1_4096", "f16", 4096), ("bf16_1_4096", "bf16", 4096),
+)  # fmt: skip
 _LONG = ({"N": 1_000_003}, {"N": 1 << 20})
 _MANY_ROWS = ({"M": 261, "N": 1000}, {"M": 1031, "N": 512})
 _LARGE_ROWS = ({"M": 263, "N": 10_000}, {"M": 140, "N": 16_384}, {"M": 3, "N": 300_001})
@@ -756,17 +774,17 @@ KERNELS: dict[str, _Kernel] = {
     "axpy": _Kernel(_axpy, _lengths, _LONG, _vector_instances()),
     "gelu": _Kernel(_gelu, _lengths, ({"N": 100_003},), _vector_instances()),
     "silu_mul": _Kernel(_silu_mul, _lengths, _LONG, _vector_instances()),
-    "softmax": _Kernel(_softmax, _rows, _MANY_ROWS, _row_instances()),
-    "layernorm": _Kernel(_layernorm, _rows, _MANY_ROWS, _row_instances()),
-    "rmsnorm": _Kernel(_rmsnorm, _rows, _MANY_ROWS, _row_instances()),
-    "softmax_long": _Kernel(_softmax_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
+    "softmax": _Kernel(_softmax, _rows, _MANY_ROWS, _SOFTMAX_ROWS),
+    "layernorm": _Kernel(_layernorm, _rows, _MANY_ROWS, _NORM_ROWS),
+    "rmsnorm": _Kernel(_rmsnorm, _rows, _MANY_ROWS, _NORM_ROWS),
+    "softmax_long": _Kernel(_softmax_long, _long_rows, _LARGE_ROWS, _each_type("16384", 16384)),
     "layernorm_long": _Kernel(_layernorm_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
     "rmsnorm_long": _Kernel(_rmsnorm_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
     "row_sum": _Kernel(
         _row_sum,
         _rows_of_any_length,
         ({"M": 263, "N": 4099}, {"M": 5, "N": 100_000}),
-        _each_type("4_1024", 1024),
+        _each_type("1_8192", 8192),
     ),
     "sum_all": _Kernel(
         _sum_all, _shares, ({"P": 7, "N": 131_071},), tuple(_BLOCKS_OF_SUM_ALL.values())
@@ -780,7 +798,7 @@ KERNELS: dict[str, _Kernel] = {
     "bias_gelu": _Kernel(_bias_gelu, _rows, _MANY_ROWS, _vector_instances()),
     "add_rmsnorm": _Kernel(_add_rmsnorm, _rows, _MANY_ROWS, _WIDE_ROWS),
     "add_rmsnorm_long": _Kernel(_add_rmsnorm, _long_rows, _LARGE_ROWS, _long_row_instances()),
-    "quantise": _Kernel(_quantise, _full_rows, _MANY_ROWS, _WIDE_ROWS),
+    "quantise": _Kernel(_quantise, _full_rows, _MANY_ROWS, _QUANTISE_ROWS),
     "quantise_f8": _Kernel(_quantise_f8, _full_rows, _MANY_ROWS, _WIDE_ROWS),
     "layernorm_backward": _Kernel(
         _layernorm_backward,
@@ -788,15 +806,15 @@ KERNELS: dict[str, _Kernel] = {
         ({"P": 17, "M": 519, "N": 1000}, {"P": 32, "M": 1024, "N": 512}),
         _BLOCK_ROWS,
     ),
-    "cumsum": _Kernel(_cumsum, _long_rows, _LARGE_ROWS, _long_row_instances()),
-    "argmax": _Kernel(_argmax, _rows_of_any_length, _LARGE_ROWS, _each_type("4_1024", 1024)),
+    "cumsum": _Kernel(_cumsum, _long_rows, _LARGE_ROWS, _each_type("8192", 8192)),
+    "argmax": _Kernel(_argmax, _rows_of_any_length, _LARGE_ROWS, _ARGMAX_ROWS),
     "logsumexp": _Kernel(_logsumexp, _long_rows, _LARGE_ROWS, _group_instances()),
     "cross_entropy": _Kernel(_cross_entropy, _long_rows, _LARGE_ROWS, _group_instances()),
     "transpose": _Kernel(
         _transpose,
         _matrices,
         ({"M": 1000, "N": 513}, {"M": 1024, "N": 2048}),
-        _each_type("64", 64),
+        (("f32_64", "f32", 64), ("f16_128", "f16", 128), ("bf16_128", "bf16", 128)),
     ),
     "permute_heads": _Kernel(
         _permute_heads, _permuted_heads, ({"B": 2, "H": 5, "M": 333},), _head_instances()

@@ -18,7 +18,7 @@ PINNED = {
     "add": (0, 3, 0),
     "add_rmsnorm": (0, 5, 0),
     "add_rmsnorm_long": (0, 6, 0),
-    "argmax": (0, 2, 0),
+    "argmax": (1, 1, 0),
     "axpy": (0, 3, 0),
     "bias_gelu": (0, 3, 0),
     # A turn of `step_by(P)` is not known to end where its range does.
@@ -39,7 +39,7 @@ PINNED = {
     "rmsnorm": (0, 3, 0),
     "rmsnorm_long": (0, 4, 0),
     "rope": (0, 6, 0),
-    "row_sum": (0, 2, 0),
+    "row_sum": (1, 1, 0),
     "scatter_add": (0, 2, 1),
     "silu_mul": (0, 3, 0),
     "softmax": (0, 2, 0),

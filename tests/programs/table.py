@@ -266,7 +266,7 @@ def _truths(a: Arrays) -> Mapping[str, Array]:
     }  # fmt: skip
 
 
-def _indices(a: Arrays) -> Mapping[str, Array]:
+def _index_arithmetic(a: Arrays) -> Mapping[str, Array]:
     q = [_truncated(x, y) for x, y in zip(a.x.tolist(), a.y.tolist(), strict=True)]
     pairs = zip(q, a.x.tolist(), a.y.tolist(), strict=True)
     return {
@@ -287,7 +287,7 @@ _INTEGERS = {
     "extremes": Entry(_integer_extremes),
     "compared": Entry(_integer_comparisons),
     "truths": Entry(_truths),
-    "indices": Entry(_indices),
+    "indices": Entry(_index_arithmetic),
 }
 
 
@@ -1310,18 +1310,18 @@ def _extremes(a: Arrays) -> Mapping[str, Array]:
     low, high = a.low.copy(), a.high.copy()
     for place in range(len(low)):
         named = a.x[a.ids == place]
-        low[place] = _extreme(np.append(named, a.low[place]), 0)
-        high[place] = _extreme(np.append(named, a.high[place]), -1)
+        low[place] = _end_of_order(np.append(named, a.low[place]), 0)
+        high[place] = _end_of_order(np.append(named, a.high[place]), -1)
     return {"low": low, "high": high}
 
 
-def _extreme(values: Array, number: int) -> Array:
+def _end_of_order(values: Array, number: int) -> Array:
     """The least (0) or largest (-1) that is no NaN; -0.0 is below 0.0."""
     values = values[~np.isnan(values)] if not np.isnan(values).all() else values
     return values[np.lexsort((~np.signbit(values), values))[number]]
 
 
-def _bits(a: Arrays) -> Mapping[str, Array]:
+def _bits_together(a: Arrays) -> Mapping[str, Array]:
     found = {"all": a.all.copy(), "any": a.any.copy(), "odd": a.odd.copy()}
     inside, (places,) = _inside(a.all, a.ids)
     for place, value in zip(places, a.x[inside], strict=True):
@@ -1371,7 +1371,7 @@ def _last_one(a: Arrays) -> Mapping[str, Array]:
     return {"partial": np.array(parts), "total": total, "came": a.came + np.uint32(len(parts))}
 
 
-def _chained(a: Arrays) -> Mapping[str, Array]:
+def _chain(a: Arrays) -> Mapping[str, Array]:
     total, after = np.zeros_like(a.a), a.a.copy()
     for turn in range(3):
         total += after
@@ -1389,7 +1389,7 @@ _ATOMICS = {
         data={"x": "indices", "count": "tame", "weighted": "tame"},
     ),
     "extremes": Entry(_extremes, dims=(_SMALL, _LARGE), data={"ids": "indices"}),
-    "bits": Entry(_bits, dims=(_SMALL, _LARGE), data={"ids": "indices"}),
+    "bits": Entry(_bits_together, dims=(_SMALL, _LARGE), data={"ids": "indices"}),
     "before": Entry(
         _before,
         dims=({"N": 70, "K": 60}, {"N": 1000, "K": 900}),
@@ -1415,7 +1415,7 @@ _ATOMICS = {
         dims=({"N": 1000, "P": 16}, {"N": 64, "P": 1}),
         data={"came": "zeros"},
     ),
-    "chained": Entry(_chained, dims=({"N": 128}, {"N": 1024})),
+    "chained": Entry(_chain, dims=({"N": 128}, {"N": 1024})),
 }
 
 # ---- dot.tile ------------------------------------------------------------------------------------

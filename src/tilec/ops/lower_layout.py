@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from math import prod
+from operator import or_
 
 from mlir import ir
 
@@ -15,11 +17,12 @@ from tilec.layout.matrix_access import MatrixAccesses
 from tilec.layout.shared_access import ThreadAccesses
 from tilec.layout.shared_memory import SharedMemory
 from tilec.layout.shuffle import Shuffle, Swap
-from tilec.layout.traffic import of_conversion, of_extract, of_rows
+from tilec.layout.traffic import Traffic, of_conversion, of_extract, of_rows
 from tilec.ops.between_threads import (
     from_memory,
     read_shared,
     shuffle_from,
+    takes_part,
     to_memory,
     write_shared,
 )
@@ -35,6 +38,7 @@ from tilec.ops.fragments import (
 from tilec.ops.instruction_set import has_stmatrix
 from tilec.ops.lowering import Lowering
 from tilec.ops.notes import Moved
+from tilec.ops.pieces import PIECE_BYTES, Place, fits_at_once, through_pieces
 from tilec.ops.shared_matrices import read_matrices, write_matrices
 
 
@@ -42,24 +46,30 @@ def lower_conversion(
     source: Layout, target: Layout, fragment: ir.Value, lowering: Lowering
 ) -> ir.Value:
     """The fragment of the target layout, from that of the source."""
-    plan = _plan(source, target, fragment, lowering, stores_matrices=has_stmatrix())
+    element_bytes = bit_width(ir.VectorType(fragment.type).element_type) // 8
+    is_whole = fits_at_once(prod(source.shape) * element_bytes)
+    plan = plan_conversion(
+        source,
+        target,
+        element_bytes,
+        has_stmatrix=has_stmatrix() and is_whole,
+        has_ldmatrix=is_whole,
+    )
+    _note(plan, source, target, fragment, lowering)
     return _converted(plan, fragment, lowering)
 
 
-def _plan(
-    source: Layout,
-    target: Layout,
-    fragment: ir.Value,
-    lowering: Lowering,
-    *,
-    stores_matrices: bool = False,
-) -> ConversionPlan:
+def _note(
+    plan: ConversionPlan, source: Layout, target: Layout, fragment: ir.Value, lowering: Lowering
+) -> None:
     element = ir.VectorType(fragment.type).element_type
-    size = bit_width(element) // 8
-    plan = plan_conversion(source, target, size, has_stmatrix=stores_matrices)
-    moved = of_conversion(plan, size)
+    moved = _within_pieces(of_conversion(plan, bit_width(element) // 8))
     lowering.note(Moved("conversion", (str(element),), source, target, moved))
-    return plan
+
+
+def _within_pieces(moved: Traffic) -> Traffic:
+    """Counted as if all went at once, through the memory that a piece takes."""
+    return replace(moved, shared_bytes=min(moved.shared_bytes, PIECE_BYTES))
 
 
 def _converted(plan: ConversionPlan, fragment: ir.Value, lowering: Lowering) -> ir.Value:
@@ -86,9 +96,10 @@ def read_as_needed(
     """
     found: list[Registers] = []
     for (source, target), fragment in zip(layouts, fragments, strict=True):
-        plan = _plan(source, target, fragment, lowering)
+        size = bit_width(ir.VectorType(fragment.type).element_type) // 8
+        plan = plan_conversion(source, target, size)
+        _note(plan, source, target, fragment, lowering)
         if isinstance(plan, SharedMemory):
-            size = bit_width(ir.VectorType(fragment.type).element_type) // 8
             buffer = lowering.shared_bytes(plan.elements * size, by_warp=plan.warp_local)
             _write(buffer, plan.write, fragment, lowering)
             found.append(_reader(buffer, plan.read, fragment, lowering))
@@ -152,9 +163,31 @@ def _warp_bits(lowering: Lowering) -> int:
 def _through_shared(plan: SharedMemory, fragment: ir.Value, lowering: Lowering) -> ir.Value:
     element = ir.VectorType(fragment.type).element_type
     size = plan.elements * bit_width(element) // 8
+    if not fits_at_once(size):
+        return _through_pieces(plan, fragment, lowering)
     buffer = lowering.shared_bytes(size, by_warp=plan.warp_local)
     _write(buffer, plan.write, fragment, lowering)
     return _read(buffer, plan.read, element, lowering)
+
+
+def _through_pieces(plan: SharedMemory, fragment: ir.Value, lowering: Lowering) -> ir.Value:
+    registers = unpack(fragment)
+    writes, reads = _places(plan.write, lowering), _places(plan.read, lowering)
+    writes_here = takes_part(plan.write, lowering)
+    return pack(through_pieces(plan.elements, writes, writes_here, reads, registers, lowering))
+
+
+def _places(accesses: ThreadAccesses, lowering: Lowering) -> list[Place]:
+    """Where a thread's accesses are in the whole buffer."""
+    assert not isinstance(accesses, MatrixAccesses), "a plan of this size has none"
+    thread = lowering.thread_number((*accesses.lane, *accesses.warp))
+    varying = reduce(or_, (*accesses.lane, *accesses.warp))
+    found = []
+    for access in accesses.accesses:
+        start = arith.xori(thread, i32(access.xor)) if access.xor else thread
+        at = arith.addi(start, i32(access.add)) if access.add else start
+        found.append(Place(access.registers, at, access.add, access.add + varying))
+    return found
 
 
 def _write(
@@ -189,11 +222,18 @@ def through_rows(
     element = registers[0].type
     held = in_memory(element)
     size = bit_width(element) // 8
-    buffer = lowering.shared_bytes(prod(source.shape) * size)
-    moved = of_rows(source, target, size)
+    moved = _within_pieces(of_rows(source, target, size))
     lowering.note(Moved("reshape", (str(element),), source, target, moved))
     unique = lowering.holds_unique(source)
     places = _row_major(source, lowering)
+    elements = prod(source.shape)
+    if not fits_at_once(elements * size):
+        writes, reads = (
+            [Place((register,), at, 0, elements - 1) for register, at in enumerate(of)]
+            for of in (places, _row_major(target, lowering))
+        )
+        return through_pieces(elements, writes, unique, reads, registers, lowering)
+    buffer = lowering.shared_bytes(elements * size)
     if unique is None:
         _write_rows(buffer, places, registers)
     else:
