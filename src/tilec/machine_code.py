@@ -10,7 +10,7 @@ together.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlir import ir
@@ -20,7 +20,9 @@ from tilec.codegen.cubin import Resources, assemble
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import SHARED, gpu_module, lower_tiles
 from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
+from tilec.codegen.record import Recorder
 from tilec.codegen.warps import warps_for
+from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.shared_memory.finish import Room, finish
 from tilec.target.description import Target
@@ -70,6 +72,8 @@ class EntryPoint:
     threads: int
     smem_bytes: int
     alignments: dict[str, int]
+    notes: tuple[tuple[Place, Note], ...] = ()
+    shared: SharedMemoryUse = field(default_factory=SharedMemoryUse)
 
 
 @dataclass(frozen=True)
@@ -157,9 +161,9 @@ def lower_variant(
         insert_barriers(function)
         code = lower_tiles(function, symbol, body, warps=warps, vector_bytes=vector_bytes)
         room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
-        smem_bytes = finish(code.function, SHARED, warps=warps, room=room)
+        shared = finish(code.function, SHARED, warps=warps, room=room)
         threads = warps * target.threads_per_warp
-        return EntryPoint(symbol, threads, smem_bytes, code.alignments)
+        return EntryPoint(symbol, threads, shared.bytes, code.alignments, code.notes, shared)
     finally:
         function.operation.erase()
 
@@ -177,6 +181,8 @@ def _kernel(
 ) -> Kernel:
     told = instance.description
     own = [entry for entry in entries if entry.instance is instance]
+    recorder = Recorder({parameter.name: parameter.element for parameter in told.parameters})
+    variants = tuple(_variant(told, one, resources[one.point.symbol], recorder) for one in own)
     return Kernel(
         name=told.name,
         symbol=told.symbol,
@@ -190,11 +196,12 @@ def _kernel(
         unsafe=told.unsafe,
         accesses=told.accesses,
         coverage=told.coverage,
-        variants=tuple(_variant(told, entry, resources[entry.point.symbol]) for entry in own),
+        variants=variants,
+        layouts=recorder.layouts,
     )
 
 
-def _variant(told: Description, entry: _Entry, taken: Resources) -> Variant:
+def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recorder) -> Variant:
     point = entry.point
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
     preconditions = tuple(
@@ -213,4 +220,5 @@ def _variant(told: Description, entry: _Entry, taken: Resources) -> Variant:
         spill_store_bytes=taken.spill_stores,
         spill_load_bytes=taken.spill_loads,
         stack_bytes=taken.stack,
+        lowering=recorder.report(point.notes, point.shared),
     )

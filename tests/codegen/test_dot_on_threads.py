@@ -175,7 +175,7 @@ def test_a_product_is_a_factor_of_the_next_in_registers(
         plans.append((source.shape, plan_conversion(source, *given, **named)))
         return plans[-1][1]
 
-    monkeypatch.setattr("tilec.ops.layout.plan_conversion", noted)
+    monkeypatch.setattr("tilec.ops.lower_layout.plan_conversion", noted)
     counts = _counts(CHAINED)
     assert counts["nvvm.mma.sync"] == (128 * 32 * 16 + 128 * 64 * 32) // (4 * 16 * 8 * 16)
     # Three factors come from memory.

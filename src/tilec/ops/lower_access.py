@@ -23,6 +23,7 @@ def lower_load(access: Access, fill: ir.Value, *, is_last: bool = False) -> list
 
     `is_last`: nobody needs what is read in the cache.
     """
+    access.note("load")
     registers: list[ir.Value] = [fill] * access.layout.registers
     use = Use(is_read_only=access.view.read_only, is_last=is_last)
     for group in access.groups:
@@ -60,6 +61,7 @@ def _load_cut_groups(
 
 def lower_store(access: Access, registers: Sequence[ir.Value], use: Use = _PLAIN) -> None:
     """Write the registers, as in memory; of threads that hold the same element, one writes it."""
+    access.note("store")
     unique = access.lowering.holds_unique(access.layout)
     for group in access.groups:
         mask = _both(access.mask(group), unique)

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from mlir import ir
 
 from tilec.ir.dialects import arith, llvm, nvvm, vector
 from tilec.ir.dialects import math as mlir_math
 from tilec.layout import Layout
-from tilec.layout.conversion import ConversionPlan, plan_conversion
 from tilec.layout.fma import fma_operand_layouts
 from tilec.layout.mma import Mma, operand_layouts
 from tilec.layout.products import elements_per_word, fma_steps, lanes_beyond, mma_steps
-from tilec.ops.fragments import bit_width, i32, pack, unpack, zero
+from tilec.ops.fragments import i32, pack, unpack, zero
 from tilec.ops.lower_layout import Held, read_as_needed
 from tilec.ops.lowering import Lowering
-from tilec.ops.pieces import fits_at_once
+from tilec.ops.notes import Multiplied
 
 # Elements of a word, and how far one instruction goes along k: the longest first.
 # Source: PTX ISA, "mma", the table of shapes; f8 goes as f16.
@@ -68,19 +66,15 @@ def lower_fma(
     """
     wanted = fma_operand_layouts(layout, a.layout.shape[-1])
     left, right = (
-        read_as_needed(_plan(factor, target), factor.fragment, lowering)
+        read_as_needed(factor.layout, target, factor.fragment, lowering)
         for factor, target in zip((a, b), wanted, strict=True)
     )
     sums = list(sums)
-    for step in fma_steps(*wanted, layout):
+    steps = fma_steps(*wanted, layout)
+    lowering.note(Multiplied("fma", len(steps), a.layout, b.layout, layout))
+    for step in steps:
         sums[step.c] = mlir_math.fma(left(step.a).value, right(step.b).value, sums[step.c])
     return sums
-
-
-def _plan(factor: Factor, target: Layout) -> ConversionPlan:
-    size = bit_width(factor.fragment.type.element_type) // 8
-    is_whole = fits_at_once(prod(target.shape) * size)
-    return plan_conversion(factor.layout, target, size, has_ldmatrix=is_whole)
 
 
 def lower_mma(
@@ -105,7 +99,9 @@ def lower_mma(
     ]
     unused = zero(sums[0].type)
     instruction = _Instruction(mma, a, b)
-    for step in mma_steps(*wanted, layout, mma):
+    steps = mma_steps(*wanted, layout, mma)
+    lowering.note(Multiplied(instruction.name, len(steps), *wanted, layout))
+    for step in steps:
         found = [unused if r is None else sums[r] for r in step.c]
         left, right = (side.of(words) for side, words in zip(sides, (step.a, step.b), strict=True))
         for register, value in zip(step.c, instruction.emit(left, right, found), strict=True):
@@ -130,7 +126,7 @@ class _Words:
         self._lowering = lowering
         self._read = _in_place(factor.fragment)
         if factor.layout != wanted:
-            self._read = read_as_needed(_plan(factor, wanted), factor.fragment, lowering)
+            self._read = read_as_needed(factor.layout, wanted, factor.fragment, lowering)
         self._made: dict[int, tuple[ir.Value, ...]] = {}
         self._as_words: dict[ir.Value, ir.Value] = {}
 
@@ -237,6 +233,7 @@ class _Instruction:
 
     def __init__(self, mma: Mma, a: Factor, b: Factor) -> None:
         self.element = "f16" if a.is_f8 else a.element
+        self.name = f"mma.m{mma.m}n{mma.n}k{mma.k}.{self.element}"
         self.shape = ir.Attribute.parse(f"#nvvm.shape<m = {mma.m}, n = {mma.n}, k = {mma.k}>")
         self.named: dict[str, ir.Attribute] = {}
         for name, factor in (("a", a), ("b", b)):

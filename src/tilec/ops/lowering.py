@@ -17,6 +17,7 @@ from tilec.artifact.abi import COUNT_LIMIT
 from tilec.ir.dialects import arith, nvvm
 from tilec.layout import LANE_BITS, LANES, Layout, unique_holders
 from tilec.ops.fragments import i32, in_registers, index, llvm_ptr
+from tilec.ops.notes import Note, Place, place_of
 
 Lowered: TypeAlias = "ir.Value | View"
 
@@ -80,11 +81,16 @@ class Lowering:
     emit: Callable[[ir.Block, Sequence[Lowered]], list[Lowered]]  # a block, with these arguments
     # Units: bytes; what pointer and outer strides of a parameter were taken to be multiples of.
     alignments: dict[str, int] = field(default_factory=dict)
+    notes: list[tuple[Place, Note]] = field(default_factory=list)
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
 
     def takes_aligned(self, parameter: str, size: int) -> None:
         """Note that this parameter is accessed in pieces of `size` bytes."""
         self.alignments[parameter] = max(size, self.alignments.get(parameter, 1))
+
+    def note(self, note: Note) -> None:
+        """Keep what the operation whose location is current became (`tilec.codegen.record`)."""
+        self.notes.append((place_of(ir.Location.current), note))
 
     # ---- fragments -----------------------------------------------------------------------------
 
