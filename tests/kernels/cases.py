@@ -169,9 +169,9 @@ def _gelu(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 
 
 def _silu_mul(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """e, of the result: e^-|x| is a power of 2, whose exponent is off by 2u of itself, which is 2u|x|
-    of the power; that has 2 ulp (4u), the sum 1u, the quotient 2 ulp (4u), and each product 1u.
-    Powers and quotients that are no normal numbers may be 0: 2^-126, times the factors."""
+    """e, of the result: e^-|x| is a power of 2, whose exponent is off by 2u of itself, which is
+    2u|x| of the power; that has 2 ulp (4u), the sum 1u, the quotient 2 ulp (4u), and each product
+    1u. Powers and quotients that are no normal numbers may be 0: 2^-126, times the factors."""
     shape = (n["N"],)
     gate, up = _normal(rng, shape, element, 6.0), _normal(rng, shape, element)
     g = gate.values
@@ -204,10 +204,10 @@ def _softmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 
 
 def _layernorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """e: with d = SUM_DEPTH + 4 (a quotient has 2 ulp), the mean is off by m = d·u·mean|x| and each
-    centred value by m + u|c|; the variance, a sum of squares, by (d + 3)u of itself and m² (errors of the mean
-    cancel in first order: the centred values sum to 0); its root by half of that, rsqrt by 2 ulp
-    (4u), three more roundings."""
+    """e: with d = SUM_DEPTH + 4 (a quotient has 2 ulp), the mean is off by m = d·u·mean|x|, and each
+    centred value by m + u|c|; the variance, a sum of squares, by (d + 3)u of itself and m² (errors
+    of the mean cancel in first order: the centred values sum to 0); its root by half of that,
+    rsqrt by 2 ulp (4u), three more roundings."""
     shape = (n["M"], n["N"])
     x, weight, bias = (
         Argument(rounded(rng.normal(1.0, 2.0, shape), element), element),
