@@ -204,7 +204,7 @@ def _softmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 
 
 def _layernorm(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """e: with d = SUM_DEPTH + 4 (a quotient has 2 ulp), the mean is off by m = d·u·mean|x|, and each
+    """e: with d = SUM_DEPTH + 4 (a quotient has 2 ulp), the mean is off by m = d·u·mean|x|, each
     centred value by m + u|c|; the variance, a sum of squares, by (d + 3)u of itself and m² (errors
     of the mean cancel in first order: the centred values sum to 0); its root by half of that,
     rsqrt by 2 ulp (4u), three more roundings."""
