@@ -22,6 +22,7 @@ from tests.programs.generate.write import programs
 
 LIBRARY = Path(__file__).parent.parent.parent / "kernels"
 LARGEST = 3000  # elements of a tensor; a block of threads takes about 10 ms
+TILE = 2048
 LAUNCHES = 2  # of each instance of the library; of the programs, which have many instances, one
 EACH = 8  # of the generated kernels, one in so many
 TARGETS = ("sm_90a", "sm_80")
@@ -31,9 +32,17 @@ STEPS = 20_000  # operations of a launch: about half a second
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_kernel(name: str) -> None:
     with program((LIBRARY / f"{name}.tile").read_text(encoding="utf-8")) as threads:
-        for turn, symbol in enumerate(threads.instances):
+        for turn, symbol in enumerate(_small_instances(name)):
             for number, problem in enumerate(_small(symbol)):
                 _run_kernel(threads, problem, (ANY, ALIGNED)[(turn + number) % 2])
+
+
+def _small_instances(name: str) -> list[str]:
+    """Those in tiles of up to `TILE` elements a row, and the smallest: larger ones are more of
+    the same."""
+    instances = KERNELS[name].instances
+    most = max(TILE, min(block for _, _, block in instances))
+    return [f"{name}__{suffix}" for suffix, _, block in instances if block <= most]
 
 
 def _small(symbol: str) -> list[Problem]:
