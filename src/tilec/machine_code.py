@@ -23,6 +23,7 @@ from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
 from tilec.codegen.warps import warps_for
 from tilec.ops.rules import Placing
 from tilec.shared_memory.finish import Room, finish
+from tilec.stages import stage
 from tilec.target.description import Target
 from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.insert_barriers import insert_barriers
@@ -91,11 +92,15 @@ def compile_kernels(
         f'link = ["{tools.libdevice}"]>'
     )
     module, body = gpu_module("kernels", attribute)
-    entries = [entry for one in instances for entry in _entries(one, body, target)]
-    lower_to_llvm(module)
+    with stage("variants"):
+        entries = [entry for one in instances for entry in _entries(one, body, target)]
+    with stage("to LLVM dialect"):
+        lower_to_llvm(module)
     llvm = llvm_ir_of(module) if with_llvm else ""
-    ptx = ptx_of(module)
-    cubin = assemble(ptx, target.name, tools.ptxas)
+    with stage("LLVM to PTX"):
+        ptx = ptx_of(module)
+    with stage("ptxas"):
+        cubin = assemble(ptx, target.name, tools.ptxas)
     kernels = tuple(_kernel(one, entries, cubin.resources) for one in instances)
     return MachineCode(cubin.image, kernels, llvm, ptx, cubin.warnings)
 
@@ -146,13 +151,18 @@ def lower_variant(
     try:
         warps = warps_for(function, instance.description.hints, target)
         placing = Placing(warps, vector_bytes)
-        find_access_facts(function, whole=whole)
-        place_layouts(function, placing)
+        with stage("access facts"):
+            find_access_facts(function, whole=whole)
+        with stage("layouts"):
+            place_layouts(function, placing)
         # After layouts, which say what thread touches which element.
-        insert_barriers(function)
-        code = lower_tiles(function, symbol, body, warps=warps, vector_bytes=vector_bytes)
-        room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
-        smem_bytes = finish(code.function, SHARED, warps=warps, room=room)
+        with stage("barriers"):
+            insert_barriers(function)
+        with stage("lowering to threads"):
+            code = lower_tiles(function, symbol, body, warps=warps, vector_bytes=vector_bytes)
+        with stage("shared memory"):
+            room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
+            smem_bytes = finish(code.function, SHARED, warps=warps, room=room)
         threads = warps * target.threads_per_warp
         return EntryPoint(symbol, threads, smem_bytes, code.alignments)
     finally:

@@ -15,6 +15,7 @@ from tilec.machine_code import Instance, MachineCode, Tools, compile_kernels
 from tilec.proofs.mark import mark
 from tilec.proofs.proof import Proof
 from tilec.sources import Sources
+from tilec.stages import stage
 from tilec.target.resolve import resolve
 from tilec.target.toolchain import libdevice, ptxas, ptxas_version
 
@@ -49,8 +50,9 @@ def outputs_of(
         for step, text in (("llvm", made.llvm), ("ptx", made.ptx)):
             if step in options.emit:
                 outputs[f"{stem}.{target.name}{INTERMEDIATE[step]}"] = text.encode()
-        manifest = to_json(_manifest(made, target.name, sources, options)).encode()
-        outputs[f"{stem}.{target.name}.cubin"] = embed(made.image, manifest)
+        with stage("manifest"):
+            manifest = to_json(_manifest(made, target.name, sources, options)).encode()
+            outputs[f"{stem}.{target.name}.cubin"] = embed(made.image, manifest)
         is_single = len(options.targets) == 1
         outputs[f"{stem}.json" if is_single else f"{stem}.{target.name}.json"] = manifest
     return outputs

@@ -137,9 +137,7 @@ def _nearest_f8(values: Array, dtype: np.dtype) -> Array:
 def _arithmetic(element: str, shape: Shape) -> Iterator[Use]:
     rounding = _rounding(element)
     for sign, meaning in (("+", np.add), ("-", np.subtract), ("*", np.multiply)):
-        yield Use(
-            f"{{a}} {sign} {{b}}", _two(element), element, shape, partial(rounding, meaning)
-        )
+        yield Use(f"{{a}} {sign} {{b}}", _two(element), element, shape, partial(rounding, meaning))
     for sign in "/%":
         meaning = _QUOTIENTS[sign] if element in INTEGERS else partial(rounding, _DIVIDED[sign])
         yield Use(f"{{a}} {sign} {{b}}", _two(element), element, shape, meaning)
@@ -177,9 +175,7 @@ def _integer_quotient(what: str, a: Array, b: Array) -> Array:
     found = []
     for x, y in zip(np.ravel(a).tolist(), np.ravel(b).tolist(), strict=True):
         quotient = _truncated(x, y)
-        found.append(
-            {"/": quotient, "%": x - quotient * y, "euclid": x % abs(y) if y else x}[what]
-        )
+        found.append({"/": quotient, "%": x - quotient * y, "euclid": x % abs(y) if y else x}[what])
     return _wrapped(found, a.dtype).reshape(np.shape(a))
 
 

@@ -63,7 +63,7 @@ def reduced(operand: Operand, shape: Shape) -> Form:
 
 def doubled(operand: Operand, shape: Shape) -> Form:
     """The second half of a tile."""
-    legal = shape and (2 * shape[-1]) % 16 == 0 or shape[-1:] in ((1,), (2,), (4,))
+    legal = (shape and (2 * shape[-1]) % 16 == 0) or shape[-1:] in ((1,), (2,), (4,))
     if not legal:
         return plain(operand, shape)
     axis = len(shape) - 1

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from tests.programs.generate.use import IN_MEMORY, Array
-from tests.programs.table import NUMPY, Arrays, Entry
+from tests.programs.table import Arrays, Entry
 
 _ROWS, _COLUMNS = 50, 75
 
