@@ -29,7 +29,7 @@ from tilec.frontend.emit import emit
 from tilec.frontend.modules import load_program
 from tilec.frontend.options import Options as FrontOptions
 from tilec.frontend.parse import parse
-from tilec.ir.dialect import context
+from tilec.ir.dialect import context, declarations
 from tilec.ir.places import span_of, text_with_places
 from tilec.ir.walk import functions
 from tilec.ops.lowering import NoGpuCodeError
@@ -105,8 +105,9 @@ def _report(proof: Proof) -> KernelReport:
 def warm_up(sources: Sources) -> None:
     """Fill the tables that parsing and type-checking make as they go, so that forks inherit them.
 
-    Makes no MLIR context, which no fork may inherit.
+    Leaves no MLIR context, which no fork may inherit.
     """
+    declarations()
     program, found = load_program(sources.root, parse, sources.module)
     if not found:
         check_program(program)

@@ -128,6 +128,8 @@ def _prepare(inputs: Sequence[Sources], job: Callable[[Sources, Options], Compil
         # Whatever is wrong with the file, its own child says so.
         with suppress(Exception):
             tilec.driver.warm_up(inputs[0])
+            if job is _compile_job:
+                tilec.outputs.warm_up()
 
 
 def _compile_job(sources: Sources, options: Options) -> Compiled:

@@ -29,3 +29,9 @@ math = _Dialect("math")
 nvvm = _Dialect("nvvm")
 scf = _Dialect("scf")
 vector = _Dialect("vector")
+
+
+def load_all() -> None:
+    """Import all that a build uses here, so that forks need not."""
+    for name in ("arith", "cf", "gpu", "linalg", "llvm", "math", "nvvm", "scf", "tensor", "vector"):
+        import_module(f"mlir.dialects.{name}")
