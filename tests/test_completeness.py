@@ -7,6 +7,7 @@ from pathlib import Path
 
 from docs_blocks import PAGES
 
+from tests.programs.coverage import usable, used
 from tilec.checks.registry import check_passes
 from tilec.cli.entry import COMMANDS
 from tilec.diagnostics.pages import codes
@@ -87,6 +88,32 @@ def test_the_reference_says_what_is_not_in_this_version() -> None:
     for operation in all_operations():
         if "E0103" in operation.summary:
             assert f"`{operation.name}`" in section, operation.name
+
+
+# Operations without programs that run on GPUs, by the module that has them.
+NO_PROGRAMS = {
+    "dot": "no code for the GPU yet",
+    "later": "refused by the front end",
+}
+NO_TYPES = {"tf32": "stands between `to` and `dot` only"}
+AS_ANOTHER = {"as": "the front end makes `to` of it"}
+WITHOUT_TYPE = ("program_id", "num_programs")
+
+
+def test_an_operation_is_tried_on_every_type_that_it_takes() -> None:
+    """On the CPU against NumPy, thread by thread, and on GPUs (`tests/programs`)."""
+    tried = used()
+    missing: dict[str, set[str]] = {}
+    for operation, types in usable().items():
+        wanted = {""} if operation.name in WITHOUT_TYPE else types - set(NO_TYPES)
+        module = type(operation).__module__.rpartition(".")[2]
+        if operation.name in AS_ANOTHER or (not types and module in NO_PROGRAMS):
+            continue
+        lacking = {element for element in wanted if (operation, element) not in tried}
+        assert types, f"no use of `{operation.name}` is known to be right (tests/programs/coverage)"
+        if lacking:
+            missing.setdefault(module, set()).add(f"{operation.name}: {sorted(lacking)}")
+    assert set(missing) == set(NO_PROGRAMS) - {"later"}, missing
 
 
 def test_a_kernel_of_the_library_is_tested() -> None:

@@ -27,6 +27,7 @@ from tilec.stages import stage
 from tilec.target.description import Target
 from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.insert_barriers import insert_barriers
+from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 
 
@@ -154,6 +155,7 @@ def lower_variant(
         with stage("access facts"):
             find_access_facts(function, whole=whole)
         with stage("layouts"):
+            mark_last_uses(function)
             place_layouts(function, placing)
         # After layouts, which say what thread touches which element.
         with stage("barriers"):

@@ -17,7 +17,7 @@ LANE = np.arange(32)
 GROUP, THREAD = LANE >> 2, LANE % 4
 
 
-def a_place(bits: int, k: int, m: int, i: int) -> tuple[Array, Array]:
+def a_place(bits: int, i: int) -> tuple[Array, Array]:
     """(row, column) of element a_i for every lane."""
     if bits == 64:
         return GROUP, THREAD
@@ -29,7 +29,7 @@ def a_place(bits: int, k: int, m: int, i: int) -> tuple[Array, Array]:
     return row, column
 
 
-def b_place(bits: int, k: int, i: int) -> tuple[Array, Array]:
+def b_place(bits: int, i: int) -> tuple[Array, Array]:
     """(row, column) of element b_i for every lane."""
     if bits == 64:
         return THREAD, GROUP
@@ -38,7 +38,7 @@ def b_place(bits: int, k: int, i: int) -> tuple[Array, Array]:
     return THREAD * word + inside + (4 * word if register else 0), GROUP
 
 
-def c_place(m: int, i: int) -> tuple[Array, Array]:
+def c_place(i: int) -> tuple[Array, Array]:
     """(row, column) of element c_i for every lane."""
     return GROUP + (8 if i >= 2 else 0), THREAD * 2 + (i & 1)
 
@@ -51,15 +51,14 @@ def mma(bits: int, shape: tuple[int, int, int], a: Array, b: Array, c: Array) ->
     m, n, k = shape
     wide = np.int64 if a.dtype.kind in "iu" else np.float64
     left, right = np.full((m, k), 99, wide), np.full((k, n), 99, wide)
-    product = np.zeros((m, n), wide)
     for i in range(a.shape[1]):
-        left[a_place(bits, k, m, i)] = a[:, i]
+        left[a_place(bits, i)] = a[:, i]
     for i in range(b.shape[1]):
-        right[b_place(bits, k, i)] = b[:, i]
+        right[b_place(bits, i)] = b[:, i]
     product = left @ right
     d = np.zeros(c.shape, wide)
     for i in range(c.shape[1]):
-        d[:, i] = product[c_place(m, i)] + c[:, i].astype(wide)
+        d[:, i] = product[c_place(i)] + c[:, i].astype(wide)
     return d
 
 

@@ -7,6 +7,7 @@ GPU tests run the rest.
 from __future__ import annotations
 
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -17,10 +18,13 @@ from tests.gpu.distance import distance
 from tests.kernels.cases import KERNELS, Problem, problems
 from tests.kernels.test_on_cpu import _array, _bits, values_of
 from tests.programs import cases as corpus
+from tests.programs.generate.write import programs
 
 LIBRARY = Path(__file__).parent.parent.parent / "kernels"
 LARGEST = 3000  # elements of a tensor; a block of threads takes about 10 ms
 LAUNCHES = 2  # of each instance of the library; of the programs, which have many instances, one
+EACH = 8  # of the generated kernels, one in so many
+TARGETS = ("sm_90a", "sm_80")
 STEPS = 20_000  # operations of a launch: about half a second
 
 
@@ -48,16 +52,30 @@ def _run_kernel(threads: Program, problem: Problem, vector_bytes: int) -> None:
     assert fault is None, fault
 
 
-@pytest.mark.parametrize("name", corpus.names())
+@pytest.mark.parametrize("name", corpus.written())
 def test_program(name: str) -> None:
-    text = (corpus.FOLDER / f"{name}.tile").read_text(encoding="utf-8")
     done: set[str] = set()
-    with corpus.program(name) as found, program(text) as threads:
+    with corpus.program(name) as found, program(corpus.text_of(name)) as threads:
         for case in corpus.cases(name, found):
-            largest = max((array.size for array in case.before.values()), default=0)
-            if largest <= LARGEST and case.symbol not in done:
+            if _largest(case) <= LARGEST and case.symbol not in done:
                 done.add(case.symbol)
                 _run_case(threads, case, (ANY, ALIGNED)[len(done) % 2])
+
+
+@pytest.mark.parametrize("name", sorted(programs()))
+def test_generated_program(name: str) -> None:
+    """A few of its kernels: by turns as this and an older target has them."""
+    turn = crc32(name.encode()) % EACH
+    target = TARGETS[turn % len(TARGETS)]
+    with corpus.program(name) as found, program(corpus.text_of(name), target=target) as threads:
+        chosen = list(found.kernels)[turn::EACH]
+        for case in corpus.cases(name, found, chosen):
+            if _largest(case) <= LARGEST:
+                _run_case(threads, case, (ANY, ALIGNED)[turn % 2])
+
+
+def _largest(case: corpus.Case) -> int:
+    return max((array.size for array in case.before.values()), default=0)
 
 
 def _run_case(threads: Program, case: corpus.Case, vector_bytes: int) -> None:

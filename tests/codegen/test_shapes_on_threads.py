@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from test_on_threads import agree, numbers
 
+from tilec.ops import pieces
+
 # Extents of what is put together; they come to a legal extent.
 PAIRS = [(1, 1), (16, 16), (64, 32), (16, 80), (80, 48), (512, 512)]
 
@@ -115,3 +117,34 @@ def _rope() -> dict[str, Any]:
         "z": numbers(33, 64, dtype=bf16), "w": numbers(33, 64, dtype=bf16),
         "x": numbers(33, 64, dtype=bf16), "cos": numbers(32), "sin": numbers(32),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("piece_bytes", [64, 512, 4096])
+@pytest.mark.parametrize(("element", "shape"), [("f32", (16, 80)), ("i8", (64, 32)),
+                                                ("f64", (2, 96)), ("bool", (32, 16))])  # fmt: skip
+def test_what_shared_memory_cannot_hold_goes_through_it_in_pieces(
+    piece_bytes: int, element: str, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES", piece_bytes)
+    rows, columns = shape
+    dtype = {**ELEMENTS, "f64": np.float64}[element]
+    flat, half = rows * columns, rows * columns // 2
+    agree(
+        f"""#[kernel]
+        #[hint(warps = 4)]
+        pub fn k(
+            z: Part<&mut Tensor<{element}, {columns}, {rows}>, {columns}, {rows}>,
+            w: Part<&mut Tensor<{element}, 2, {half}>, 2, {half}>,
+            v: Part<&mut Tensor<{element}, {rows}, {columns}>, {rows}, {columns}>,
+            x: &Tensor<{element}, {rows}, {columns}>,
+            y: &Tensor<{element}, {flat}>,
+        ) {{
+            let t = x.load::<{rows}, {columns}>([0, 0]);
+            z.store(t.t());
+            w.store(t.reshape::<2, {half}>());
+            v.store(y.load::<{flat}>([0]).flip::<0>().reshape::<{rows}, {columns}>());
+        }}""",
+        z=numbers(columns, rows, dtype=dtype), w=numbers(2, half, dtype=dtype),
+        v=numbers(rows, columns, dtype=dtype), x=numbers(rows, columns, dtype=dtype),
+        y=numbers(flat, dtype=dtype),
+    )  # fmt: skip

@@ -23,6 +23,8 @@ and when the test is over, `zones` fails it if the kernel wrote anything that it
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,7 @@ from red_zones import RedZones
 import tilec.runtime as rt
 
 HERE = Path(__file__).parent
+_COUNTED = "counted: "
 if DRY_RUN:
     install()
 
@@ -85,11 +88,32 @@ def load(device, target):
         path = CUBINS / f"{name}.{target}.cubin"
         if target is None or not path.exists():
             pytest.skip(f"there is no {path.name} in {CUBINS}: `make kernels` builds it")
-        module = rt.load(path)
+        module = _opened(path)
         _skip_other_architectures(module.manifest.target, device)
         return module
 
     return loaded
+
+
+@cache
+def _opened(path):
+    return rt.load(path)
+
+
+@pytest.fixture
+def count(record_property):
+    """Adds a number to what the end of the run tells of the tests."""
+    return lambda what, number: record_property(f"{_COUNTED}{what}", number)
+
+
+def pytest_terminal_summary(terminalreporter):
+    reports = [r for kind in ("passed", "failed") for r in terminalreporter.getreports(kind)]
+    found = Counter()
+    for what, number in (entry for report in reports for entry in report.user_properties):
+        if what.startswith(_COUNTED):
+            found[what.removeprefix(_COUNTED)] += number
+    for what, number in found.items():
+        terminalreporter.write_line(f"{number} {what}")
 
 
 def _skip_other_architectures(target, device):

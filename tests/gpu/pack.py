@@ -11,16 +11,23 @@ packed as `gpu-bundle.tar.gz` beside it.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from cubins import FOLDER
 
-# Both run on an H100; `sm_90` takes the path of `sm_80`, whose cubins do not load there.
-TARGETS = "sm_90a,sm_90"
+from tilec.target.toolchain import ptxas
+
+PTXAS = Path(__file__).with_name("ptxas_for_sm_90")
+
+# What runs on an H100: its own code, and that of sm_80, assembled for it (`ptxas_for_sm_90`).
+TARGET, OLDER = "sm_90a", "sm_80"
+OLDER_HERE = "sm_80-on-sm_90"
 # What runs without the compiler; the rest of `src/tilec` is not needed there.
 PACKED = (
     "Makefile",
@@ -77,19 +84,38 @@ def build(folder: Path) -> None:
     """Builds the kernels, the tests' programs, and what those must give."""
     tests = folder / FOLDER
     _run("tests.gpu.accuracy_programs", str(tests))
+    _run("tests.programs.generate", str(tests))
     programs = [*sorted(Path("tests/programs").glob("*.tile")), Path("tests/gpu/large.tile")]
-    programs.append(tests / "accuracy.tile")
-    for sources, target in ((sorted(Path("kernels").glob("*.tile")), folder), (programs, tests)):
-        names = map(str, sources)
-        _run("tilec", "build", *names, "-o", str(target), "--target", TARGETS)
-    checked = [*sorted(Path("kernels").glob("*.tile")), Path("tests/gpu/trapping.tile")]
-    places = ["-o", str(tests / "checked"), "--target", TARGETS]
-    _run("tilec", "build", "--checked", *map(str, checked), *places)
+    programs += sorted(tests.glob("*.tile"))
+    kernels = sorted(Path("kernels").glob("*.tile"))
+    checked = [*kernels, Path("tests/gpu/trapping.tile")]
+    for sources, target, more in (
+        (kernels, folder, []),
+        (programs, tests, []),
+        (checked, tests / "checked", ["--checked"]),
+    ):
+        _build_for_both(sources, target, *more)
     _run("tests.programs.expect", str(tests))
 
 
-def _run(module: str, *arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", module, *arguments], check=True)
+def _build_for_both(sources: Sequence[Path], folder: Path, *options: str) -> None:
+    """Cubins of `TARGET`, and those of `OLDER` as an H100 loads them."""
+    arguments = ["build", *options, *map(str, sources), "-o", str(folder), "--target"]
+    older = {"TILEC_PTXAS": str(PTXAS.absolute()), "TILEC_TESTS_PTXAS": str(ptxas())}
+    _run("tilec", *arguments, OLDER, **older)
+    for cubin in folder.glob(f"*.{OLDER}.cubin"):
+        # The manifest says for what the code was written; the loader asks on what it runs.
+        text = cubin.read_bytes().replace(b'"target": "sm_80"', b'"target": "sm_90"')
+        cubin.with_name(
+            f"{cubin.name.removesuffix(f'{OLDER}.cubin')}{OLDER_HERE}.cubin"
+        ).write_bytes(text)
+        cubin.unlink()
+    _run("tilec", *arguments, TARGET)
+
+
+def _run(module: str, *arguments: str, **environment: str) -> None:
+    command = [sys.executable, "-m", module, *arguments]
+    subprocess.run(command, check=True, env={**os.environ, **environment})
 
 
 def _download(folder: Path, python: str) -> None:

@@ -36,11 +36,13 @@ def kernels():
 
 
 @pytest.mark.parametrize(("file", "kernel"), kernels())
-def test_same_as_the_cpu_execution(load, file, kernel):
+def test_same_as_the_cpu_execution(load, file, kernel, count):
     module = load(f"{FOLDER}/{file}")
     faults = []
     for launch in launches(file)[kernel]:
         for placement in USED:
+            count("launches of programs", 1)
+            count("results of them compared", len(launch.after))
             found = fault(module[launch.symbol], launch, placement)
             if found:
                 faults.append(f"{file}: {launch} [{placement.name}]: {found}")

@@ -169,22 +169,24 @@ def _gelu(element: str, n: _Extents, rng: np.random.Generator) -> Built:
 
 
 def _silu_mul(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """e, of the result: e^-|x| has 1 ulp (2u), the sum 3u, the quotient 1u, and each product 1u;
-    below the normal numbers of f32 the absolute error of the quotient, 2^-149, times the factors.
-    """
+    """e, of the result: the exponent of 2^-(x log2 e) is off by 2u of itself, which is 2u|x| of the
+    power; that has 2 ulp (4u), the sum 1u, the reciprocal 1u, and each product 1u. Where the power
+    is above all numbers, the quotient is below the normal ones: 2^-126, times the factors."""
     shape = (n["N"],)
     gate, up = _normal(rng, shape, element, 6.0), _normal(rng, shape, element)
     g = gate.values
     small = np.exp(-np.abs(g))
     exact = g * np.where(g < 0, small, 1.0) / (1 + small) * up.values
-    error = 8 * U * np.abs(exact) + 2.0**-149 * (1 + np.abs(up.values) * (1 + np.abs(g)))
+    error = (9 + 2 * np.abs(g)) * U * np.abs(exact)
+    error += 2.0**-126 * (1 + np.abs(up.values) * (1 + np.abs(g)))
     return {"y": Output(shape, element), "gate": gate, "up": up}, exact, error
 
 
 def _softmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
-    """e, of the result: x - max rounds, which e^ turns into u |x - max| of itself; e^ has 1 ulp
-    (2u), the sum u for each addition behind another and the mean of its terms' errors, the quotient
-    u. What f32 cannot hold of e^ becomes subnormal or zero: 2^-149 before the division."""
+    """e, of the result: x - max, its product with log2 e, and that number round, which the power
+    turns into 3u |x - max| of itself; it has 2 ulp (4u), the sum u for each addition behind another
+    and the mean of its terms' errors, the reciprocal and the product u each. What f32 cannot
+    hold of the power becomes subnormal or zero: 2^-149 before the division."""
     shape = (n["M"], n["N"])
     x = _normal(rng, shape, element, 4.0)
     values = x.values.copy()
@@ -197,7 +199,7 @@ def _softmax(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     exact = e / total
     finite = np.where(np.isfinite(distance), np.abs(distance), 0)
     mean = (e * finite).sum(axis=1, keepdims=True) / total
-    error = (finite + mean + SUM_DEPTH + 6) * U * exact + 2.0**-149
+    error = (3 * (finite + mean) + SUM_DEPTH + 10) * U * exact + 2.0**-149
     return {"y": Output(shape, element), "x": Argument(values, element)}, exact, error
 
 
@@ -253,17 +255,17 @@ def _tiles(length: int) -> int:
 def _softmax_long(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     """e, of the result, with k tiles: exponents are differences to the largest so far, and those of
     the factors that bring a sum to a larger one add up to |x - max|, so that rounding them costs
-    u |x - max| as it does in one pass. Up to k + 1 such factors and their products cost 3u each,
-    and k + SUM_DEPTH additions u. The reciprocal u, the element's e^ 2u and its product u. What is
-    subnormal: 2^-149 for e^ and as much for the product."""
+    3u |x - max| as it does in one pass. Up to k + 1 such factors and their products cost 5u each,
+    and k + SUM_DEPTH additions u. The reciprocal u, the element's power 4u and its product u. What
+    is subnormal: 2^-149 for the power and as much for the product."""
     arguments, exact, _ = _softmax(element, n, rng)
     x = arguments["x"]
     assert isinstance(x, Argument)
     distance = x.values.max(axis=1, keepdims=True, initial=-np.inf) - x.values
     finite = np.where(np.isfinite(distance), distance, 0)
     mean = (exact * finite).sum(axis=1, keepdims=True)
-    steps = 4 * _tiles(n["N"]) + SUM_DEPTH + 8
-    return arguments, exact, (finite + mean + steps) * U * exact + 2.0**-148
+    steps = 6 * _tiles(n["N"]) + SUM_DEPTH + 11
+    return arguments, exact, (3 * (finite + mean) + steps) * U * exact + 2.0**-148
 
 
 def _layernorm_long(element: str, n: _Extents, rng: np.random.Generator) -> Built:
@@ -524,6 +526,16 @@ def _rope(element: str, n: _Extents, rng: np.random.Generator) -> Built:
     return arguments, exact, 2 * U * size
 
 
+def _matmul(element: str, n: _Extents, rng: np.random.Generator) -> Built:
+    """e: products are exact, but those of f32; K additions. Tensor cores may cut where f32 rounds,
+    which doubles the unit."""
+    a = _normal(rng, (n["M"], n["K"]), element)
+    b = _normal(rng, (n["K"], n["N"]), element)
+    exact = a.values @ b.values
+    error = 2 * U * (n["K"] + 1) * (np.abs(a.values) @ np.abs(b.values))
+    return {"c": Output(exact.shape, element), "a": a, "b": b}, exact, error
+
+
 # ---- shapes --------------------------------------------------------------------------------------
 
 
@@ -632,6 +644,13 @@ def _matrices(block: int) -> list[_Extents]:
     return [{"M": m, "N": n} for m, n in sizes]
 
 
+def _products(block: int) -> list[_Extents]:
+    """Each extent empty, one, odd, and around tiles; k with and without a cut tile."""
+    sizes = [(0, 5, 3), (5, 0, 3), (3, 5, 0), (1, 1, 1), (block, block, 64), (37, block + 1, 33)]
+    sizes += [(block + 1, 8, 70), (40, 48, 24), (33, 21, 53)]
+    return [{"M": m, "N": n, "K": k} for m, n, k in sizes]
+
+
 def _heads(block: int) -> list[_Extents]:
     sizes = [
         (0, 1, 4),
@@ -675,13 +694,26 @@ class _Kernel:
 
 
 def _vector_instances() -> tuple[tuple[str, str, int], ...]:
-    return ("f32_1024", "f32", 1024), ("f16_2048", "f16", 2048), ("bf16_2048", "bf16", 2048)
+    return _each_type("1024", 1024)
 
 
-def _row_instances() -> tuple[tuple[str, str, int], ...]:
-    sizes = (256, 1024, 2048, 4096, 8192, 16384)
-    of_element = {"f32": sizes, "f16": (1024, 4096, 16384), "bf16": sizes}
-    return tuple((f"{e}_{b}", e, b) for e, blocks in of_element.items() for b in blocks)
+def _row_instances(**sizes: tuple[int, ...]) -> tuple[tuple[str, str, int], ...]:
+    """By element: the tiles that a row must fit; of 256 there are four rows in a tile."""
+    return tuple(
+        (f"{e}_{4 if b == 256 else 1}_{b}", e, b) for e, blocks in sizes.items() for b in blocks
+    )
+
+
+_SOFTMAX_ROWS = _row_instances(
+    f32=(256, 1024, 2048, 4096, 8192, 16384, 32768),
+    f16=(256, 1024, 4096, 16384),
+    bf16=(256, 1024, 2048, 4096, 8192, 16384, 32768),
+)
+_NORM_ROWS = _row_instances(
+    f32=(256, 1024, 4096, 16384),
+    f16=(1024, 4096, 16384),
+    bf16=(256, 1024, 2048, 4096, 8192, 16384),
+)
 
 
 def _long_row_instances() -> tuple[tuple[str, str, int], ...]:
@@ -714,6 +746,11 @@ def _each_type(suffix: str, block: int) -> tuple[tuple[str, str, int], ...]:
     return tuple((f"{e}_{suffix}", e, block) for e in ("f32", "f16", "bf16"))
 
 
+def _matmul_instances() -> tuple[tuple[str, str, int], ...]:
+    tiles = ("f32", "64_64_16", 64), ("f16", "128_128_32", 128), ("bf16", "128_128_32", 128)
+    return tuple((f"{element}_{tile}", element, block) for element, tile, block in tiles)
+
+
 _BLOCKS_OF_SUM_ALL = {
     "f32": ("f32_4096", "f32", 4096), "f16": ("f16_8192", "f16", 8192),
     "bf16": ("bf16_8192", "bf16", 8192),
@@ -725,6 +762,10 @@ _BLOCK_ROWS = tuple(
 _WIDE_ROWS = tuple(
     (f"{e}_{b}", e, b) for e, b in (("f32", 4096), ("f16", 4096), ("bf16", 4096), ("bf16", 16384))
 )
+_QUANTISE_ROWS = (*_WIDE_ROWS, ("bf16_8192", "bf16", 8192), ("bf16_14336", "bf16", 14336))
+_ARGMAX_ROWS = (
+    ("f32_1_8192", "f32", 8192), ("f16_1_1024", "f16", 1024), ("bf16_1_1024", "bf16", 1024),
+)  # fmt: skip
 _LONG = ({"N": 1_000_003}, {"N": 1 << 20})
 _MANY_ROWS = ({"M": 261, "N": 1000}, {"M": 1031, "N": 512})
 _LARGE_ROWS = ({"M": 263, "N": 10_000}, {"M": 140, "N": 16_384}, {"M": 3, "N": 300_001})
@@ -734,17 +775,17 @@ KERNELS: dict[str, _Kernel] = {
     "axpy": _Kernel(_axpy, _lengths, _LONG, _vector_instances()),
     "gelu": _Kernel(_gelu, _lengths, ({"N": 100_003},), _vector_instances()),
     "silu_mul": _Kernel(_silu_mul, _lengths, _LONG, _vector_instances()),
-    "softmax": _Kernel(_softmax, _rows, _MANY_ROWS, _row_instances()),
-    "layernorm": _Kernel(_layernorm, _rows, _MANY_ROWS, _row_instances()),
-    "rmsnorm": _Kernel(_rmsnorm, _rows, _MANY_ROWS, _row_instances()),
-    "softmax_long": _Kernel(_softmax_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
+    "softmax": _Kernel(_softmax, _rows, _MANY_ROWS, _SOFTMAX_ROWS),
+    "layernorm": _Kernel(_layernorm, _rows, _MANY_ROWS, _NORM_ROWS),
+    "rmsnorm": _Kernel(_rmsnorm, _rows, _MANY_ROWS, _NORM_ROWS),
+    "softmax_long": _Kernel(_softmax_long, _long_rows, _LARGE_ROWS, _each_type("16384", 16384)),
     "layernorm_long": _Kernel(_layernorm_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
     "rmsnorm_long": _Kernel(_rmsnorm_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
     "row_sum": _Kernel(
         _row_sum,
         _rows_of_any_length,
         ({"M": 263, "N": 4099}, {"M": 5, "N": 100_000}),
-        _each_type("4_1024", 1024),
+        _each_type("1_8192", 8192),
     ),
     "sum_all": _Kernel(
         _sum_all, _shares, ({"P": 7, "N": 131_071},), tuple(_BLOCKS_OF_SUM_ALL.values())
@@ -758,7 +799,7 @@ KERNELS: dict[str, _Kernel] = {
     "bias_gelu": _Kernel(_bias_gelu, _rows, _MANY_ROWS, _vector_instances()),
     "add_rmsnorm": _Kernel(_add_rmsnorm, _rows, _MANY_ROWS, _WIDE_ROWS),
     "add_rmsnorm_long": _Kernel(_add_rmsnorm, _long_rows, _LARGE_ROWS, _long_row_instances()),
-    "quantise": _Kernel(_quantise, _full_rows, _MANY_ROWS, _WIDE_ROWS),
+    "quantise": _Kernel(_quantise, _full_rows, _MANY_ROWS, _QUANTISE_ROWS),
     "quantise_f8": _Kernel(_quantise_f8, _full_rows, _MANY_ROWS, _WIDE_ROWS),
     "layernorm_backward": _Kernel(
         _layernorm_backward,
@@ -766,20 +807,26 @@ KERNELS: dict[str, _Kernel] = {
         ({"P": 17, "M": 519, "N": 1000}, {"P": 32, "M": 1024, "N": 512}),
         _BLOCK_ROWS,
     ),
-    "cumsum": _Kernel(_cumsum, _long_rows, _LARGE_ROWS, _long_row_instances()),
-    "argmax": _Kernel(_argmax, _rows_of_any_length, _LARGE_ROWS, _each_type("4_1024", 1024)),
+    "cumsum": _Kernel(_cumsum, _long_rows, _LARGE_ROWS, _each_type("8192", 8192)),
+    "argmax": _Kernel(_argmax, _rows_of_any_length, _LARGE_ROWS, _ARGMAX_ROWS),
     "logsumexp": _Kernel(_logsumexp, _long_rows, _LARGE_ROWS, _group_instances()),
     "cross_entropy": _Kernel(_cross_entropy, _long_rows, _LARGE_ROWS, _group_instances()),
     "transpose": _Kernel(
         _transpose,
         _matrices,
         ({"M": 1000, "N": 513}, {"M": 1024, "N": 2048}),
-        _each_type("64", 64),
+        (("f32_64", "f32", 64), ("f16_128", "f16", 128), ("bf16_128", "bf16", 128)),
     ),
     "permute_heads": _Kernel(
         _permute_heads, _permuted_heads, ({"B": 2, "H": 5, "M": 333},), _head_instances()
     ),
     "split_heads": _Kernel(_split_heads, _heads, ({"N": 2, "H": 4, "S": 333},), _head_instances()),
+    "matmul": _Kernel(
+        _matmul,
+        _products,
+        ({"M": 300, "N": 250, "K": 500}, {"M": 512, "N": 384, "K": 1024}),
+        _matmul_instances(),
+    ),
     "rope": _Kernel(_rope, _heads, ({"N": 2, "H": 4, "S": 333},), _each_type("64_16", 16)),
     "embedding": _Kernel(
         _embedding,

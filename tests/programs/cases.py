@@ -1,9 +1,9 @@
-"""Every launch of the programs, written or generated: arguments, and what the CPU execution gives."""
+"""Every launch of the programs, written or generated: arguments, and what the CPU makes of them."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,9 +61,11 @@ def entries_of(name: str) -> Mapping[str, Entry]:
     return programs()[name].entries if name in programs() else TABLE[name]
 
 
-def cases(name: str, found: Compiled) -> Iterator[Case]:
-    """Every launch of a file, executed."""
+def cases(name: str, found: Compiled, chosen: Collection[str] | None = None) -> Iterator[Case]:
+    """Every launch of a program, executed; of the chosen kernels only, by symbol."""
     for symbol, function in found.kernels.items():
+        if chosen is not None and symbol not in chosen:
+            continue
         told = describe(Proof(function))
         entry = entries_of(name)[told.name]
         for number, dims in enumerate(entry.dims):

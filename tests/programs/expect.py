@@ -1,4 +1,4 @@
-"""Packs every launch of the programs of this folder, with what the CPU execution makes of it.
+"""Packs every launch of the programs, written and generated, and what the CPU makes of it.
 
 python -m tests.programs.expect build/gpu-tests
 """
@@ -6,6 +6,9 @@ python -m tests.programs.expect build/gpu-tests
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +18,14 @@ from tests.programs.cases import Case, cases, names, program
 
 
 def main(folder: Path) -> None:
-    for name in names():
-        with program(name) as found:
-            write(folder / f"{name}.npz", (_launch(case) for case in cases(name, found)))
+    # Fresh processes: MLIR's threads do not survive a fork.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        list(pool.map(partial(_pack, folder), names()))
+
+
+def _pack(folder: Path, name: str) -> None:
+    with program(name) as found:
+        write(folder / f"{name}.npz", (_launch(case) for case in cases(name, found)))
 
 
 def _launch(case: Case) -> Launch:

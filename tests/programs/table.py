@@ -153,11 +153,27 @@ def _zeros(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generato
     return np.zeros(shape)
 
 
+def _whole(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Integers of all sizes; as floats, small ones."""
+    return _tame(dtype, shape, rng) if _is_float(dtype) else _wide(dtype, shape, rng)
+
+
+def _special(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Small whole numbers, infinities and NaN."""
+    values = rng.choice([np.inf, -np.inf, np.nan], shape)
+    return np.where(rng.random(shape) < 0.1, values, _tame(dtype, shape, rng))
+
+
+def _positive(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Between 1/2 and 2."""
+    return rng.uniform(0.5, 2.0, shape)
+
+
 _KINDS = {
     f.__name__[1:]: f
     for f in (
         *(_wide, _normal, _tame, _factors, _numbers, _rarely, _mostly_positive),
-        *(_short, _tiny, _indices, _permutation, _distinct, _zeros),
+        *(_short, _tiny, _indices, _permutation, _distinct, _zeros, _positive, _whole, _special),
     )
 }
 
@@ -250,7 +266,7 @@ def _truths(a: Arrays) -> Mapping[str, Array]:
     }  # fmt: skip
 
 
-def _indices(a: Arrays) -> Mapping[str, Array]:
+def _index_arithmetic(a: Arrays) -> Mapping[str, Array]:
     q = [_truncated(x, y) for x, y in zip(a.x.tolist(), a.y.tolist(), strict=True)]
     pairs = zip(q, a.x.tolist(), a.y.tolist(), strict=True)
     return {
@@ -271,7 +287,7 @@ _INTEGERS = {
     "extremes": Entry(_integer_extremes),
     "compared": Entry(_integer_comparisons),
     "truths": Entry(_truths),
-    "indices": Entry(_indices),
+    "indices": Entry(_index_arithmetic),
 }
 
 
@@ -1294,18 +1310,18 @@ def _extremes(a: Arrays) -> Mapping[str, Array]:
     low, high = a.low.copy(), a.high.copy()
     for place in range(len(low)):
         named = a.x[a.ids == place]
-        low[place] = _extreme(np.append(named, a.low[place]), 0)
-        high[place] = _extreme(np.append(named, a.high[place]), -1)
+        low[place] = _end_of_order(np.append(named, a.low[place]), 0)
+        high[place] = _end_of_order(np.append(named, a.high[place]), -1)
     return {"low": low, "high": high}
 
 
-def _extreme(values: Array, number: int) -> Array:
+def _end_of_order(values: Array, number: int) -> Array:
     """The least (0) or largest (-1) that is no NaN; -0.0 is below 0.0."""
     values = values[~np.isnan(values)] if not np.isnan(values).all() else values
     return values[np.lexsort((~np.signbit(values), values))[number]]
 
 
-def _bits(a: Arrays) -> Mapping[str, Array]:
+def _bits_together(a: Arrays) -> Mapping[str, Array]:
     found = {"all": a.all.copy(), "any": a.any.copy(), "odd": a.odd.copy()}
     inside, (places,) = _inside(a.all, a.ids)
     for place, value in zip(places, a.x[inside], strict=True):
@@ -1355,7 +1371,7 @@ def _last_one(a: Arrays) -> Mapping[str, Array]:
     return {"partial": np.array(parts), "total": total, "came": a.came + np.uint32(len(parts))}
 
 
-def _chained(a: Arrays) -> Mapping[str, Array]:
+def _chain(a: Arrays) -> Mapping[str, Array]:
     total, after = np.zeros_like(a.a), a.a.copy()
     for turn in range(3):
         total += after
@@ -1373,7 +1389,7 @@ _ATOMICS = {
         data={"x": "indices", "count": "tame", "weighted": "tame"},
     ),
     "extremes": Entry(_extremes, dims=(_SMALL, _LARGE), data={"ids": "indices"}),
-    "bits": Entry(_bits, dims=(_SMALL, _LARGE), data={"ids": "indices"}),
+    "bits": Entry(_bits_together, dims=(_SMALL, _LARGE), data={"ids": "indices"}),
     "before": Entry(
         _before,
         dims=({"N": 70, "K": 60}, {"N": 1000, "K": 900}),
@@ -1399,7 +1415,93 @@ _ATOMICS = {
         dims=({"N": 1000, "P": 16}, {"N": 64, "P": 1}),
         data={"came": "zeros"},
     ),
-    "chained": Entry(_chained, dims=({"N": 128}, {"N": 1024})),
+    "chained": Entry(_chain, dims=({"N": 128}, {"N": 1024})),
+}
+
+# ---- dot.tile ------------------------------------------------------------------------------------
+
+
+def _wide_factors(*factors: Array) -> tuple[Array, ...]:
+    kinds = [np.int64 if f.dtype.kind in "iu" else np.float64 for f in factors]
+    return tuple(f.astype(kind) for f, kind in zip(factors, kinds, strict=True))
+
+
+def _product_as(a: Arrays, left: Array, right: Array) -> Mapping[str, Array]:
+    left, right = _wide_factors(left, right)
+    return {"z": (left @ right).astype(a.z.dtype)}
+
+
+def _swapped(x: Array) -> Array:
+    return np.swapaxes(x, -1, -2)
+
+
+def _rounded(x: Array, dtype: Any) -> Array:
+    return x.astype(np.float32).astype(dtype).astype(np.float64)
+
+
+def _computed(a: Arrays) -> Mapping[str, Array]:
+    x, y, z = _wide_factors(a.x, a.y, a.z)
+    return {"z": ((2 * x + 1) @ abs(y) + z).astype(a.z.dtype)}
+
+
+def _product_chained(a: Arrays) -> Mapping[str, Array]:
+    inner = np.matmul(*_wide_factors(a.w, a.x)).astype(np.float64)
+    return _product_as(a, _rounded(inner, a.y.dtype), a.y)
+
+
+def _product_chained_right(a: Arrays) -> Mapping[str, Array]:
+    inner = np.matmul(*_wide_factors(a.w, a.x)).astype(np.float64)
+    return _product_as(a, a.y, _rounded(inner, a.y.dtype))
+
+
+# Whole numbers from -2 to 2: sums are exact in any order, in f16 too. Integers of all sizes.
+_WHOLE = {"x": "whole", "y": "whole", "z": "tame", "w": "tame"}
+_EDGES = ({"M": 50, "N": 37, "K": 53}, {"M": 1, "N": 1, "K": 1}, {"M": 5, "N": 40, "K": 0})
+_ALIGNED = ({"M": 64, "N": 32, "K": 96},)
+_SIZES_OF_PRODUCTS = (*_EDGES, *_ALIGNED)
+
+
+def _product_entry(reference: Reference, dims: Any = _SIZES_OF_PRODUCTS, ulps: int = 0) -> Entry:
+    return Entry(reference, dims=dims, data=_WHOLE if ulps == 0 else _POSITIVE, ulps=ulps)
+
+
+_SMALL = ({"M": 9, "N": 5, "K": 3}, {"M": 1, "N": 1, "K": 1}, {"M": 8, "N": 8, "K": 64})
+_POSITIVE = {"x": "positive", "y": "positive", "z": "tame"}
+_PRODUCT = _product_entry(lambda a: _product_as(a, a.x, a.y))
+_SMALL_PRODUCT = _product_entry(lambda a: _product_as(a, a.x, a.y), _SMALL)
+# Of K positive terms each addition is off by a number of the result's type at most, which may have
+# doubled since: tensor cores cut off rather than round. With 96 terms, 2 * 96.
+_POSITIVE_PRODUCT = _product_entry(lambda a: _product_as(a, a.x, a.y), ulps=192)
+_HEADS = ({"H": 5, "M": 17, "N": 33, "K": 21}, {"H": 1, "M": 1, "N": 1, "K": 1})
+_INNER = ({"M": 40, "N": 70, "K": 21, "I": 37}, {"M": 1, "N": 1, "K": 1, "I": 1})
+
+_DOT = {
+    "product": _PRODUCT,
+    "product_tf32": _PRODUCT,
+    "small_product": _SMALL_PRODUCT,
+    "small_product_tf32": _SMALL_PRODUCT,
+    "product_f8": _PRODUCT,
+    "positive": _POSITIVE_PRODUCT,
+    "one_term": Entry(
+        lambda a: _product_as(a, a.x, a.y),
+        dims=({"M": 33, "N": 21}, {"M": 16, "N": 16}),
+        data={"x": "special", "y": "special"},
+    ),
+    "transposed": _product_entry(lambda a: _product_as(a, _swapped(a.x), _swapped(a.y))),
+    "batched": _product_entry(lambda a: _product_as(a, a.x, a.y), _HEADS),
+    "computed": _product_entry(_computed),
+    # The factor may be off by a unit where e^x rounds the other way: 2^-8 of each term, in f32.
+    "exponentials": Entry(
+        lambda a: _product_as(a, _rounded(np.exp(a.x.astype(np.float64)), a.y.dtype), a.y),
+        dims=({"M": 20, "N": 37, "K": 70}, {"M": 64, "N": 64, "K": 64}),
+        data={"x": "normal", "y": "positive"},
+        ulps=2**16,
+    ),
+    "chained": _product_entry(_product_chained, _INNER),
+    "chained_right": _product_entry(_product_chained_right, ({"M": 40, "N": 70}, {"M": 1, "N": 1})),
+    "one_warp": _PRODUCT,
+    "eight_warps": _PRODUCT,
+    "sixteen_warps": _PRODUCT,
 }
 
 TABLE: Mapping[str, Mapping[str, Entry]] = {
@@ -1413,6 +1515,7 @@ TABLE: Mapping[str, Mapping[str, Entry]] = {
     "memory": _MEMORY,
     "scalars": _SCALARS,
     "sizes": _SIZES,
+    "dot": _DOT,
     "indexed": _INDEXED,
     "atomics": _ATOMICS,
 }

@@ -68,10 +68,10 @@ def is_within_shared_memory(module: ir.Module, target: Target) -> bool:
     """
     for function in functions(module):
         for op in operations(function):
-            sizes = [_bytes(v) for v in (*op.operands, *op.results) if is_tile(v)]
-            is_combining = len(op.regions) > 0 and not rules()[op.operation.name].control
-            needed = sum(sizes) if is_combining else max(sizes, default=0)
-            if needed > target.smem_per_block_bytes:
+            largest = max((_bytes(v) for v in (*op.operands, *op.results) if is_tile(v)), default=0)
+            together = rules()[op.operation.name].shared_at_once(op)
+            needed = sum(_bytes(v) for v in together if is_tile(v))
+            if max(largest, needed) > target.smem_per_block_bytes:
                 return False
     return True
 

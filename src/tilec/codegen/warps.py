@@ -9,15 +9,23 @@ from typing import Any
 from mlir import ir
 
 from tilec.ir.walk import operations
+from tilec.layout import LANES
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape
 from tilec.target.description import Target
 
-# What a thread holds of the largest tile: two accesses of 16 bytes. Fewer leave too little in
-# flight, more cost occupancy.
-_BYTES_PER_THREAD = 32
-_LEAST_WARPS = 1
+# What a thread holds of the largest tile. Where threads only load, compute and store, one access
+# of 16 bytes: small tensors then still fill the machine, and large ones do not care. Where they
+# combine what they hold, four of them, for an exchange costs a warp the same however much it holds;
+# but two warps, if there is an access for each thread.
+_BYTES_PER_THREAD = 16
+_BYTES_PER_COMBINING_THREAD = 64
+_LEAST_COMBINING_WARPS = 2
+# Larger blocks leave no room for others, whose loads would hide the barriers of the first; but no
+# thread can hold more than so many elements.
+_MOST_WARPS = 8
+_MOST_ELEMENTS = 64
 
 
 def warps_for(kernel: ir.OpView, hints: Mapping[str, Any], target: Target) -> int:
@@ -34,13 +42,32 @@ def warps_for(kernel: ir.OpView, hints: Mapping[str, Any], target: Target) -> in
     if counts := [count for count in asked if count is not None]:
         return min(most, max(counts))
     accesses = (rules()[op.operation.name].access(op) for op in operations(kernel))
-    threads = max((_threads(access) for access in accesses if access is not None), default=1)
-    warps = 1 << max(0, (threads // target.threads_per_warp).bit_length() - 1)
-    return max(_LEAST_WARPS, min(most, warps))
+    combines = _combines(kernel)
+    enough = (_warps(access, combines=combines) for access in accesses if access is not None)
+    return min(most, max(enough, default=1))
 
 
-def _threads(access: AccessShape) -> int:
-    """How many threads a tile occupies. Only powers of two in its extents are spread over them."""
-    element_bytes = bit_width(ir.MemRefType(access.view.type).element_type) // 8
-    spread = prod(extent & -extent for extent in access.shape)
-    return max(1, min(prod(access.shape) * element_bytes // _BYTES_PER_THREAD, spread))
+def _warps(access: AccessShape, *, combines: bool) -> int:
+    """How many warps hold a tile as they should."""
+    size = prod(access.shape)
+    total = size * bit_width(ir.MemRefType(access.view.type).element_type) // 8
+    warps = total // (LANES * _BYTES_PER_THREAD)
+    if combines:
+        enough = total // (LANES * _BYTES_PER_COMBINING_THREAD)
+        warps = min(warps, max(_LEAST_COMBINING_WARPS, enough))
+    # Only powers of two in its extents are spread over threads.
+    spread = prod(extent & -extent for extent in access.shape) // LANES
+    warps = _power_below(min(warps, spread))
+    return min(warps, max(_MOST_WARPS, _power_below(2 * size // (LANES * _MOST_ELEMENTS) - 1)))
+
+
+def _power_below(number: int) -> int:
+    """The largest power of two that is not above a number; 1, if there is none."""
+    return 1 << max(0, number.bit_length() - 1)
+
+
+def _combines(kernel: ir.OpView) -> bool:
+    """Whether threads exchange what they hold: operations with a combiner say so."""
+    return any(
+        len(op.regions) and not rules()[op.operation.name].control for op in operations(kernel)
+    )

@@ -28,11 +28,16 @@ BARRIER_COST = 24.0
 
 @lru_cache(maxsize=256)
 def plan_conversion(
-    source: Layout, target: Layout, element_bytes: int = 4, *, has_stmatrix: bool = False
+    source: Layout,
+    target: Layout,
+    element_bytes: int = 4,
+    *,
+    has_stmatrix: bool = False,
+    has_ldmatrix: bool = True,
 ) -> ConversionPlan:
     """The cheapest plan that brings a tile from `source` to `target`.
 
-    `has_stmatrix`: whether the target has that instruction (sm_90).
+    `has_stmatrix`: whether the machine has that instruction (sm_90), and the plan may use it.
 
     Assumes:  `element_bytes` is 1, 2, 4 or 8
     Raises:   LayoutError if shapes or numbers of warps differ
@@ -44,7 +49,9 @@ def plan_conversion(
     registers = register_permutation(source, target)
     if registers is not None:
         return RegisterPermutation(registers)
-    shared = shared_memory_plan(source, target, element_bytes, has_stmatrix=has_stmatrix)
+    shared = shared_memory_plan(
+        source, target, element_bytes, has_stmatrix=has_stmatrix, has_ldmatrix=has_ldmatrix
+    )
     shuffles = list(shuffle_plans(source, target))
     plans: list[Shuffle | SharedMemory] = [*shuffles, shared]
     return min(plans, key=lambda plan: _cost(plan, element_bytes))

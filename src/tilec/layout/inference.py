@@ -159,9 +159,13 @@ class _Candidates:
         if node.is_open:
             self._note(node.results, node.place([self._first(n) for n in node.operands]).results)
             return
-        for number in node.operands:
-            for layout in self._of(number):
-                self._note_key(node, layout)
+        shape = key_shape(node, self.problem)
+        keys = [key for n in node.operands for key in self._of(n) if key.shape == shape]
+        for key in keys:
+            self._note_key(node, key)
+        if not keys:
+            # What it wants by itself, as a product of matrices does, is for those after it to know.
+            self._note_places(node, node.place([None] * len(node.operands)))
 
     def _backwards(self, node: Node) -> None:
         if node.is_open:

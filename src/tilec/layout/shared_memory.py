@@ -66,13 +66,14 @@ def shared_memory_plan(
     banks: Banks = BANKS,
     *,
     has_stmatrix: bool = False,
+    has_ldmatrix: bool = True,
 ) -> SharedMemory:
     """The plan that converts `source` to `target` through shared memory.
 
     Assumes:  equal shapes and numbers of warps; `element_bytes` is 1, 2, 4 or 8
     """
     writer = _side(source, element_bytes, writes=True, has_matrices=has_stmatrix)
-    reader = _side(target, element_bytes, writes=False, has_matrices=True)
+    reader = _side(target, element_bytes, writes=False, has_matrices=has_ldmatrix)
     orders = _orders(writer, reader, element_bytes, banks)
     plans = (_assemble(source, target, writer, reader, order, element_bytes) for order in orders)
     return min(plans, key=lambda plan: (plan.wavefronts, plan.instructions))

@@ -36,7 +36,8 @@ from tilec.ops.formats import (
 from tilec.ops.fragments import in_memory, with_element
 from tilec.ops.host_expression import as_unsigned
 from tilec.ops.lower_f8 import from_f8, to_f8
-from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
+from tilec.ops.lower_tf32 import to_tf32
+from tilec.ops.lowering import Lowered, Lowering, lower_elementwise
 from tilec.ops.rules import Datum, ElementwiseRules, Facts, HostExpression, Machine, OpRules
 from tilec.types import (
     BF16,
@@ -219,9 +220,6 @@ def _is_f8(element: ir.Type) -> bool:
     return str(element).startswith("f8")
 
 
-_MACHINE_FLOATS = ("f16", "bf16", "f32", "f64")
-
-
 class _FloatToFloat(ElementwiseRules):
     """`arith.extf` and `arith.truncf`."""
 
@@ -237,9 +235,11 @@ class _FloatToFloat(ElementwiseRules):
         source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
         if _is_f8(source):
             return [from_f8(operands[0], source, target)]
-        for element in (source, target):
-            if str(element) not in _MACHINE_FLOATS:
-                raise NoGpuCodeError(op, f"conversion with `{element}`")
+        if str(target) == "tf32":
+            assert isinstance(operands[0], ir.Value), "a number is converted"
+            return [to_tf32(operands[0])]
+        if str(source) == "tf32":
+            return [operands[0]]
         return lower_elementwise(op, operands, lowering)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import ceil, prod
 
 import numpy as np
 from mlir import ir
@@ -11,6 +11,7 @@ from mlir import ir
 from tilec.diagnostics.diagnostic import CompileError, Label
 from tilec.ir.types import tile_type
 from tilec.layout import LANES, Layout
+from tilec.layout.costs import ARITHMETIC
 from tilec.layout.fma import (
     fma_accumulator_layout,
     is_fma_accumulator_layout,
@@ -34,6 +35,7 @@ from tilec.ops.rules import (
     OpRules,
     Places,
     Placing,
+    is_tile,
     shape_of,
 )
 from tilec.types import (
@@ -212,13 +214,20 @@ class _Matmul(OpRules):
 
     def warps(self, op: ir.OpView) -> int | None:
         """Some thousand elements of the product for each; more where registers would not do."""
-        elements = prod(shape_of(op.results[0]))
+        *batch, rows, columns = shape_of(op.results[0])
+        mma = _mma_of(op)
+        if mma is not None:
+            rows, columns = max(rows, mma.m), max(columns, mma.n)
+        elements = prod(batch) * rows * columns
         words = elements * bit_width(element_of(op.results[0].type)) // 32
         warps = max(1, min(4, elements // 1024), min(8, elements // 2048))
         warps = 1 << warps.bit_length() - 1
         while words // (LANES * warps) > _SUMS_PER_THREAD:
             warps *= 2
         return warps
+
+    def shared_at_once(self, op: ir.OpView) -> Sequence[ir.Value]:
+        return tuple(op.operands)[:2]
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         mma = _mma_of(op)
@@ -228,13 +237,24 @@ class _Matmul(OpRules):
             if sums is None or not is_fma_accumulator_layout(sums):
                 sums = fma_accumulator_layout(shape, placing.warps)
             factors = (
-                layout or placing.default(shape_of(value))
-                for layout, value in zip(known[:2], list(op.operands)[:2], strict=True)
+                _made_in(value, placing) or placing.default(shape_of(value))
+                for value in list(op.operands)[:2]
             )
             return Places((*factors, sums), (sums,))
         if sums is None or not is_accumulator_layout(sums, mma):
             sums = accumulator_layout(shape, placing.warps, mma, rows_first=_is_chained(op))
         return Places((*operand_layouts(sums, mma, depth), sums), (sums,))
+
+    def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
+        """Four partitions of a multiprocessor work at once: an FMA takes a cycle of one of them, an
+        `mma` of 16x8x16 some 16."""
+        mma, [sums] = _mma_of(op), places.results
+        assert sums is not None, "a product has a layout"
+        depth = shape_of(op.operands[0])[-1]
+        if mma is None:
+            return ARITHMETIC * sums.registers * depth
+        instructions = ceil(sums.registers * LANES / (mma.m * mma.n)) * ceil(depth / mma.k)
+        return ARITHMETIC * _MMA_CYCLES * instructions
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
@@ -253,6 +273,9 @@ class _Matmul(OpRules):
 
 # Of the 32-bit registers of a thread, what a product may take: factors and addresses need some.
 _SUMS_PER_THREAD = 128
+_MMA_CYCLES = 16.0
+# How far back it is asked how a tile is made.
+_MOST_STEPS = 6
 
 
 def _is_unsigned(op: ir.OpView) -> bool:
@@ -262,6 +285,20 @@ def _is_unsigned(op: ir.OpView) -> bool:
 def _mma_of(op: ir.OpView) -> Mma | None:
     left = op.operands[0]
     return mma_for(str(element_of(left.type)), shape_of(left)[-1])
+
+
+def _made_in(value: ir.Value, placing: Placing, steps: int = _MOST_STEPS) -> Layout | None:
+    """The layout that a tile is best made in, as far as those say who make it."""
+    if steps == 0 or isinstance(value.owner, ir.Block):
+        return None
+    op = value.owner.opview
+    rule = rules()[op.operation.name]
+    if rule.control:
+        return None
+    known = [_made_in(v, placing, steps - 1) if is_tile(v) else None for v in op.operands]
+    results = rule.place(op, known, placing).results
+    number: int = ir.OpResult(value).result_number
+    return results[number]
 
 
 def _is_chained(op: ir.OpView) -> bool:

@@ -8,43 +8,69 @@ defined value.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 
 from tilec.ir.dialects import arith, llvm, vector
-from tilec.ops.fragments import pack, unpack
+from tilec.ops.fragments import pack, unpack, zero
 
 
-def load(pointer: ir.Value, element: ir.Type, count: int, *, read_only: bool) -> list[ir.Value]:
+@dataclass(frozen=True)
+class Use:
+    """What is known of an access beside its place.
+
+    `is_read_only`: nobody writes there while the kernel runs. `is_last`: nobody needs in the cache
+    what it touches. `is_relaxed`: others may write there at the same time, and each element is then
+    what one of them wrote (PTX ISA, "Memory Consistency Model": strong operations).
+    """
+
+    is_read_only: bool = False
+    is_last: bool = False
+    is_relaxed: bool = False
+
+    @property
+    def cache(self) -> str:
+        """PTX ISA, "Cache Operators": .cs is for what is likely to be accessed once."""
+        return ".cs" if self.is_last else ""
+
+
+def load(pointer: ir.Value, element: ir.Type, count: int, use: Use) -> list[ir.Value]:
     """`count` neighbouring elements; `pointer` is aligned to all of them."""
+    if use.is_last:
+        return load_masked(pointer, None, [zero(element)] * count, use)
     result = ir.VectorType.get([count], element)
     alignment = count * _bits(element) // 8
-    loaded = llvm.load(result, pointer, alignment=alignment, invariant=read_only or None)
+    loaded = llvm.load(result, pointer, alignment=alignment, invariant=use.is_read_only or None)
     return unpack(loaded)
 
 
-def store(pointer: ir.Value, elements: Sequence[ir.Value]) -> None:
+def store(pointer: ir.Value, elements: Sequence[ir.Value], use: Use) -> None:
     """Write neighbouring elements; `pointer` is aligned to all of them."""
+    if use.is_last or use.is_relaxed:
+        store_masked(pointer, None, elements, use)
+        return
     alignment = len(elements) * _bits(elements[0].type) // 8
     llvm.store(pack(elements), pointer, alignment=alignment)
 
 
 def load_masked(
-    pointer: ir.Value, mask: ir.Value, fill: Sequence[ir.Value], *, read_only: bool
+    pointer: ir.Value, mask: ir.Value | None, fill: Sequence[ir.Value], use: Use
 ) -> list[ir.Value]:
-    """The elements where the mask (i1) is set, `fill` where it is not."""
+    """The elements where the mask (i1) is set (None: all), `fill` where it is not."""
     words = _words(pack(fill))
     letter = _CONSTRAINT[_bits(words[0].type)]
     names = ", ".join(f"${i}" for i in range(len(words)))
     braces = f"{{{names}}}" if len(words) > 1 else names
-    suffix = (".nc" if read_only else "") + _suffix(words, fill)
-    text = f"@${len(words) + 1} ld.global{suffix} {braces}, [${len(words)}];"
-    outputs = ",".join(f"={letter}" for _ in words)
-    ties = ",".join(str(i) for i in range(len(words)))
+    suffix = use.cache + (".nc" if use.is_read_only else "") + _suffix(words, fill)
+    text = f"ld.global{suffix} {braces}, [${len(words)}];"
+    operands, constraints = [pointer], [*(f"={letter}" for _ in words), "l"]
+    if mask is not None:
+        text = f"@${len(words) + 1} {text}"
+        operands += [mask, *words]
+        constraints += ["b", *(str(i) for i in range(len(words)))]
     result = _struct([w.type for w in words])
-    out = llvm.inline_asm(
-        result, [pointer, mask, *words], text, f"{outputs},l,b,{ties}", has_side_effects=True
-    )
+    out = llvm.inline_asm(result, operands, text, ",".join(constraints), has_side_effects=True)
     if len(words) > 1:
         loaded = [
             llvm.extractvalue(w.type, out, ir.DenseI64ArrayAttr.get([i]))
@@ -56,13 +82,9 @@ def load_masked(
 
 
 def store_masked(
-    pointer: ir.Value, mask: ir.Value | None, elements: Sequence[ir.Value], *, relaxed: bool = False
+    pointer: ir.Value, mask: ir.Value | None, elements: Sequence[ir.Value], use: Use
 ) -> None:
-    """Write the elements if the mask (i1) is set; None: always.
-
-    `relaxed`: other threads and programs may write the same elements at the same time. Each element
-    is then what one of them wrote (PTX ISA, "Memory Consistency Model": strong operations).
-    """
+    """Write the elements if the mask (i1) is set; None: always."""
     words = _words(pack(elements))
     letter = _CONSTRAINT[_bits(words[0].type)]
     first = 1 if mask is None else 2
@@ -71,8 +93,8 @@ def store_masked(
     predicate, operands, constraints = "", [pointer], "l"
     if mask is not None:
         predicate, operands, constraints = "@$1 ", [pointer, mask], "l,b"
-    order = ".relaxed.gpu" if relaxed else ""
-    text = f"{predicate}st{order}.global{_suffix(words, elements)} [$0], {braces};"
+    kind = "st.relaxed.gpu.global" if use.is_relaxed else f"st.global{use.cache}"
+    text = f"{predicate}{kind}{_suffix(words, elements)} [$0], {braces};"
     constraints = ",".join((constraints, *(letter for _ in words)))
     llvm.inline_asm(None, [*operands, *words], text, constraints, has_side_effects=True)
 

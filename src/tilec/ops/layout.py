@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from mlir import ir
 
@@ -12,6 +13,7 @@ from tilec.ops.fragments import bit_width
 from tilec.ops.instruction_set import has_stmatrix
 from tilec.ops.lower_layout import lower_conversion
 from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.pieces import fits_at_once
 from tilec.ops.rules import Datum, Machine, OpRules
 
 
@@ -30,7 +32,14 @@ class _Layout(OpRules):
         [fragment] = operands
         assert isinstance(fragment, ir.Value), "a tile is held as a fragment"
         size = bit_width(ir.VectorType(fragment.type).element_type) // 8
-        plan = plan_conversion(source, target, size, has_stmatrix=has_stmatrix())
+        is_whole = fits_at_once(prod(source.shape) * size)
+        plan = plan_conversion(
+            source,
+            target,
+            size,
+            has_stmatrix=has_stmatrix() and is_whole,
+            has_ldmatrix=is_whole,
+        )
         return [lower_conversion(plan, fragment, lowering)]
 
 

@@ -254,7 +254,7 @@ class _TileLoad(OpRules):
             lowering, view, layout, access.shape, rest[:count], access.unit, bounds_of(op)
         )
         fill = to_memory(rest[count]) if len(rest) > count else zero(here.element)
-        loaded = lower_load(here, fill)
+        loaded = lower_load(here, fill, is_last="last" in op.attributes)
         held = in_registers(view.element)
         registers = [from_memory(v, held) for v in loaded]
         return [pack(registers) if is_tile(access.tile) else registers[0]]

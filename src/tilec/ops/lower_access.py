@@ -12,31 +12,36 @@ from mlir import ir
 
 from tilec.ir.dialects import arith, scf
 from tilec.ops.fragments import pack, unpack
-from tilec.ops.global_memory import load, load_masked, store, store_masked
+from tilec.ops.global_memory import Use, load, load_masked, store, store_masked
 from tilec.ops.thread_access import Access, Group
 
+_PLAIN = Use()
 
-def lower_load(access: Access, fill: ir.Value) -> list[ir.Value]:
-    """The registers of the access's layout, loaded; they and `fill` are as in memory."""
+
+def lower_load(access: Access, fill: ir.Value, *, is_last: bool = False) -> list[ir.Value]:
+    """The registers of the access's layout, loaded; they and `fill` are as in memory.
+
+    `is_last`: nobody needs what is read in the cache.
+    """
     registers: list[ir.Value] = [fill] * access.layout.registers
-    read_only = access.view.read_only
+    use = Use(is_read_only=access.view.read_only, is_last=is_last)
     for group in access.groups:
         mask = access.mask(group)
         pointer = access.address(group)
         if mask is None:
-            loaded = load(pointer, access.element, len(group.registers), read_only=read_only)
+            loaded = load(pointer, access.element, len(group.registers), use)
         else:
             fills = [fill] * len(group.registers)
-            loaded = load_masked(pointer, mask, fills, read_only=read_only)
+            loaded = load_masked(pointer, mask, fills, use)
         for register, value in zip(group.registers, loaded, strict=True):
             registers[register] = value
     if access.ragged is not None:
-        registers = _load_cut_groups(access, registers, access.ragged)
+        registers = _load_cut_groups(access, registers, access.ragged, use)
     return [registers[first] for first in access.duplicates]
 
 
 def _load_cut_groups(
-    access: Access, registers: Sequence[ir.Value], ragged: ir.Value
+    access: Access, registers: Sequence[ir.Value], ragged: ir.Value, use: Use
 ) -> list[ir.Value]:
     whole = pack(registers)
     branch = scf.IfOp(ragged, [whole.type], has_else=True)
@@ -45,31 +50,24 @@ def _load_cut_groups(
         for group in access.groups:
             for element, register in enumerate(group.registers[:-1]):
                 mask = _in_cut_group(access, group, element)
-                [found[register]] = load_masked(
-                    access.address(group, element),
-                    mask,
-                    [found[register]],
-                    read_only=access.view.read_only,
-                )
+                pointer = access.address(group, element)
+                [found[register]] = load_masked(pointer, mask, [found[register]], use)
         scf.yield_([pack(found)])
     with ir.InsertionPoint(branch.else_block):
         scf.yield_([whole])
     return unpack(branch.results[0])
 
 
-def lower_store(access: Access, registers: Sequence[ir.Value], *, relaxed: bool = False) -> None:
-    """Write the registers, as in memory; of threads that hold the same element, one writes it.
-
-    `relaxed`: several may name one element of memory (`global_memory.store_masked`).
-    """
+def lower_store(access: Access, registers: Sequence[ir.Value], use: Use = _PLAIN) -> None:
+    """Write the registers, as in memory; of threads that hold the same element, one writes it."""
     unique = access.lowering.holds_unique(access.layout)
     for group in access.groups:
         mask = _both(access.mask(group), unique)
         elements = [registers[r] for r in group.registers]
-        if mask is None and not relaxed:
-            store(access.address(group), elements)
+        if mask is None:
+            store(access.address(group), elements, use)
         else:
-            store_masked(access.address(group), mask, elements, relaxed=relaxed)
+            store_masked(access.address(group), mask, elements, use)
     if access.ragged is None:
         return
     branch = scf.IfOp(access.ragged)
@@ -79,7 +77,7 @@ def lower_store(access: Access, registers: Sequence[ir.Value], *, relaxed: bool 
                 mask = _both(_in_cut_group(access, group, element), unique)
                 assert mask is not None, "an element of a cut group is masked"
                 pointer = access.address(group, element)
-                store_masked(pointer, mask, [registers[register]], relaxed=relaxed)
+                store_masked(pointer, mask, [registers[register]], use)
         scf.yield_([])
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from math import prod
+from operator import or_
 
 from mlir import ir
 
@@ -19,6 +21,7 @@ from tilec.ops.between_threads import (
     from_memory,
     read_shared,
     shuffle_from,
+    takes_part,
     to_memory,
     write_shared,
 )
@@ -32,6 +35,7 @@ from tilec.ops.fragments import (
     unpack,
 )
 from tilec.ops.lowering import Lowering
+from tilec.ops.pieces import Place, fits_at_once, through_pieces
 from tilec.ops.shared_matrices import read_matrices, write_matrices
 
 
@@ -122,9 +126,31 @@ def _warp_bits(lowering: Lowering) -> int:
 def _through_shared(plan: SharedMemory, fragment: ir.Value, lowering: Lowering) -> ir.Value:
     element = ir.VectorType(fragment.type).element_type
     size = plan.elements * bit_width(element) // 8
+    if not fits_at_once(size):
+        return _through_pieces(plan, fragment, lowering)
     buffer = lowering.shared_bytes(size, by_warp=plan.warp_local)
     _write(buffer, plan.write, fragment, lowering)
     return _read(buffer, plan.read, element, lowering)
+
+
+def _through_pieces(plan: SharedMemory, fragment: ir.Value, lowering: Lowering) -> ir.Value:
+    registers = unpack(fragment)
+    writes, reads = _places(plan.write, lowering), _places(plan.read, lowering)
+    writes_here = takes_part(plan.write, lowering)
+    return pack(through_pieces(plan.elements, writes, writes_here, reads, registers, lowering))
+
+
+def _places(accesses: ThreadAccesses, lowering: Lowering) -> list[Place]:
+    """Where a thread's accesses are in the whole buffer."""
+    assert not isinstance(accesses, MatrixAccesses), "a plan of this size has none"
+    thread = lowering.thread_number((*accesses.lane, *accesses.warp))
+    varying = reduce(or_, (*accesses.lane, *accesses.warp))
+    found = []
+    for access in accesses.accesses:
+        start = arith.xori(thread, i32(access.xor)) if access.xor else thread
+        at = arith.addi(start, i32(access.add)) if access.add else start
+        found.append(Place(access.registers, at, access.add, access.add + varying))
+    return found
 
 
 def _write(
@@ -159,9 +185,16 @@ def through_rows(
     element = registers[0].type
     held = in_memory(element)
     size = bit_width(element) // 8
-    buffer = lowering.shared_bytes(prod(source.shape) * size)
     unique = lowering.holds_unique(source)
     places = _row_major(source, lowering)
+    elements = prod(source.shape)
+    if not fits_at_once(elements * size):
+        writes, reads = (
+            [Place((register,), at, 0, elements - 1) for register, at in enumerate(of)]
+            for of in (places, _row_major(target, lowering))
+        )
+        return through_pieces(elements, writes, unique, reads, registers, lowering)
+    buffer = lowering.shared_bytes(elements * size)
     if unique is None:
         _write_rows(buffer, places, registers)
     else:

@@ -217,6 +217,14 @@ class OpRules:
         """How many warps it is best done by, before layouts; None if that does not matter to it."""
         return None
 
+    def shared_at_once(self, op: ir.OpView) -> Sequence[ir.Value]:
+        """The tiles that may have to be in shared memory together, at most.
+
+        The default is that of what has a combiner: all of them.
+        """
+        is_combining = len(op.regions) > 0 and not self.control
+        return (*op.operands, *op.results) if is_combining else ()
+
     def carried(self, op: ir.OpView) -> tuple[Carried, ...]:
         """For control flow: which values are one variable."""
         return ()

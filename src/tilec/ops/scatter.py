@@ -27,6 +27,7 @@ from tilec.ops.build import make, segments, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver, Value
 from tilec.ops.formats import shape_of
 from tilec.ops.fragments import unpack
+from tilec.ops.global_memory import Use
 from tilec.ops.index_tiles import (
     axes_of,
     block_of,
@@ -164,7 +165,7 @@ class _TileScatter(OpRules):
         view, tile, *indices = operands
         here = indexed_access(op, self.indexed(op), view, indices, lowering)
         registers = unpack(tile) if is_tile(op.operands[1]) else [tile]
-        lower_store(here, [to_memory(v) for v in registers], relaxed=True)
+        lower_store(here, [to_memory(v) for v in registers], Use(is_relaxed=True))
         return []
 
 

@@ -25,6 +25,7 @@ from tilec.ops.build import constant, make, segments, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver, Value
 from tilec.ops.formats import shape_of
 from tilec.ops.fragments import unpack
+from tilec.ops.global_memory import Use
 from tilec.ops.indices import index_values
 from tilec.ops.lower_access import lower_store
 from tilec.ops.lowering import Lowered, Lowering, View
@@ -186,7 +187,8 @@ class _TileStore(OpRules):
         layout = held_layout(access.tile, lowering.warps)
         here = Access(lowering, view, layout, access.shape, indices, access.unit, bounds_of(op))
         registers = unpack(tile) if is_tile(access.tile) else [tile]
-        lower_store(here, [to_memory(v) for v in registers])
+        use = Use(is_last="last" in op.attributes)
+        lower_store(here, [to_memory(v) for v in registers], use)
         return []
 
 

@@ -52,16 +52,14 @@ pub fn parts<M: Dim, N: Dim>(
 """
 
 
-def memory_programs() -> dict[str, object]:
-    """One program for each element type."""
-    from tests.programs.generate.write import Program
-
+def memory_programs() -> dict[str, tuple[str, Mapping[str, Entry]]]:
+    """Texts and entries, by name: one program for each element type."""
     entries = {
         "accesses": Entry(_accesses, dims=({},)),
         "parts": Entry(_parts, dims=({"M": 33, "N": 70}, {"M": 16, "N": 32})),
     }
     return {
-        f"memory_{element}": Program(_TEXT.format(T=element, M=_ROWS, N=_COLUMNS), entries)
+        f"memory_{element}": (_TEXT.format(T=element, M=_ROWS, N=_COLUMNS), entries)
         for element in IN_MEMORY
     }
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 from math import prod
 
-from tests.programs.generate import elementwise, shapes
+from tests.programs.generate import combining, elementwise, shapes
 from tests.programs.generate.use import IN_MEMORY, Shape, Use
+from tilec.layout import LANES
 
 # Ranks 0 to 4, extents 1 to 2048, powers of two and multiples of 16.
 SMALL: tuple[Shape, ...] = (
@@ -48,27 +48,26 @@ def trials() -> dict[str, list[Trial]]:
     found = {}
     for number, element in enumerate(IN_MEMORY):
         found[f"elementwise_{element}"] = _elementwise(element, number)
-        found[f"shapes_{element}"] = _on_shapes("moved", shapes.rearranging, element, number, 8)
-        reductions = _on_shapes("folded", shapes.reductions, element, 3 * number, 7)
-        if reductions:
-            found[f"reductions_{element}"] = reductions
-        found[f"shapes_{element}"] += _on_shapes("made", shapes.made, element, number, 3)
+        found[f"shapes_{element}"] = _on_shapes("moved", shapes.rearranging, element, number, 4)
+        found[f"reductions_{element}"] = _on_shapes(
+            "folded", combining.reductions, element, number, 4
+        )
+        found[f"scans_{element}"] = _on_shapes("running", combining.scans, element, number, 3)
+        found[f"shapes_{element}"] += _on_shapes("made", shapes.made, element, number, 1)
     return found
 
 
 def _elementwise(element: str, number: int) -> list[Trial]:
-    """Every use twice, and once on scalars: what matters of a shape is only the layout."""
+    """Every use once on tiles and once on scalars: threads do the same whatever the shape is."""
     found = [
         Trial(f"scalars_{place}", (), "plain", WARPS[place % len(WARPS)], chunk)
-        for place, chunk in enumerate(_chunks([*elementwise.uses(element, ())]))
+        for place, chunk in enumerate(_chunks([*elementwise.uses(element, ())], 3 * OUTPUTS))
     ]
-    turn = count(number)
     for place, _ in enumerate(_chunks([*elementwise.uses(element, (16,))])):
-        for _ in range(2):
-            at = next(turn)
-            shape = SMALL[at % len(SMALL)]
-            chunk = _chunks([*elementwise.uses(element, shape)])[place]
-            found.append(_trial("each", at, shape, chunk))
+        at = number + place
+        shape = SMALL[at % len(SMALL)]
+        chunk = _chunks([*elementwise.uses(element, shape)])[place]
+        found.append(_trial("each", at, shape, chunk))
     return found
 
 
@@ -88,15 +87,20 @@ def _on_shapes(name: str, uses: Uses, element: str, number: int, times: int) -> 
 
 def _trial(name: str, at: int, shape: Shape, uses: tuple[Use, ...]) -> Trial:
     form = FORMS[at % len(FORMS)] if shape else "plain"
-    # Each thread holds several elements of what one warp has alone.
-    warps = min(WARPS[at // 2 % len(WARPS)], max(1, prod(shape) // 8)) if shape else 1
-    return Trial(f"{name}_{at}", shape, form, 1 << (warps.bit_length() - 1), uses)
+    # At most 16 elements a thread: more is more code of the same kind.
+    warps = max(WARPS[at // 2 % len(WARPS)], _power_of_two(prod(shape) // (16 * LANES)))
+    return Trial(f"{name}_{at}", shape, form, warps, uses)
 
 
-def _chunks(uses: Sequence[Use]) -> list[tuple[Use, ...]]:
+def _chunks(uses: Sequence[Use], most: int = OUTPUTS) -> list[tuple[Use, ...]]:
     """Of one tolerance each, in order."""
     found: list[list[Use]] = []
     for ulps in sorted({use.ulps for use in uses}):
         same = [use for use in uses if use.ulps == ulps]
-        found += [same[start : start + OUTPUTS] for start in range(0, len(same), OUTPUTS)]
+        found += [same[start : start + most] for start in range(0, len(same), most)]
     return [tuple(chunk) for chunk in found]
+
+
+def _power_of_two(number: int) -> int:
+    """The largest that is not above the number; 1 for 0."""
+    return 1 << max(1, number).bit_length() - 1

@@ -1,4 +1,4 @@
-"""Operations that rearrange a tile, and reductions, for one element type and shape."""
+"""Operations that make and rearrange tiles, for one element type and shape."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from math import prod
 import numpy as np
 
 from tests.programs.generate.use import (
-    FLOATS,
     NUMBERS,
     Array,
     Operand,
@@ -19,10 +18,6 @@ from tests.programs.generate.use import (
 )
 from tests.programs.table import (
     NUMPY,
-    _first_extreme,
-    _nan_extreme,
-    _number_extreme,
-    _total,
 )
 
 MOST_ELEMENTS = 8192
@@ -143,95 +138,11 @@ def _zero_like(element: str, _: Array) -> Array:
     return np.zeros((), NUMPY[element])
 
 
-# ---- reductions ----------------------------------------------------------------------------------
-
-
-def reductions(element: str, shape: Shape) -> Iterator[Use]:
-    """Every reduction that takes the type, along every axis and of all elements."""
-    if not shape:
-        return
-    for axis in (*range(len(shape)), None):
-        result = () if axis is None else _with(shape, axis, 1)
-        if element == "bool":
-            yield from _of_truths(shape, axis, result)
-        if element in NUMBERS:
-            yield from _of_numbers(element, shape, axis, result)
-    yield from _combined(element, shape)
-
-
-def _call(name: str, axis: int | None) -> str:
-    return f".{name}_all()" if axis is None else f".{name}::<{axis}>()"
-
-
-def _of_truths(shape: Shape, axis: int | None, result: Shape) -> Iterator[Use]:
-    for name, kind, meaning in (("any", "rarely", np.any), ("all", "wide", np.all)):
-        own = (Operand("r" if kind == "rarely" else "a", "bool", kind),)
-        text = f"{{{own[0].name}}}{_call(name, axis)}"
-        kept = partial(meaning, axis=axis, keepdims=axis is not None)
-        yield Use(text, own, "bool", result, kept)
-        if axis is None:
-            yield Use(f"{{{own[0].name}}}.{name}()", own, "bool", result, kept)
-
-
-def _of_numbers(element: str, shape: Shape, axis: int | None, result: Shape) -> Iterator[Use]:
-    own = (Operand("a", element),)
-    is_float = element in FLOATS
-    tame = (Operand("t", element, "tame" if is_float else "wide"),)
-    yield Use(f"{{t}}{_call('sum', axis)}", tame, element, result, partial(_total, axis=axis))
-    factors = (Operand("f", element, "factors" if is_float else "wide"),)
-    product = partial(_product, axis=axis)
-    yield Use(f"{{f}}{_call('prod', axis)}", factors, element, result, product)
-    for name in ("min", "max"):
-        least = partial(_least, largest=name == "max", axis=axis)
-        yield Use(f"{{a}}{_call(name, axis)}", own, element, result, least)
-        if is_float:
-            nan = partial(_nan_extreme, axis=axis, largest=name == "max")
-            yield Use(f"{{a}}{_call(name + 'imum', axis)}", own, element, result, nan)
-        place = partial(_place, axis=axis, largest=name == "max")
-        yield Use(f"{{a}}{_call('arg' + name, axis)}", own, "i32", result, place)
-
-
-def _product(a: Array, axis: int | None) -> Array:
-    keep = axis is not None
-    if a.dtype.kind in "iu":
-        return np.asarray(a.prod(axis, dtype=a.dtype, keepdims=keep))
-    return np.asarray(a.astype(np.float64).prod(axis, keepdims=keep)).astype(a.dtype)
-
-
-def _least(a: Array, axis: int | None, *, largest: bool) -> Array:
-    if a.dtype.kind in "iu":
-        return np.asarray((np.max if largest else np.min)(a, axis=axis, keepdims=axis is not None))
-    return np.asarray(_number_extreme(a, axis, largest=largest))
-
-
-def _place(a: Array, axis: int | None, *, largest: bool) -> Array:
-    found = _first_extreme(a if axis is not None else a.ravel(), axis, largest=largest)
-    return found if axis is None else np.expand_dims(found, axis)
-
-
-def _combined(element: str, shape: Shape) -> Iterator[Use]:
-    axis = len(shape) - 1
-    result = _with(shape, axis, 1)
-    own = (Operand("a", element),)
-    if element in FLOATS:
-        text = f"{{a}}.reduce::<{axis}>({element}::NEG_INFINITY, |p, q| p.maximum(q))"
-        reference = partial(_nan_extreme, axis=axis, largest=True)
-    elif element == "bool":
-        text = f"{{a}}.reduce::<{axis}>(false, |p, q| p ^ q)"
-        reference = partial(np.logical_xor.reduce, axis=axis, keepdims=True)
-    elif element in NUMBERS:
-        text = f"{{a}}.reduce::<{axis}>(0, |p, q| p ^ q)"
-        reference = partial(np.bitwise_xor.reduce, axis=axis, keepdims=True)
-    else:
-        return
-    yield Use(text, own, element, result, reference)
-
-
 # ---- from nothing --------------------------------------------------------------------------------
 
 
 def made(element: str, shape: Shape) -> Iterator[Use]:
-    """Tiles that no operand gives."""
+    """Tiles that no operand gives, and what every type must have met once."""
     if not shape:
         return
     own, dtype = (Operand("s", element, shape=()),), NUMPY[element]
@@ -241,9 +152,12 @@ def made(element: str, shape: Shape) -> Iterator[Use]:
     yield Use(f"{kind}::full({{s}})", own, element, shape, _stretched(shape))
     yield Use(f"splat::<{listed(shape)}>({{s}})", own, element, shape, _stretched(shape))
     yield Use(f"{{s}}.splat::<{listed(shape)}>()", own, element, shape, _stretched(shape))
-    if element in NUMBERS and len(shape) == 1:
-        count = shape[0]
-        yield Use(f"iota::<{element}, {count}>()", (), element, shape, partial(_iota, dtype, count))
+    if element in NUMBERS:
+        count = shape[-1]
+        text = f"iota::<{element}, {count}>()"
+        yield Use(text, (), element, (count,), partial(_iota, dtype, count))
+    unit = Operand("u", element, shape=(1, *shape[-1:]))
+    yield Use("{u}.squeeze::<0>()", (unit,), element, shape[-1:], partial(_reshaped, shape[-1:]))
 
 
 def _iota(dtype, count: int) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.programs.generate.choosing import atomic_programs, chosen_programs
 from tests.programs.generate.forms import FORMS, Form
 from tests.programs.generate.memory import memory_programs
 from tests.programs.generate.plan import Trial, trials
@@ -28,7 +29,8 @@ class Program:
 def programs() -> Mapping[str, Program]:
     """Every generated program by name."""
     found = {name: _program(name, kernels) for name, kernels in trials().items()}
-    return {**found, **memory_programs()}
+    others = {**memory_programs(), **chosen_programs(), **atomic_programs()}
+    return {**found, **{name: Program(*parts) for name, parts in others.items()}}
 
 
 def _program(name: str, kernels: list[Trial]) -> Program:
