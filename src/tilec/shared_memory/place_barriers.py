@@ -48,6 +48,8 @@ def place_barriers(function: ir.OpView, *, warps: int) -> None:
     """Rewrites the function in place."""
     placed = _Walk(warps)
     placed.after(skeleton_of(function), frozenset(), insert=True)
+    if not placed.inserted:
+        return
     skeleton = skeleton_of(function)
     gone: set[ir.Operation] = set()
     for barrier in placed.inserted:
