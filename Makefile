@@ -34,8 +34,8 @@ bless: $(DEV) ## rewrite the expected output in the test pages; then read the di
 gpu-bundle: $(COMPILER) ## pack cubins, tests and runtime for a machine with a GPU (WHEELS=1 adds Python packages)
 	$(BIN)/python tests/gpu/pack.py $(GPU_BUNDLE) $(if $(WHEELS),--wheels 3.12)
 
-test-gpu: ## run the GPU tests from prebuilt cubins, with PYTHON as it is (no set-up)
-	PYTHONPATH=src $(PYTHON) -m pytest -m gpu tests/gpu
+test-gpu: ## run the GPU tests from prebuilt cubins, with PYTHON as it is (no set-up; JOBS=4 processes)
+	PYTHONPATH=src $(PYTHON) tests/gpu/run.py $(JOBS)
 
 bench: ## run the benchmarks from prebuilt cubins, with PYTHON as it is (BENCH='--only softmax')
 	PYTHONPATH=src $(PYTHON) -m tilec bench --build $(BUILD) --save benchmarks/results $(BENCH)

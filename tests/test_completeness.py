@@ -92,7 +92,6 @@ def test_the_reference_says_what_is_not_in_this_version() -> None:
 
 # Operations without programs that run on GPUs, by the module that has them.
 NO_PROGRAMS = {
-    "dot": "no code for the GPU yet",
     "later": "refused by the front end",
 }
 NO_TYPES = {"tf32": "stands between `to` and `dot` only"}

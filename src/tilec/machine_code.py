@@ -9,8 +9,9 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlir import ir
@@ -20,7 +21,9 @@ from tilec.codegen.cubin import Resources, assemble
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import SHARED, gpu_module, lower_tiles
 from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
+from tilec.codegen.record import Recorder
 from tilec.codegen.warps import warps_for
+from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.shared_memory.finish import Room, finish
 from tilec.stages import stage
@@ -29,6 +32,7 @@ from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.insert_barriers import insert_barriers
 from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
+from tilec.transforms.relax_floats import relax_floats
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class EntryPoint:
     threads: int
     smem_bytes: int
     alignments: dict[str, int]
+    notes: tuple[tuple[Place, Note], ...] = ()
+    shared: SharedMemoryUse = field(default_factory=SharedMemoryUse)
 
 
 @dataclass(frozen=True)
@@ -122,11 +128,14 @@ def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]
     """The variants of one instance, the most demanding first: one, if that demands nothing."""
     symbol, widest = instance.description.symbol, target.access_bytes
     found = []
-    if instance.description.conditions:
-        name = f"{symbol}__v{widest}_whole"
-        whole = lower_variant(instance, name, widest, body, target, whole=True)
-        found.append(_Entry(instance, whole, is_whole=True))
-    aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
+    has_whole = bool(instance.description.conditions)
+    with _placed(instance, widest, target, whole=has_whole) as placed:
+        if has_whole:
+            whole = _lowered(placed, f"{symbol}__v{widest}_whole", body)
+            found.append(_Entry(instance, whole, is_whole=True))
+            with stage("access facts"):
+                find_access_facts(placed.function)
+        aligned = _lowered(placed, f"{symbol}__v{widest}", body)
     general = lower_variant(instance, symbol, 1, body, target)
     if aligned.alignments:
         return [*found, _Entry(instance, aligned), _Entry(instance, general)]
@@ -148,27 +157,57 @@ def lower_variant(
     Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
     `whole`:  the conditions of the instance are taken to hold
     """
+    with _placed(instance, vector_bytes, target, whole=whole) as placed:
+        return _lowered(placed, symbol, body)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A copy of an instance whose tiles have layouts.
+
+    Layouts and barriers depend on where accesses begin, not on what of them is inside: for variants
+    that differ in that, and so in their masks, only the access facts have to be found again.
+
+    Units:    bytes: what pointers and outer strides are taken to be multiples of
+    """
+
+    function: ir.OpView
+    warps: int
+    vector_bytes: int
+    target: Target
+
+
+@contextmanager
+def _placed(
+    instance: Instance, vector_bytes: int, target: Target, *, whole: bool
+) -> Iterator[_Placed]:
     function = instance.function.operation.clone().opview
     try:
+        if instance.description.hints.get("fast_math"):
+            relax_floats(function)
         warps = warps_for(function, instance.description.hints, target)
-        placing = Placing(warps, vector_bytes)
         with stage("access facts"):
             find_access_facts(function, whole=whole)
         with stage("layouts"):
             mark_last_uses(function)
-            place_layouts(function, placing)
+            place_layouts(function, Placing(warps, vector_bytes))
         # After layouts, which say what thread touches which element.
         with stage("barriers"):
             insert_barriers(function)
-        with stage("lowering to threads"):
-            code = lower_tiles(function, symbol, body, warps=warps, vector_bytes=vector_bytes)
-        with stage("shared memory"):
-            room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
-            smem_bytes = finish(code.function, SHARED, warps=warps, room=room)
-        threads = warps * target.threads_per_warp
-        return EntryPoint(symbol, threads, smem_bytes, code.alignments)
+        yield _Placed(function, warps, vector_bytes, target)
     finally:
         function.operation.erase()
+
+
+def _lowered(placed: _Placed, symbol: str, body: ir.Block) -> EntryPoint:
+    function, warps, target = placed.function, placed.warps, placed.target
+    with stage("lowering to threads"):
+        code = lower_tiles(function, symbol, body, warps=warps, vector_bytes=placed.vector_bytes)
+    with stage("shared memory"):
+        room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
+        shared = finish(code.function, SHARED, warps=warps, room=room)
+    threads = warps * target.threads_per_warp
+    return EntryPoint(symbol, threads, shared.bytes, code.alignments, code.notes, shared)
 
 
 def _erase(body: ir.Block, symbol: str) -> None:
@@ -184,6 +223,8 @@ def _kernel(
 ) -> Kernel:
     told = instance.description
     own = [entry for entry in entries if entry.instance is instance]
+    recorder = Recorder({parameter.name: parameter.element for parameter in told.parameters})
+    variants = tuple(_variant(told, one, resources[one.point.symbol], recorder) for one in own)
     return Kernel(
         name=told.name,
         symbol=told.symbol,
@@ -197,11 +238,12 @@ def _kernel(
         unsafe=told.unsafe,
         accesses=told.accesses,
         coverage=told.coverage,
-        variants=tuple(_variant(told, entry, resources[entry.point.symbol]) for entry in own),
+        variants=variants,
+        layouts=recorder.layouts,
     )
 
 
-def _variant(told: Description, entry: _Entry, taken: Resources) -> Variant:
+def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recorder) -> Variant:
     point = entry.point
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
     preconditions = tuple(
@@ -220,4 +262,5 @@ def _variant(told: Description, entry: _Entry, taken: Resources) -> Variant:
         spill_store_bytes=taken.spill_stores,
         spill_load_bytes=taken.spill_loads,
         stack_bytes=taken.stack,
+        lowering=recorder.report(point.notes, point.shared),
     )

@@ -8,6 +8,8 @@ import pytest
 
 from tilec.checks.registry import check_passes
 from tilec.driver import CHECKS
+from tilec.ops.registry import rules
+from tilec.ops.rules import OpRules
 from tilec.rewriting import Passes, Rewritten, run_passes, run_passes_on_program
 from tilec.source import SourceFile
 from tilec.sources import Sources
@@ -130,7 +132,14 @@ def test_passes_run_in_the_order_that_is_asked_for() -> None:
     assert opt_program(TWICE, "tile-verify-ownership,inline_helpers,drop_markers").errors
 
 
-def test_a_check_that_reads_kernels_without_helpers_is_given_a_copy_of_them() -> None:
+class _WithoutCode(OpRules):
+    name = "linalg.matmul"
+
+
+def test_a_check_that_reads_kernels_without_helpers_is_given_a_copy_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(rules(), "linalg.matmul", _WithoutCode())
     program = """\
 fn f(t: Tile<f32, 8, 8>) -> Tile<f32, 8, 8> { t.dot(t) }
 

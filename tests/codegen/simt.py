@@ -359,14 +359,14 @@ def _check_space(pointers: Array, active: Array, shared: bool) -> None:
 
 
 _ACCESS = re.compile(
-    r"(?:@\$(\d+) )?(ld|st)(\.relaxed\.gpu)?\.global(\.nc)?(?:\.v(\d))?\.b(\d+) "
+    r"(?:@\$(\d+) )?(ld|st)(\.relaxed\.gpu)?\.global(?:\.cs)?(\.nc)?(?:\.v(\d))?\.b(\d+) "
     r"(?:\{.*\}, )?(?:\$\d+, )?"
     r"\[\$(\d+)\](?:, .*)?;"
 )
 
 
 def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
-    """A load or store of `ops/global_memory.py`, predicated or relaxed."""
+    """A load or store of `ops/global_memory.py`: predicated, relaxed, or for the last time."""
     text = ir.StringAttr(op.attributes["asm_string"]).value
     matched = _ACCESS.fullmatch(text)
     assert matched, text
@@ -383,6 +383,10 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
         self.memory.store(pointers[here], rows[here], self.threads[here], relaxed=bool(relaxed))
         return []
     loaded = _loaded(self, pointers, here, count * size, False, bool(read_only))
+    if not predicate:
+        # Nothing keeps what it was before; a byte lies in a register of 16 bits.
+        register = np.dtype(f"i{max(size, 2)}")
+        values = [np.zeros(len(active), register)] * count
     found = []
     for place, old in enumerate(values):
         word = np.zeros((len(active), old.dtype.itemsize), np.uint8)

@@ -80,6 +80,17 @@ def test_batches_and_warps(kind: str) -> None:
     multiply(kind, (4, 16, 8), batch=(2,), warps=4)
 
 
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        ("bf16", (16, 16, 512)), ("i8", (16, 16, 1024)), ("f64", (16, 8, 256)),
+        ("f8e4m3", (32, 8, 512)), ("tf32", (16, 8, 256)),
+    ],
+)  # fmt: skip
+def test_long_factors_are_read_where_they_are_used(kind: str, shape: tuple[int, int, int]) -> None:
+    multiply(kind, shape, warps=1)
+
+
 @pytest.mark.parametrize("depth", [1, 2, 4, 8])
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f8e5m2"])
 def test_what_fills_up_short_factors_is_no_data(kind: str, depth: int) -> None:
@@ -164,7 +175,7 @@ def test_a_product_is_a_factor_of_the_next_in_registers(
         plans.append((source.shape, plan_conversion(source, *given, **named)))
         return plans[-1][1]
 
-    monkeypatch.setattr("tilec.ops.layout.plan_conversion", noted)
+    monkeypatch.setattr("tilec.ops.lower_layout.plan_conversion", noted)
     counts = _counts(CHAINED)
     assert counts["nvvm.mma.sync"] == (128 * 32 * 16 + 128 * 64 * 32) // (4 * 16 * 8 * 16)
     # Three factors come from memory.

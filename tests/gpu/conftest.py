@@ -23,6 +23,7 @@ and when the test is over, `zones` fails it if the kernel wrote anything that it
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,8 @@ import tilec.runtime as rt
 
 HERE = Path(__file__).parent
 _COUNTED = "counted: "
+# Which tests this process runs, as `2/8`: every eighth, from the third on (`run.py`).
+SHARD = os.environ.get("TILEC_SHARD", "")
 if DRY_RUN:
     install()
 
@@ -47,6 +50,9 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.gpu)
+    if SHARD:
+        number, processes = map(int, SHARD.split("/"))
+        items[:] = items[number::processes]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -144,5 +144,7 @@ def _array(element, address, shape, strides):
         return np.zeros(shape, dtype)
     span = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     memory = (ctypes.c_uint8 * (span * ELEMENT_BYTES[element])).from_address(address)
-    flat = np.frombuffer(memory, np.uint8).view(dtype)
-    return np.lib.stride_tricks.as_strided(flat, shape, [s * dtype.itemsize for s in strides])
+    # NumPy finds no name for a type of 8-bit floats: the bits take the strides.
+    flat = np.frombuffer(memory, np.uint8).view(f"u{dtype.itemsize}")
+    bits = np.lib.stride_tricks.as_strided(flat, shape, [s * dtype.itemsize for s in strides])
+    return bits.view(dtype)

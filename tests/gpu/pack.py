@@ -5,7 +5,7 @@
 There: `cd gpu-bundle && make test-gpu PYTHON=python3`, with numpy, pytest, click and cuda-python,
 which `--wheels` puts in for one version of Python
 (`pip install --no-index --find-links wheels numpy pytest click cuda-python`). The folder is also
-packed as `gpu-bundle.tar.gz` beside it.
+packed as `gpu-bundle.tar.xz` beside it.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def main() -> None:
     build(bundle / "build")
     if arguments.wheels:
         _download(bundle / "wheels", arguments.wheels)
-    archive = bundle.with_suffix(".tar.gz")
-    with tarfile.open(archive, "w:gz") as packed:
+    archive = bundle.with_suffix(".tar.xz")
+    with tarfile.open(archive, "w:xz", preset=1) as packed:
         packed.add(bundle, bundle.name)
     print(f"{bundle}/, {archive}: {archive.stat().st_size / 2**20:.1f} MiB")
 
@@ -100,7 +100,7 @@ def build(folder: Path) -> None:
 
 def _build_for_both(sources: Sequence[Path], folder: Path, *options: str) -> None:
     """Cubins of `TARGET`, and those of `OLDER` as an H100 loads them."""
-    arguments = ["build", *options, *map(str, sources), "-o", str(folder), "--target"]
+    arguments = ["build", "-q", *options, *map(str, sources), "-o", str(folder), "--target"]
     older = {"TILEC_PTXAS": str(PTXAS.absolute()), "TILEC_TESTS_PTXAS": str(ptxas())}
     _run("tilec", *arguments, OLDER, **older)
     for cubin in folder.glob(f"*.{OLDER}.cubin"):

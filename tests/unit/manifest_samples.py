@@ -5,6 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilec.artifact.abi import slots_of
+from tilec.artifact.lowering_report import (
+    HeldLayout,
+    LoweringReport,
+    Movement,
+    Product,
+    SharedBuffer,
+    TileAccess,
+)
 from tilec.artifact.manifest import (
     Access,
     Coverage,
@@ -30,7 +38,32 @@ def with_variants(kernel: Kernel, aligned: bool = True) -> Kernel:
         symbol=f"{kernel.symbol}__v16",
         preconditions=tuple(Precondition(p.name, 16, 16) for p in kernel.parameters if p.is_tensor),
     )
-    return replace(kernel, variants=(wide, general) if aligned else (general,))
+    told = kernel.parameters[0]
+    wide = replace(wide, static_smem_bytes=256, lowering=report(told.name, told.element))
+    variants = (wide, general) if aligned else (general,)
+    return replace(kernel, variants=variants, layouts=(ROW,))
+
+
+# A tile of 64 elements held by one warp, two a thread.
+ROW = HeldLayout((64,), register=(1,), lane=(2, 4, 8, 16, 32), warp=())
+
+
+def report(tensor: str, element: str) -> LoweringReport:
+    """One of each, with eight bank conflicts."""
+    return LoweringReport(
+        accesses=(
+            TileAccess("add.tile", 13, 13, "load", tensor, element, 0, 8, 1, False, 8, 8),
+            TileAccess("add.tile", 13, 31, "gather", tensor, element, 0, 4, 2, True, 32, 4),
+        ),
+        movements=(
+            Movement("add.tile", 14, 5, "conversion", (element,), 0, 0, 0, 0, 0, 2, 1, 256, 12, 4),
+            Movement("add.tile", 15, 5, "reduction", (element,), 0, 0, 1, 5, 0, 0, 0, 0, 0, 0),
+        ),
+        products=(Product("add.tile", 16, 5, "fma", 64, 0, 0, 0),),
+        buffers=(SharedBuffer("add.tile", 14, 5, 0, 256),),
+        block_barriers=1,
+        warp_barriers=2,
+    )
 
 
 def add_kernel(element: str = "f32", block: int = 1024) -> Kernel:

@@ -10,9 +10,10 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from manifest_samples import add_kernel, copy_kernel, manifest
+from manifest_samples import add_kernel, copy_kernel, manifest, report
 
 from tilec.artifact.abi import COUNT_LIMIT, GRID_X_LIMIT, folded_grid, slots_of
+from tilec.artifact.lowering_report import LoweringReport, SharedBuffer
 from tilec.artifact.manifest import ManifestError, Parameter, Slot, from_json, to_json
 from tilec.artifact.schema import schema_text
 from tilec.artifact.validate import faults_of
@@ -80,12 +81,35 @@ def test_mutated_text_is_read_or_refused(data):
     list(faults_of(read))
 
 
+def test_lists_of_integers_take_one_line():
+    assert '"lane": [2, 4, 8, 16, 32]' in to_json(manifest())
+
+
 def test_a_sound_manifest_has_no_faults():
     assert list(faults_of(manifest())) == []
 
 
 def _kernel(**changes):
     return manifest(replace(copy_kernel(), **changes))
+
+
+def _reporting(told):
+    wide, general = copy_kernel().variants
+    return _kernel(variants=(replace(wide, lowering=told), general))
+
+
+MOVED = report("target", "i8").movements[0]
+
+
+def test_what_is_beyond_the_least_number_of_wavefronts_is_conflicts():
+    assert MOVED.bank_conflicts == 8
+    assert report("target", "i8").bank_conflicts == 8
+
+
+def test_values_go_as_far_as_their_instructions_say():
+    moved = report("target", "i8").movements
+    assert [one.way for one in moved] == ["shared memory", "shuffles"]
+    assert replace(moved[1], shuffles=0).way == "registers"
 
 
 @pytest.mark.parametrize(
@@ -105,6 +129,16 @@ def _kernel(**changes):
         (
             _kernel(variants=(replace(copy_kernel().variants[0], cluster=(2, 1, 1)),)),
             "has the cluster",
+        ),
+        (_kernel(layouts=()), "`copy__i8__v16` names the unknown layout 0"),
+        (_reporting(report("z", "i8")), "`copy__i8__v16` accesses the unknown `z`"),
+        (
+            _reporting(LoweringReport(buffers=(SharedBuffer("a.tile", 1, 1, 128, 129),))),
+            "has buffers outside its shared memory",
+        ),
+        (
+            _reporting(LoweringReport(movements=(replace(MOVED, wavefronts=3),))),
+            "fewer wavefronts than the least",
         ),
     ],
 )

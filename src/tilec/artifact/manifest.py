@@ -9,13 +9,15 @@ new `SCHEMA_VERSION`: a reader refuses the versions that it does not know.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tilec.artifact.expression import Expression
+from tilec.artifact.lowering_report import HeldLayout, LoweringReport
 from tilec.artifact.structure import StructureError, decoded, encoded
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 Own = Literal["shared", "mut", "part", "atomic"]
@@ -191,6 +193,7 @@ class Variant:
     spill_store_bytes: int = 0
     spill_load_bytes: int = 0
     stack_bytes: int = 0
+    lowering: LoweringReport = field(default_factory=LoweringReport)
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,7 @@ class Kernel:
     `name` is the kernel's, `symbol` the instance's (`add__f32_1024`). `dims` are in the order of
     declaration. `grid` is row-major, its last axis the fastest, and of any rank. `variants` are in
     order of preference: the first whose preconditions and conditions hold is the one to launch.
+    `layouts` are those that the variants' reports name by number.
     """
 
     name: str
@@ -215,6 +219,7 @@ class Kernel:
     accesses: tuple[Access, ...]
     coverage: tuple[Coverage, ...]
     variants: tuple[Variant, ...]
+    layouts: tuple[HeldLayout, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -231,10 +236,15 @@ class Manifest:
     kernels: tuple[Kernel, ...]
 
 
+# A list of integers, an item a line. Text has no line breaks: they are escaped.
+_NUMBERS = re.compile(r"\[\n\s*(-?\d+(?:,\n\s*-?\d+)*)\n\s*\]")
+
+
 def to_json(manifest: Manifest) -> str:
     """The manifest as a JSON text that ends in a line break."""
     document = {KEY: SCHEMA_VERSION, **encoded(manifest)}
-    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return _NUMBERS.sub(lambda numbers: f"[{' '.join(numbers[1].split())}]", text)
 
 
 def from_json(text: str | bytes) -> Manifest:

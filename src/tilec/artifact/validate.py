@@ -77,6 +77,27 @@ def _faults_of_variant(variant: Variant, kernel: Kernel) -> Iterator[str]:
             yield f"`{variant.symbol}` asks for the alignment of `{precondition.param}`"
         if min(precondition.base_alignment_bytes, precondition.stride_multiple_bytes) < 1:
             yield f"`{variant.symbol}` asks `{precondition.param}` for an alignment below 1"
+    yield from _faults_of_report(variant, kernel)
+
+
+def _faults_of_report(variant: Variant, kernel: Kernel) -> Iterator[str]:
+    told = variant.lowering
+    layouts = [access.layout for access in told.accesses]
+    layouts += [number for one in told.movements for number in (one.source, one.target)]
+    layouts += [n for one in told.products for n in (one.left, one.right, one.sums)]
+    for number in dict.fromkeys(layouts):
+        if not 0 <= number < len(kernel.layouts):
+            yield f"`{variant.symbol}` names the unknown layout {number}"
+    tensors = {p.name for p in kernel.parameters if p.is_tensor}
+    for access in told.accesses:
+        if access.tensor not in tensors:
+            yield f"`{variant.symbol}` accesses the unknown `{access.tensor}`"
+    if any(one.bank_conflicts < 0 for one in told.movements):
+        yield f"`{variant.symbol}` has fewer wavefronts than the least"
+    if told.buffers:
+        needed = max(buffer.offset + buffer.bytes for buffer in told.buffers)
+        if needed > variant.static_smem_bytes + variant.dynamic_smem_bytes:
+            yield f"`{variant.symbol}` has buffers outside its shared memory"
 
 
 def _repeated(what: str, names: Iterable[str]) -> Iterator[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from tilec.artifact.embed import CubinError, extract
 from tilec.artifact.expression import text_of
+from tilec.artifact.floor import Floor, floor_of
 from tilec.artifact.manifest import (
     Kernel,
     Manifest,
@@ -19,29 +21,90 @@ from tilec.artifact.manifest import (
     Variant,
     from_json,
 )
+from tilec.artifact.validate import faults_of
+from tilec.cli.columns import columns
 from tilec.cli.entry import DONE, REFUSED
+from tilec.cli.lowering_details import accesses_of, layouts_of, movements_of, shared_of
 from tilec.diagnostics.setup_error import SetupError
+from tilec.layout import LayoutError
+from tilec.target.description import Target
+from tilec.target.occupancy import occupancy
+from tilec.target.resolve import resolve
 
-_COLUMNS = ("variant", "threads", "registers", "spills", "stack", "smem", "cluster", "taken when")
+_COLUMNS = (
+    "variant", "threads", "registers", "spills", "stack", "smem", "occupancy", "conflicts",
+    "taken when",
+)  # fmt: skip
+
+
+# What of a variant to show, in the order of the options below.
+_Details = Callable[[Kernel, Variant], Iterator[str]]
+_DETAILS: dict[str, _Details] = {
+    "accesses": accesses_of,
+    "movements": movements_of,
+    "shared": shared_of,
+    "layouts": layouts_of,
+}
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
-def command(files: tuple[str, ...]) -> int:
+@click.option("--kernel", help="Only this kernel, or this instance of it.")
+@click.option("--variant", help="Details of this variant, instead of the first of each instance.")
+@click.option("--accesses", is_flag=True, help="Accesses to global memory: widths, sectors.")
+@click.option(
+    "--movements", is_flag=True, help="Changes of layout, reductions, products: what they cost."
+)
+@click.option("--shared", is_flag=True, help="Buffers in shared memory, and barriers.")
+@click.option("--layouts", is_flag=True, help="Layouts of tiles, drawn: which thread holds what.")
+@click.option("--all", "everything", is_flag=True, help="All of these.")
+def command(
+    files: tuple[str, ...],
+    kernel: str | None,
+    variant: str | None,
+    everything: bool,
+    **wanted: bool,
+) -> int:
     """Show what cubins and manifests (FILES) hold: instances, their contracts and variants.
 
-    Spills and stack are bytes a thread, smem is bytes a block (static + dynamic).
+    Spills and stack are bytes a thread, smem is bytes a block (static + dynamic). Occupancy is how
+    many blocks a multiprocessor holds, their share of its warps, and what limits them. Conflicts
+    are the bank conflicts of a warp.
     """
+    details = [show for name, show in _DETAILS.items() if everything or wanted[name]]
     status = DONE
     for file in files:
         try:
             manifest = _manifest(file)
-        except (CubinError, ManifestError) as error:
+            chosen = _chosen(manifest, kernel, variant, file)
+            lines = list(_description(chosen, variant, details))
+        except (CubinError, ManifestError, LayoutError) as error:
             click.echo(f"error: `{file}`: {error}", err=True)
             status = REFUSED
             continue
-        click.echo("\n".join(_description(manifest)))
+        click.echo("\n".join(lines))
     return status
+
+
+def _chosen(manifest: Manifest, kernel: str | None, variant: str | None, file: str) -> Manifest:
+    """The manifest with only the kernels that were asked for.
+
+    Raises:   SetupError if there are none
+    """
+    found = manifest.kernels
+    if kernel is not None:
+        found = tuple(k for k in found if kernel in (k.name, k.symbol))
+    if variant is not None:
+        found = tuple(k for k in found if variant in [v.symbol for v in k.variants])
+    if found or (kernel is None and variant is None):
+        return replace(manifest, kernels=found)
+    names = [v.symbol for k in manifest.kernels for v in k.variants]
+    if variant is None:
+        names = [k.symbol for k in manifest.kernels]
+    raise SetupError(
+        f"`{file}` has no {'kernel' if variant is None else 'variant'} `{variant or kernel}`",
+        help=f"expected one of {', '.join(names)}",
+    )
 
 
 def _manifest(file: str) -> Manifest:
@@ -55,10 +118,17 @@ def _manifest(file: str) -> Manifest:
         if embedded is None:
             raise CubinError("the cubin holds no manifest")
         content = embedded
-    return from_json(content)
+    manifest = from_json(content)
+    fault = next(faults_of(manifest), None)
+    if fault is not None:
+        raise ManifestError(fault)
+    return manifest
 
 
-def _description(manifest: Manifest) -> Iterator[str]:
+def _description(
+    manifest: Manifest, variant: str | None, details: Sequence[_Details]
+) -> Iterator[str]:
+    target = resolve(manifest.target, lambda: frozenset({manifest.target}))
     tools = manifest.toolchain
     checked = ", a checked build" if manifest.checked else ""
     yield f"{manifest.source.file} for {manifest.target}{checked}"
@@ -66,22 +136,39 @@ def _description(manifest: Manifest) -> Iterator[str]:
     yield f"  source SHA-256 {manifest.source.sha256}"
     for kernel in manifest.kernels:
         yield ""
-        yield from _kernel(kernel, manifest.source.file)
+        yield from _kernel(kernel, manifest.source.file, target)
+        shown = next(v for v in kernel.variants if variant in (None, v.symbol))
+        for show in details:
+            yield from show(kernel, shown)
 
 
-def _kernel(kernel: Kernel, file: str) -> Iterator[str]:
+def _kernel(kernel: Kernel, file: str, target: Target) -> Iterator[str]:
     yield f"{kernel.symbol} ({file}:{kernel.line})"
     yield from (f"  {line}" for line in kernel.documentation.splitlines())
     rows = [(p.name, _type(p)) for p in kernel.parameters]
     rows.append(("grid", ", ".join(map(text_of, kernel.grid))))
     rows += [("requires", f"{r.text} (line {r.line})") for r in kernel.requires]
     rows += [("unsafe", f"{use.what} ({_place(use, file)})") for use in kernel.unsafe]
+    rows += _floor(floor_of(kernel))
     if kernel.generics:
         bound = ", ".join(f"{g.name} = {_value(g.value)}" for g in kernel.generics)
         rows.insert(0, ("generics", bound))
-    yield from _table(rows)
+    yield from columns(rows)
     yield ""
-    yield from _table([_COLUMNS, *map(_variant, kernel.variants)])
+    yield from columns([_COLUMNS, *(_variant(one, target) for one in kernel.variants)])
+
+
+def _floor(floor: Floor) -> Iterator[tuple[str, str]]:
+    """The bytes that must move; of tensors that are used in part, some more."""
+    title = "floor"
+    for direction in ("read", "written"):
+        moved = [t for t in floor.transfers if t.direction == direction]
+        if moved:
+            bytes_ = " + ".join(f"{text_of(one.bytes)} ({one.tensor})" for one in moved)
+            yield title, f"{bytes_} bytes {direction}"
+            title = ""
+    if floor.partial:
+        yield title, f"a part of {', '.join(floor.partial)}"
 
 
 def _place(use: UnsafeUse, file: str) -> str:
@@ -107,7 +194,9 @@ def _value(value: str | bool | int | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _variant(variant: Variant) -> tuple[str, ...]:
+def _variant(variant: Variant, target: Target) -> tuple[str, ...]:
+    smem = variant.static_smem_bytes + variant.dynamic_smem_bytes
+    fits = occupancy(variant.threads, variant.registers, smem, target)
     return (
         variant.symbol,
         str(variant.threads),
@@ -115,7 +204,8 @@ def _variant(variant: Variant) -> tuple[str, ...]:
         f"{variant.spill_store_bytes}+{variant.spill_load_bytes}",
         str(variant.stack_bytes),
         f"{variant.static_smem_bytes}+{variant.dynamic_smem_bytes}",
-        "x".join(map(str, variant.cluster)),
+        f"{fits.blocks} x {variant.threads} = {fits.share:.0%} ({', '.join(fits.limits)})",
+        str(variant.lowering.bank_conflicts),
         "; ".join(_conditions(variant.preconditions)) or "always",
     )
 
@@ -129,10 +219,3 @@ def _conditions(preconditions: Sequence[Precondition]) -> Iterator[str]:
     for (base, stride), names in tensors.items():
         strides = f", strides too ({stride})" if stride > 1 else ""
         yield f"{', '.join(names)} {base}-byte aligned{strides}"
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield f"  {'  '.join(cells)}".rstrip()

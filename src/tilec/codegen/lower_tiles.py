@@ -21,6 +21,7 @@ from tilec.ir.dialects import arith, gpu, llvm, nvvm, scf
 from tilec.layout import LANES
 from tilec.ops.fragments import in_memory, index, llvm_ptr
 from tilec.ops.lowering import SHARED_ALIGNMENT, Lowered, Lowering, View
+from tilec.ops.notes import Note, Place
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 
@@ -37,6 +38,7 @@ class ThreadCode:
 
     function: ir.OpView
     alignments: dict[str, int]
+    notes: tuple[tuple[Place, Note], ...]
 
 
 def gpu_module(name: str, target: str) -> tuple[ir.Module, ir.Block]:
@@ -90,7 +92,7 @@ def _emit_function(kernel: ir.OpView, symbol: str, warps: int, vector_bytes: int
     with ir.InsertionPoint(entry):
         lowering = _emit_entry(kernel, source, list(entry.arguments), warps, vector_bytes)
         llvm.return_()
-    return ThreadCode(function, lowering.alignments)
+    return ThreadCode(function, lowering.alignments, tuple(lowering.notes))
 
 
 def _argument_type(slot: ir.Type) -> ir.Type:

@@ -25,7 +25,10 @@ _LEAST_COMBINING_WARPS = 2
 # Larger blocks leave no room for others, whose loads would hide the barriers of the first; but no
 # thread can hold more than so many elements.
 _MOST_WARPS = 8
+_MOST_COMBINING_WARPS = 4
 _MOST_ELEMENTS = 64
+# Of what an operation asks its own number of warps for: on its way to that, a thread holds no more.
+_MOST_BYTES_HELD = 256
 
 
 def warps_for(kernel: ir.OpView, hints: Mapping[str, Any], target: Target) -> int:
@@ -38,19 +41,25 @@ def warps_for(kernel: ir.OpView, hints: Mapping[str, Any], target: Target) -> in
     most = target.threads_per_block // target.threads_per_warp
     if "warps" in hints:
         return int(min(most, 1 << max(0, int(hints["warps"]).bit_length() - 1)))
+    found = (rules()[op.operation.name].access(op) for op in operations(kernel))
+    accesses = [access for access in found if access is not None]
     asked = (rules()[op.operation.name].warps(op) for op in operations(kernel))
     if counts := [count for count in asked if count is not None]:
-        return min(most, max(counts))
-    accesses = (rules()[op.operation.name].access(op) for op in operations(kernel))
+        holding = (_power_below(_bytes(one) // (LANES * _MOST_BYTES_HELD)) for one in accesses)
+        return min(most, max([*counts, *holding]))
     combines = _combines(kernel)
-    enough = (_warps(access, combines=combines) for access in accesses if access is not None)
+    enough = (_warps(access, combines=combines) for access in accesses)
     return min(most, max(enough, default=1))
+
+
+def _bytes(access: AccessShape) -> int:
+    return prod(access.shape) * bit_width(ir.MemRefType(access.view.type).element_type) // 8
 
 
 def _warps(access: AccessShape, *, combines: bool) -> int:
     """How many warps hold a tile as they should."""
     size = prod(access.shape)
-    total = size * bit_width(ir.MemRefType(access.view.type).element_type) // 8
+    total = _bytes(access)
     warps = total // (LANES * _BYTES_PER_THREAD)
     if combines:
         enough = total // (LANES * _BYTES_PER_COMBINING_THREAD)
@@ -58,7 +67,8 @@ def _warps(access: AccessShape, *, combines: bool) -> int:
     # Only powers of two in its extents are spread over threads.
     spread = prod(extent & -extent for extent in access.shape) // LANES
     warps = _power_below(min(warps, spread))
-    return min(warps, max(_MOST_WARPS, _power_below(2 * size // (LANES * _MOST_ELEMENTS) - 1)))
+    most = _MOST_COMBINING_WARPS if combines else _MOST_WARPS
+    return min(warps, max(most, _power_below(2 * size // (LANES * _MOST_ELEMENTS) - 1)))
 
 
 def _power_below(number: int) -> int:

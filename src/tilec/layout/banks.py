@@ -45,6 +45,17 @@ def bank_conflicts(addresses: Sequence[int | None], width_bytes: int, banks: Ban
     )
 
 
+def least_wavefronts(
+    addresses: Sequence[int | None], width_bytes: int, banks: Banks = BANKS
+) -> int:
+    """How many wavefronts it would take if no bank had to give two words at once."""
+    group = LANES // max(1, width_bytes // banks.word_bytes)
+    return sum(
+        any(address is not None for address in addresses[start : start + group])
+        for start in range(0, LANES, group)
+    )
+
+
 def _wavefronts(addresses: Sequence[int | None], words: int, banks: Banks) -> int:
     wanted: dict[int, set[int]] = defaultdict(set)
     for address in addresses:

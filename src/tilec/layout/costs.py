@@ -50,16 +50,25 @@ def access_cost(
     if contiguous is not None:
         width = min(contiguous_elements(layout, contiguous), max(1, vector_bytes // element_bytes))
     instructions = layout.registers / width
-    return instructions * max(1.0, _SECTOR * _sectors(layout, contiguous, element_bytes, width))
+    return instructions * max(1.0, _SECTOR * sectors(layout, contiguous, element_bytes, width))
 
 
-def _sectors(layout: Layout, contiguous: int | None, element_bytes: int, width: int) -> int:
-    """How many sectors one instruction of a warp touches, where rows lie far apart."""
+def sectors(layout: Layout, contiguous: int | None, element_bytes: int, width: int) -> int:
+    """How many sectors one instruction of a warp touches, where rows lie far apart.
+
+    Units:    `width` in elements
+    """
     lanes = layout.table()[0, :, 0, :].copy()
     if contiguous is not None:
         lanes[:, contiguous] = lanes[:, contiguous] * element_bytes // SECTOR_BYTES
     distinct = len(set(map(tuple, lanes.tolist())))
     return distinct * max(1, width * element_bytes // SECTOR_BYTES)
+
+
+def least_sectors(layout: Layout, element_bytes: int, width: int) -> int:
+    """How many sectors would hold what one instruction of a warp moves, side by side."""
+    distinct = len(set(map(tuple, layout.table()[0, :, 0, :].tolist())))
+    return -(-distinct * width * element_bytes // SECTOR_BYTES)
 
 
 @lru_cache(maxsize=4096)

@@ -236,14 +236,17 @@ class _Matmul(OpRules):
         if mma is None:
             if sums is None or not is_fma_accumulator_layout(sums):
                 sums = fma_accumulator_layout(shape, placing.warps)
-            factors = (
-                _made_in(value, placing) or placing.default(shape_of(value))
-                for value in list(op.operands)[:2]
-            )
+            factors = (_made_or_default(value, placing) for value in list(op.operands)[:2])
             return Places((*factors, sums), (sums,))
         if sums is None or not is_accumulator_layout(sums, mma):
             sums = accumulator_layout(shape, placing.warps, mma, rows_first=_is_chained(op))
-        return Places((*operand_layouts(sums, mma, depth), sums), (sums,))
+        wanted = (
+            layout if _is_held(value, layout, op) else _made_or_default(value, placing)
+            for value, layout in zip(
+                list(op.operands)[:2], operand_layouts(sums, mma, depth), strict=True
+            )
+        )
+        return Places((*wanted, sums), (sums,))
 
     def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
         """Four partitions of a multiprocessor work at once: an FMA takes a cycle of one of them, an
@@ -273,6 +276,7 @@ class _Matmul(OpRules):
 
 # Of the 32-bit registers of a thread, what a product may take: factors and addresses need some.
 _SUMS_PER_THREAD = 128
+_FACTOR_WORDS = 64
 _MMA_CYCLES = 16.0
 # How far back it is asked how a tile is made.
 _MOST_STEPS = 6
@@ -285,6 +289,22 @@ def _is_unsigned(op: ir.OpView) -> bool:
 def _mma_of(op: ir.OpView) -> Mma | None:
     left = op.operands[0]
     return mma_for(str(element_of(left.type)), shape_of(left)[-1])
+
+
+def _is_held(factor: ir.Value, layout: Layout, op: ir.OpView) -> bool:
+    """Whether a thread has a factor in registers as a whole, before it multiplies.
+
+    Else it is read where it is used, each time. One that is made where it is used is hardly held
+    for long; what comes from outside a loop is better kept.
+    """
+    words = layout.registers * bit_width(element_of(factor.type)) // 32
+    is_block = isinstance(factor.owner, ir.Block)
+    is_from_here = not is_block and factor.owner.parent == op.operation.parent
+    return words <= (_FACTOR_WORDS if is_from_here else 2 * _FACTOR_WORDS)
+
+
+def _made_or_default(value: ir.Value, placing: Placing) -> Layout:
+    return _made_in(value, placing) or placing.default(shape_of(value))
 
 
 def _made_in(value: ir.Value, placing: Placing, steps: int = _MOST_STEPS) -> Layout | None:

@@ -9,7 +9,8 @@ from mlir import ir
 
 from tilec.ir.dialects import vector
 from tilec.ir.types import tile_type
-from tilec.layout.flip import Flip, plan_flip
+from tilec.layout.flip import Part, plan_flip
+from tilec.layout.traffic import NONE, of_flip_between_lanes, of_flip_between_warps
 from tilec.ops import uses
 from tilec.ops.between_threads import (
     from_memory,
@@ -23,6 +24,7 @@ from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width, in_memory, pack, unpack
 from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.notes import Moved
 from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules
 from tilec.types import TileType, Type
 
@@ -78,10 +80,16 @@ class _TileFlip(OpRules):
         layout = layout_of(op.results[0].type)
         plan = plan_flip(layout, _axis(op))
         registers = [unpack(operands[0])[r] for r in plan.registers]
+        size = bit_width(registers[0].type) // 8
+        moved = NONE
         if plan.warp_xor:
-            return [pack(_from_other_warps(plan, registers, lowering))]
-        if plan.lane_xor:
+            parts = plan.exchange(len(registers), size, lowering.warps, _MOST_BYTES)
+            moved = of_flip_between_warps(parts, size)
+            registers = _from_other_warps(parts, registers, lowering)
+        elif plan.lane_xor:
+            moved = of_flip_between_lanes(plan, size)
             registers = _from_other_lanes(registers, plan.lane_xor)
+        lowering.note(Moved("flip", (str(registers[0].type),), layout, layout, moved))
         return [pack(registers)]
 
 
@@ -102,12 +110,11 @@ def _from_other_lanes(registers: Sequence[ir.Value], lane_xor: int) -> list[ir.V
 
 
 def _from_other_warps(
-    plan: Flip, registers: Sequence[ir.Value], lowering: Lowering
+    exchange: Sequence[Part], registers: Sequence[ir.Value], lowering: Lowering
 ) -> list[ir.Value]:
     """Every thread's registers from the thread whose lane and warp differ in the plan's bits."""
     element = registers[0].type
     size = bit_width(element) // 8
-    exchange = plan.exchange(len(registers), size, lowering.warps, _MOST_BYTES)
     buffer = lowering.shared_bytes(exchange[0].elements * size)
     found: dict[int, list[ir.Value]] = {}
     for part in exchange:

@@ -11,7 +11,6 @@ from mlir import ir
 
 from tilec.ir.dialects import arith, vector
 
-
 # By class and not by name: these questions are asked for every register.
 _F8 = tuple(kind for name, kind in vars(ir).items() if name.startswith("Float8"))
 

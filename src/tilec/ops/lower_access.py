@@ -12,7 +12,14 @@ from mlir import ir
 
 from tilec.ir.dialects import arith, scf
 from tilec.ops.fragments import pack, unpack
-from tilec.ops.global_memory import Use, load, load_masked, store, store_masked
+from tilec.ops.global_memory import (
+    Use,
+    load,
+    load_masked,
+    store,
+    store_masked,
+    words_of,
+)
 from tilec.ops.thread_access import Access, Group
 
 _PLAIN = Use()
@@ -23,16 +30,18 @@ def lower_load(access: Access, fill: ir.Value, *, is_last: bool = False) -> list
 
     `is_last`: nobody needs what is read in the cache.
     """
+    access.note("load")
     registers: list[ir.Value] = [fill] * access.layout.registers
     use = Use(is_read_only=access.view.read_only, is_last=is_last)
+    fills = [fill] * access.width
+    words = words_of(fills) if access.masked else ()
     for group in access.groups:
         mask = access.mask(group)
         pointer = access.address(group)
         if mask is None:
             loaded = load(pointer, access.element, len(group.registers), use)
         else:
-            fills = [fill] * len(group.registers)
-            loaded = load_masked(pointer, mask, fills, use)
+            loaded = load_masked(pointer, mask, fills, use, words)
         for register, value in zip(group.registers, loaded, strict=True):
             registers[register] = value
     if access.ragged is not None:
@@ -60,6 +69,7 @@ def _load_cut_groups(
 
 def lower_store(access: Access, registers: Sequence[ir.Value], use: Use = _PLAIN) -> None:
     """Write the registers, as in memory; of threads that hold the same element, one writes it."""
+    access.note("store")
     unique = access.lowering.holds_unique(access.layout)
     for group in access.groups:
         mask = _both(access.mask(group), unique)

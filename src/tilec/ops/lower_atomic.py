@@ -26,6 +26,7 @@ from tilec.ops.lower_indexed import Chosen, registers_of
 from tilec.ops.lower_layout import through_rows
 from tilec.ops.lowering import Lowered, Lowering, View, is_disjoint, register_coordinates
 from tilec.ops.memory_layout import contiguous_axis, held_layout
+from tilec.ops.notes import Accessed
 from tilec.ops.rules import IndexedShape, Placing, is_tile
 
 _SCOPE = "device"
@@ -99,6 +100,12 @@ def lower_update(
         )
     ]
     places = _places(op, access, view, rest[: sum(counts)], layout.registers)
+    element_bytes = bit_width(view.element) // 8
+    is_masked = places.is_checked or lowering.holds_unique(layout) is not None
+    count = len(set(register_coordinates(layout)))
+    lowering.note(
+        Accessed("atomic", view.parameter, layout, element_bytes, 1, count, is_masked, None)
+    )
     is_used = any(True for _ in op.results[0].uses)
     ordered = ir.StringAttr(op.attributes["ordering"]).value == "acq_rel"
     if ordered:

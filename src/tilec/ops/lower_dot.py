@@ -6,7 +6,7 @@ than f32 has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mlir import ir
@@ -14,13 +14,13 @@ from mlir import ir
 from tilec.ir.dialects import arith, llvm, nvvm, vector
 from tilec.ir.dialects import math as mlir_math
 from tilec.layout import Layout
-from tilec.layout.conversion import plan_conversion
 from tilec.layout.fma import fma_operand_layouts
-from tilec.layout.mma import Mma
+from tilec.layout.mma import Mma, operand_layouts
 from tilec.layout.products import elements_per_word, fma_steps, lanes_beyond, mma_steps
-from tilec.ops.fragments import bit_width, i32, pack, unpack, zero
-from tilec.ops.lower_layout import read_as_needed
+from tilec.ops.fragments import i32, pack, unpack, zero
+from tilec.ops.lower_layout import Held, read_as_needed
 from tilec.ops.lowering import Lowering
+from tilec.ops.notes import Multiplied
 
 # Elements of a word, and how far one instruction goes along k: the longest first.
 # Source: PTX ISA, "mma", the table of shapes; f8 goes as f16.
@@ -51,6 +51,10 @@ class Factor:
     fragment: ir.Value
     is_unsigned: bool = False
 
+    @property
+    def is_f8(self) -> bool:
+        return self.element.startswith("f8")
+
 
 def lower_fma(
     a: Factor, b: Factor, layout: Layout, sums: Sequence[ir.Value], lowering: Lowering
@@ -61,14 +65,15 @@ def lower_fma(
     read from shared memory where it is used.
     """
     wanted = fma_operand_layouts(layout, a.layout.shape[-1])
-    plans = [
-        plan_conversion(f.layout, w, bit_width(f.fragment.type.element_type) // 8)
-        for f, w in zip((a, b), wanted, strict=True)
-    ]
-    left, right = read_as_needed(plans, [a.fragment, b.fragment], lowering)
+    left, right = (
+        read_as_needed(factor.layout, target, factor.fragment, lowering)
+        for factor, target in zip((a, b), wanted, strict=True)
+    )
     sums = list(sums)
-    for step in fma_steps(*wanted, layout):
-        sums[step.c] = mlir_math.fma(left(step.a), right(step.b), sums[step.c])
+    steps = fma_steps(*wanted, layout)
+    lowering.note(Multiplied("fma", len(steps), a.layout, b.layout, layout))
+    for step in steps:
+        sums[step.c] = mlir_math.fma(left(step.a).value, right(step.b).value, sums[step.c])
     return sums
 
 
@@ -80,19 +85,25 @@ def lower_mma(
     sums: Sequence[ir.Value],
     lowering: Lowering,
 ) -> list[ir.Value]:
-    """The registers `sums` of a tile of this layout plus the product."""
+    """The registers `sums` of a tile of this layout plus the product.
+
+    Factors come in the layouts that the instruction takes them in, or in any others: then they are
+    read from shared memory where they are used.
+    """
     depth = a.layout.shape[-1]
+    wanted = operand_layouts(layout, mma, depth)
     sums = list(sums)
-    parts = [_halves(factor, _words(factor, mma, depth, lowering)) for factor in (a, b)]
-    nothing = zero(parts[0][0][0].type)
+    sides = [
+        _Words(factor, target, depth, mma, lowering)
+        for factor, target in zip((a, b), wanted, strict=True)
+    ]
     unused = zero(sums[0].type)
     instruction = _Instruction(mma, a, b)
-    for step in mma_steps(a.layout, b.layout, layout, mma):
+    steps = mma_steps(*wanted, layout, mma)
+    lowering.note(Multiplied(instruction.name, len(steps), *wanted, layout))
+    for step in steps:
         found = [unused if r is None else sums[r] for r in step.c]
-        left, right = (
-            [nothing if w is None else part[w] for part in side for w in words]
-            for side, words in zip(parts, (step.a, step.b), strict=True)
-        )
+        left, right = (side.of(words) for side, words in zip(sides, (step.a, step.b), strict=True))
         for register, value in zip(step.c, instruction.emit(left, right, found), strict=True):
             if register is not None:
                 sums[register] = value
@@ -102,44 +113,78 @@ def lower_mma(
 # ---- words ---------------------------------------------------------------------------------------
 
 
-def _words(factor: Factor, mma: Mma, depth: int, lowering: Lowering) -> list[ir.Value]:
-    """The words of a factor's registers as i32 (f64: as they are), zero beyond `depth`."""
-    if factor.element == "f64":
-        words = unpack(factor.fragment)
-    else:
-        words = _packed(factor.fragment, mma.word, elements_per_word(mma, depth))
-    mask = lanes_beyond(mma, depth)
-    if mask == 0:
-        return words
-    lane = arith.andi(lowering.thread, i32(mask))
-    has_data = arith.cmpi(arith.CmpIPredicate.eq, lane, i32(0))
-    nothing = zero(words[0].type)
-    return [arith.select(has_data, word, nothing) for word in words]
+class _Words:
+    """The words of a factor as an instruction takes them, each made when it is asked for, once."""
+
+    def __init__(
+        self, factor: Factor, wanted: Layout, depth: int, mma: Mma, lowering: Lowering
+    ) -> None:
+        self._factor = factor
+        self._word = mma.word
+        self._held = elements_per_word(mma, depth)
+        self._beyond = lanes_beyond(mma, depth)
+        self._lowering = lowering
+        self._read = _in_place(factor.fragment)
+        if factor.layout != wanted:
+            self._read = read_as_needed(factor.layout, wanted, factor.fragment, lowering)
+        self._made: dict[int, tuple[ir.Value, ...]] = {}
+        self._as_words: dict[ir.Value, ir.Value] = {}
+
+    def of(self, numbers: Sequence[int | None]) -> list[ir.Value]:
+        """These words, zero for None. One of f8 becomes two: the first of all, then the second.
+
+        Along k an instruction then takes elements in another order, the same in both factors.
+        """
+        nothing = self._nothing()
+        made = [(nothing, nothing) if n is None else self._make(n) for n in numbers]
+        parts = 2 if self._factor.is_f8 else 1
+        return [words[part] for part in range(parts) for words in made]
+
+    def _nothing(self) -> ir.Value:
+        is_f64 = self._factor.element == "f64"
+        return zero(ir.F64Type.get() if is_f64 else ir.IntegerType.get_signless(32))
+
+    def _make(self, number: int) -> tuple[ir.Value, ...]:
+        if number not in self._made:
+            word = self._data_only(self._packed(number * self._held))
+            is_e4m3 = "E4M3" in self._factor.element
+            self._made[number] = _as_f16(word, is_e4m3=is_e4m3) if self._factor.is_f8 else (word,)
+        return self._made[number]
+
+    def _data_only(self, word: ir.Value) -> ir.Value:
+        """Zero in the lanes that are beyond the tile."""
+        if self._beyond == 0:
+            return word
+        lane = arith.andi(self._lowering.thread, i32(self._beyond))
+        has_data = arith.cmpi(arith.CmpIPredicate.eq, lane, i32(0))
+        return arith.select(has_data, word, self._nothing())
+
+    def _packed(self, first: int) -> ir.Value:
+        """The word of the registers from this one on; zeros fill it up."""
+        registers = [self._read(first + i) for i in range(self._held)]
+        if self._factor.element == "f64":
+            return registers[0].value
+        start = registers[0]
+        are_word = self._held == self._word and start.place % self._word == 0
+        neighbours = [Held(start.fragment, start.place + i) for i in range(self._held)]
+        if are_word and registers == neighbours and start.count % self._word == 0:
+            return vector.extract(self._words_of(start.fragment), [], [start.place // self._word])
+        values = [register.value for register in registers]
+        values += [zero(values[0].type)] * (self._word - self._held)
+        return vector.extract(self._words_of(pack(values)), [], [0])
+
+    def _words_of(self, fragment: ir.Value) -> ir.Value:
+        if fragment not in self._as_words:
+            kind = ir.VectorType(fragment.type)
+            words = ir.VectorType.get(
+                [kind.shape[0] // self._word], ir.IntegerType.get_signless(32)
+            )
+            self._as_words[fragment] = vector.bitcast(words, fragment)
+        return self._as_words[fragment]
 
 
-def _packed(fragment: ir.Value, word: int, held: int) -> list[ir.Value]:
-    """Words of `word` elements, of which the registers have `held`; zeros for the others."""
-    element = ir.VectorType(fragment.type).element_type
-    if held < word:
-        registers = unpack(fragment)
-        filled = []
-        for first in range(0, len(registers), held):
-            filled += [*registers[first : first + held], *[zero(element)] * (word - held)]
-        fragment = pack(filled)
-    count = ir.VectorType(fragment.type).shape[0] // word
-    kind = ir.VectorType.get([count], ir.IntegerType.get_signless(32))
-    return unpack(vector.bitcast(kind, fragment))
-
-
-def _halves(factor: Factor, words: list[ir.Value]) -> list[list[ir.Value]]:
-    """The words as the instruction takes them; those of f8, of four elements, become two lists.
-
-    Along k each instruction then takes elements in another order, the same in both factors.
-    """
-    if not factor.element.startswith("f8"):
-        return [words]
-    widened = [_as_f16(word, is_e4m3="E4M3" in factor.element) for word in words]
-    return [[low for low, _ in widened], [high for _, high in widened]]
+def _in_place(fragment: ir.Value) -> Callable[[int], Held]:
+    return lambda register: Held(fragment, register)
 
 
 def _as_f16(word: ir.Value, *, is_e4m3: bool) -> tuple[ir.Value, ir.Value]:
@@ -187,8 +232,8 @@ class _Instruction:
     """
 
     def __init__(self, mma: Mma, a: Factor, b: Factor) -> None:
-        is_f8 = a.element.startswith("f8")
-        self.element = "f16" if is_f8 else a.element
+        self.element = "f16" if a.is_f8 else a.element
+        self.name = f"mma.m{mma.m}n{mma.n}k{mma.k}.{self.element}"
         self.shape = ir.Attribute.parse(f"#nvvm.shape<m = {mma.m}, n = {mma.n}, k = {mma.k}>")
         self.named: dict[str, ir.Attribute] = {}
         for name, factor in (("a", a), ("b", b)):

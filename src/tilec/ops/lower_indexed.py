@@ -20,8 +20,9 @@ from tilec.ops.fragments import certain, element_offset, index, unpack
 from tilec.ops.index_tiles import axes_of
 from tilec.ops.lowering import Lowered, Lowering, View
 from tilec.ops.memory_layout import contiguous_axis, held_layout
+from tilec.ops.notes import AccessKind
 from tilec.ops.rules import AccessShape, IndexedShape, is_tile, shape_of
-from tilec.ops.thread_access import Access, Group
+from tilec.ops.thread_access import Access, Direction, Group
 
 
 @dataclass
@@ -71,6 +72,8 @@ class Chosen:
 class IndexedAccess(Access):
     """An access along some axes of which indices choose."""
 
+    kinds: Mapping[Direction, AccessKind] = {"load": "gather", "store": "scatter"}
+
     def __init__(
         self,
         lowering: Lowering,
@@ -88,6 +91,10 @@ class IndexedAccess(Access):
         self.chosen = chosen
         self.row_of = _rows(shape, layout)
         self._origins: dict[int, ir.Value] = {}
+
+    @property
+    def masked(self) -> bool:
+        return super().masked or self.chosen.is_checked
 
     def _origin(self, group: Group) -> ir.Value:
         if not self.chosen.indices:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
 from operator import or_
 
 from mlir import ir
 
-from tilec.ir.dialects import arith, llvm, scf
+from tilec.ir.dialects import arith, llvm, scf, vector
 from tilec.layout import LANE_BITS, Layout
-from tilec.layout.conversion import ConversionPlan, RegisterPermutation
+from tilec.layout.conversion import ConversionPlan, RegisterPermutation, plan_conversion
 from tilec.layout.matrix_access import MatrixAccesses
 from tilec.layout.shared_access import ThreadAccesses
 from tilec.layout.shared_memory import SharedMemory
 from tilec.layout.shuffle import Shuffle, Swap
+from tilec.layout.traffic import Traffic, of_conversion, of_extract, of_rows
 from tilec.ops.between_threads import (
     from_memory,
     read_shared,
@@ -34,13 +35,44 @@ from tilec.ops.fragments import (
     select_registers,
     unpack,
 )
+from tilec.ops.instruction_set import has_stmatrix
 from tilec.ops.lowering import Lowering
-from tilec.ops.pieces import Place, fits_at_once, through_pieces
+from tilec.ops.notes import Moved
+from tilec.ops.pieces import PIECE_BYTES, Place, fits_at_once, through_pieces
 from tilec.ops.shared_matrices import read_matrices, write_matrices
 
 
-def lower_conversion(plan: ConversionPlan, fragment: ir.Value, lowering: Lowering) -> ir.Value:
-    """The target's fragment, from the source's."""
+def lower_conversion(
+    source: Layout, target: Layout, fragment: ir.Value, lowering: Lowering
+) -> ir.Value:
+    """The fragment of the target layout, from that of the source."""
+    element_bytes = bit_width(ir.VectorType(fragment.type).element_type) // 8
+    is_whole = fits_at_once(prod(source.shape) * element_bytes)
+    plan = plan_conversion(
+        source,
+        target,
+        element_bytes,
+        has_stmatrix=has_stmatrix() and is_whole,
+        has_ldmatrix=is_whole,
+    )
+    _note(plan, source, target, fragment, lowering)
+    return _converted(plan, fragment, lowering)
+
+
+def _note(
+    plan: ConversionPlan, source: Layout, target: Layout, fragment: ir.Value, lowering: Lowering
+) -> None:
+    element = ir.VectorType(fragment.type).element_type
+    moved = _within_pieces(of_conversion(plan, bit_width(element) // 8))
+    lowering.note(Moved("conversion", (str(element),), source, target, moved))
+
+
+def _within_pieces(moved: Traffic) -> Traffic:
+    """Counted as if all went at once, through the memory that a piece takes."""
+    return replace(moved, shared_bytes=min(moved.shared_bytes, PIECE_BYTES))
+
+
+def _converted(plan: ConversionPlan, fragment: ir.Value, lowering: Lowering) -> ir.Value:
     match plan:
         case RegisterPermutation(order):
             return select_registers(fragment, order)
@@ -50,42 +82,50 @@ def lower_conversion(plan: ConversionPlan, fragment: ir.Value, lowering: Lowerin
             return _through_shared(plan, fragment, lowering)
 
 
-# A register by its number: loaded when it is asked for, once.
-Registers = Callable[[int], ir.Value]
-
-
 def read_as_needed(
-    plans: Sequence[ConversionPlan], fragments: Sequence[ir.Value], lowering: Lowering
-) -> list[Registers]:
-    """The targets' registers of several conversions; what is in shared memory is read when it is
-    asked for, in the block that this is called in, and before anything else is written there."""
-    found: list[Registers] = []
-    for plan, fragment in zip(plans, fragments, strict=True):
-        if isinstance(plan, SharedMemory):
-            size = bit_width(ir.VectorType(fragment.type).element_type) // 8
-            buffer = lowering.shared_bytes(plan.elements * size, by_warp=plan.warp_local)
-            _write(buffer, plan.write, fragment, lowering)
-            found.append(_reader(buffer, plan.read, fragment, lowering))
-        else:
-            found.append(unpack(lower_conversion(plan, fragment, lowering)).__getitem__)
-    return found
-
-
-def _reader(
-    buffer: ir.Value, accesses: ThreadAccesses, fragment: ir.Value, lowering: Lowering
-) -> Registers:
+    source: Layout, target: Layout, fragment: ir.Value, lowering: Lowering
+) -> Callable[[int], Held]:
+    """The target's registers by their numbers; what is in shared memory is read when it is asked
+    for, once, in the block that this is called in."""
     element = ir.VectorType(fragment.type).element_type
-    access_of = {register: a for a in accesses.accesses for register in a.registers}
-    found: dict[int, ir.Value] = {}
+    size = bit_width(element) // 8
+    is_whole = fits_at_once(prod(source.shape) * size)
+    plan = plan_conversion(source, target, size, has_ldmatrix=is_whole)
+    _note(plan, source, target, fragment, lowering)
+    if not (isinstance(plan, SharedMemory) and is_whole):
+        whole = _converted(plan, fragment, lowering)
+        return lambda register: Held(whole, register)
+    buffer = lowering.shared_bytes(plan.elements * size, by_warp=plan.warp_local)
+    _write(buffer, plan.write, fragment, lowering)
+    access_of = {register: a for a in plan.read.accesses for register in a.registers}
+    found: dict[int, Held] = {}
 
-    def register(number: int) -> ir.Value:
-        if number not in found:
-            one = replace(accesses, accesses=(access_of[number],))
-            loaded = unpack(_read(buffer, one, element, lowering))
-            found.update(zip(sorted(one.accesses[0].registers), loaded, strict=True))
-        return found[number]
+    def held(register: int) -> Held:
+        if register not in found:
+            one = replace(plan.read, accesses=(access_of[register],))
+            loaded = _read(buffer, one, element, lowering)
+            for place, other in enumerate(sorted(one.accesses[0].registers)):
+                found[other] = Held(loaded, place)
+        return found[register]
 
-    return register
+    return held
+
+
+@dataclass(frozen=True)
+class Held:
+    """A register: an element of what was loaded at once."""
+
+    fragment: ir.Value
+    place: int
+
+    @property
+    def count(self) -> int:
+        """How many elements were loaded at once."""
+        return int(ir.VectorType(self.fragment.type).shape[0])
+
+    @property
+    def value(self) -> ir.Value:
+        return vector.extract(self.fragment, [], [self.place])
 
 
 def _shuffle(plan: Shuffle, registers: Sequence[ir.Value], lowering: Lowering) -> list[ir.Value]:
@@ -185,6 +225,8 @@ def through_rows(
     element = registers[0].type
     held = in_memory(element)
     size = bit_width(element) // 8
+    moved = _within_pieces(of_rows(source, target, size))
+    lowering.note(Moved("reshape", (str(element),), source, target, moved))
     unique = lowering.holds_unique(source)
     places = _row_major(source, lowering)
     elements = prod(source.shape)
@@ -239,6 +281,8 @@ def lower_extract(
     element = registers[0].type
     size = bit_width(element) // 8
     buffer = lowering.shared_bytes(size)
+    moved = of_extract(layout, size)
+    lowering.note(Moved("extract", (str(element),), layout, layout, moved))
     unique = lowering.holds_unique(layout)
     wanted = [arith.index_cast(ir.IntegerType.get_signless(32), i) for i in indices]
     for row, register in zip(lowering.coordinates(layout), registers, strict=True):

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from mlir import ir
 
 from tilec.layout.reduction import Exchange, ReductionPlan
+from tilec.layout.traffic import of_reduction
 from tilec.ops.between_threads import from_memory, read_shared, shuffle_xor, to_memory, write_shared
 from tilec.ops.fragments import bit_width, in_memory
 from tilec.ops.lowering import Lowering
+from tilec.ops.notes import Moved
 
 # One register of each reduced value.
 Row = tuple[ir.Value, ...]
@@ -29,6 +31,10 @@ def lower_reduce(
               in the plan's result layout
     """
     rows = list(zip(*sources, strict=True))
+    elements = [v.type for v in rows[0]]
+    moved = of_reduction(plan, tuple(bit_width(e) // 8 for e in elements))
+    named = tuple(map(str, elements))
+    lowering.note(Moved("reduction", named, plan.source, plan.result, moved))
     folded = [_balanced([rows[r] for r in fold], combine) for fold in plan.folds]
     for step in plan.butterflies:
         partners = [folded[r ^ step.register_xor] for r in range(len(folded))]

@@ -13,6 +13,7 @@ from mlir import ir
 from tilec.ir.dialects import arith
 from tilec.layout import LANE_BITS
 from tilec.layout.scan import BetweenLanes, BetweenWarps, InThread, LaneStep, Level, ScanPlan
+from tilec.layout.traffic import of_scan
 from tilec.ops.between_threads import (
     from_memory,
     read_shared,
@@ -23,6 +24,7 @@ from tilec.ops.between_threads import (
 from tilec.ops.fragments import bit_width, i32, in_memory
 from tilec.ops.lower_reduce import Combine, Row
 from tilec.ops.lowering import Lowering
+from tilec.ops.notes import Moved
 
 
 def lower_scan(
@@ -37,6 +39,10 @@ def lower_scan(
     Shapes:   `rows[r]` is register r of each value, in the plan's layout; `starts[b]` is what is
               before block b of the last level
     """
+    elements = [v.type for v in rows[0]]
+    moved = of_scan(plan, tuple(bit_width(e) // 8 for e in elements))
+    named = tuple(map(str, elements))
+    lowering.note(Moved("scan", named, plan.layout, plan.layout, moved))
     if not plan.levels:
         return [combine(start, row) for start, row in zip(starts, rows, strict=True)]
     emit = _Emit(combine, lowering)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TypeAlias
 
 from mlir import ir
@@ -17,6 +18,7 @@ from tilec.artifact.abi import COUNT_LIMIT
 from tilec.ir.dialects import arith, nvvm
 from tilec.layout import LANE_BITS, LANES, Layout, unique_holders
 from tilec.ops.fragments import i32, in_registers, index, llvm_ptr
+from tilec.ops.notes import Note, Place, place_of
 
 Lowered: TypeAlias = "ir.Value | View"
 
@@ -80,11 +82,16 @@ class Lowering:
     emit: Callable[[ir.Block, Sequence[Lowered]], list[Lowered]]  # a block, with these arguments
     # Units: bytes; what pointer and outer strides of a parameter were taken to be multiples of.
     alignments: dict[str, int] = field(default_factory=dict)
+    notes: list[tuple[Place, Note]] = field(default_factory=list)
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
 
     def takes_aligned(self, parameter: str, size: int) -> None:
         """Note that this parameter is accessed in pieces of `size` bytes."""
         self.alignments[parameter] = max(size, self.alignments.get(parameter, 1))
+
+    def note(self, note: Note) -> None:
+        """Keep what the operation whose location is current became (`tilec.codegen.record`)."""
+        self.notes.append((place_of(ir.Location.current), note))
 
     # ---- fragments -----------------------------------------------------------------------------
 
@@ -181,9 +188,10 @@ class Lowering:
             nvvm.bar_warp_sync(i32(-1))
 
 
-def register_coordinates(layout: Layout) -> list[tuple[int, ...]]:
+@lru_cache(maxsize=256)
+def register_coordinates(layout: Layout) -> tuple[tuple[int, ...], ...]:
     """The coordinate that each register of thread 0 holds; other threads add their own."""
-    return [tuple(map(int, row)) for row in layout.table()[0, 0]]
+    return tuple(map(tuple, layout.table()[0, 0].tolist()))
 
 
 def is_disjoint(layout: Layout) -> bool:

@@ -7,9 +7,10 @@ tile coordinates (i32): the 64-bit arithmetic is done once for the program, not 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, TypeAlias
 
 from mlir import ir
 
@@ -18,6 +19,9 @@ from tilec.layout import Layout, contiguous_elements
 from tilec.ops.bounds import Bounds
 from tilec.ops.fragments import bit_width, element_offset, i32, in_memory, index
 from tilec.ops.lowering import Lowering, View, assert_disjoint, register_coordinates, within_reach
+from tilec.ops.notes import Accessed, AccessKind
+
+Direction: TypeAlias = Literal["load", "store"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class Group:
 
 class Access:
     """One access being lowered; each method emits at the insertion point that is current."""
+
+    kinds: Mapping[Direction, AccessKind] = {"load": "load", "store": "store"}
 
     def __init__(
         self,
@@ -67,6 +73,16 @@ class Access:
         if unit == "tile" and self.shape[axis] != 1:
             value = arith.muli(value, index(self.shape[axis]))
         return value
+
+    def note(self, direction: Direction) -> None:
+        """Keep what this access is like, once its code is wanted."""
+        near = self.view.contiguous if self.view.contiguous in self.lying else None
+        self.lowering.note(
+            Accessed(
+                self.kinds[direction], self.view.parameter, self.layout, self.element_bytes,
+                self.width, len(self.groups), self.masked, near,
+            )
+        )  # fmt: skip
 
     # ---- groups --------------------------------------------------------------------------------
 

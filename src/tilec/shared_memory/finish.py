@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.ops.notes import SharedMemoryUse
 from tilec.shared_memory.accesses import skeleton_of
 from tilec.shared_memory.place_barriers import place_barriers
 from tilec.shared_memory.plan_offsets import plan_offsets
 from tilec.shared_memory.resolve import resolve
+from tilec.shared_memory.use import use_of
 from tilec.shared_memory.verify import problems_of
 
 
@@ -24,18 +26,19 @@ class Room:
     limit: int
 
 
-def finish(function: ir.OpView, symbol: str, *, warps: int, room: Room) -> int:
-    """Resolve the shared memory of a function of threads; gives the bytes that a block needs.
+def finish(function: ir.OpView, symbol: str, *, warps: int, room: Room) -> SharedMemoryUse:
+    """Resolve the shared memory of a function of threads; gives what a block needs.
 
     Raises:   DoesNotFitError
     """
     skeleton = skeleton_of(function)
     if not skeleton:
-        return 0
+        return SharedMemoryUse()
     needed = plan_offsets(skeleton, free=room.free, limit=room.limit)
-    place_barriers(function, warps=warps)
+    place_barriers(function, warps=warps, skeleton=skeleton)
     result = skeleton_of(function)
     problem = next(problems_of(result, warps=warps), None)
     assert problem is None, f"shared memory: {problem}"
+    use = use_of(result, needed)
     resolve(result, symbol)
-    return needed
+    return use

@@ -30,6 +30,11 @@ class Target:
     threads_per_block: int = 1024
     threads_per_warp: int = 32
     warps_per_group: int = 4
+    # What registers and shared memory are given out by, and what a block takes for itself.
+    register_unit: int = 256  # to a warp
+    warp_schedulers: int = 4  # each with a part of the registers of its own
+    smem_unit_bytes: int = 128
+    smem_of_block_bytes: int = KIB
     smem_banks: int = 32
     smem_bank_bytes: int = 4
     l2_line_bytes: int = 128
@@ -51,7 +56,7 @@ class Target:
         for (CUDA C++ Programming Guide, "Shared Memory" of compute capability 8.x and 9.0).
         """
         blocks = max(1, min(self.blocks_per_sm, self.warps_per_sm // warps))
-        return max(0, self.smem_per_sm_bytes // blocks - KIB)
+        return max(0, self.smem_per_sm_bytes // blocks - self.smem_of_block_bytes)
 
     @property
     def features(self) -> str:

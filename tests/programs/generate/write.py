@@ -13,6 +13,7 @@ from tests.programs.generate.choosing import atomic_programs, chosen_programs
 from tests.programs.generate.forms import FORMS, Form
 from tests.programs.generate.memory import memory_programs
 from tests.programs.generate.plan import Trial, trials
+from tests.programs.generate.products import product_programs
 from tests.programs.generate.use import Operand, Shape, listed
 from tests.programs.table import NUMPY, Arrays, Entry
 
@@ -29,7 +30,12 @@ class Program:
 def programs() -> Mapping[str, Program]:
     """Every generated program by name."""
     found = {name: _program(name, kernels) for name, kernels in trials().items()}
-    others = {**memory_programs(), **chosen_programs(), **atomic_programs()}
+    others = {
+        **memory_programs(),
+        **chosen_programs(),
+        **atomic_programs(),
+        **product_programs(),
+    }
     return {**found, **{name: Program(*parts) for name, parts in others.items()}}
 
 
