@@ -6,7 +6,10 @@ makes what its namesake in `mlir.dialects.arith` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlir import ir
@@ -17,6 +20,38 @@ def constant(result: ir.Type, value: Any) -> ir.Value:
     if not isinstance(value, ir.Attribute):
         is_float = isinstance(value, float)
         value = (ir.FloatAttr if is_float else ir.IntegerAttr).get(result, value)
+    pool = _pool.get()
+    if pool is None:
+        return _constant(result, value)
+    if value not in pool.made:
+        with pool.place:
+            pool.made[value] = _constant(result, value)
+    return pool.made[value]
+
+
+@contextmanager
+def constants_once(place: ir.InsertionPoint) -> Iterator[None]:
+    """What is built in here has one operation for each constant, all of them at `place`.
+
+    Assumes:  `place` dominates all that is built
+    """
+    token = _pool.set(_Pool(place))
+    try:
+        yield
+    finally:
+        _pool.reset(token)
+
+
+@dataclass
+class _Pool:
+    place: ir.InsertionPoint
+    made: dict[ir.Attribute, ir.Value] = field(default_factory=dict)
+
+
+_pool: ContextVar[_Pool | None] = ContextVar("_pool", default=None)
+
+
+def _constant(result: ir.Type, value: ir.Attribute) -> ir.Value:
     done = ir.Operation.create("arith.constant", results=[result], attributes={"value": value})
     return done.result
 
