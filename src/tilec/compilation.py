@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tilec.artifact.manifest import Access, Coverage
 from tilec.diagnostics.diagnostic import Diagnostic, Severity
+from tilec.stages import Spent
 
 DEFAULT_TARGETS = ("sm_90a",)
 
@@ -47,7 +48,8 @@ class Compiled:
     Guarantees: `used` names every source file that was read, the file itself first. `texts` are
                 what diagnostics point into beside source files: options, by the name they have
                 there. `unmatched` are the options that no kernel of the file takes. `reports` are
-                there where they were asked for
+                there where they were asked for. `timings` say what each stage took, where
+                something was compiled (`tilec.stages`)
     """
 
     outputs: Mapping[str, bytes] = field(default_factory=dict)  # by file name
@@ -56,6 +58,7 @@ class Compiled:
     texts: Mapping[str, str] = field(default_factory=dict)
     unmatched: tuple[str, ...] = ()
     reports: tuple[KernelReport, ...] = ()
+    timings: Mapping[str, Spent] = field(default_factory=dict, compare=False)
 
     @property
     def is_refused(self) -> bool:

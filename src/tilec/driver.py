@@ -29,7 +29,7 @@ from tilec.frontend.emit import emit
 from tilec.frontend.modules import load_program
 from tilec.frontend.options import Options as FrontOptions
 from tilec.frontend.parse import parse
-from tilec.ir.dialect import context
+from tilec.ir.dialect import context, declarations
 from tilec.ir.places import span_of, text_with_places
 from tilec.ir.walk import functions
 from tilec.ops.lowering import NoGpuCodeError
@@ -40,6 +40,7 @@ from tilec.recursion import deep_recursion
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.source import SourceFile
 from tilec.sources import Sources
+from tilec.stages import stage
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
@@ -76,15 +77,17 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
         if found:
             return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
         # Before any rewrite, so that launchers see grids and preconditions as they were written.
-        kernels = describe_kernels(front.proofs)
+        with stage("description"):
+            kernels = describe_kernels(front.proofs)
         if options.checked:
             for proof in front.proofs:
                 mark_residual(proof)
             # Before any rewrite: divisions are told by the guards that the front end gave them.
             insert_traps(front.module, front.sources)
         # Before layouts are placed: MLIR cannot fold operations on tiles that have a layout.
-        drop_markers(front.module)
-        simplify(front.module)
+        with stage("simplification"):
+            drop_markers(front.module)
+            simplify(front.module)
         try:
             return replace(
                 front.compiled, outputs=outputs_of(kernels, sources, options, front.emitted)
@@ -102,8 +105,9 @@ def _report(proof: Proof) -> KernelReport:
 def warm_up(sources: Sources) -> None:
     """Fill the tables that parsing and type-checking make as they go, so that forks inherit them.
 
-    Makes no MLIR context, which no fork may inherit.
+    Leaves no MLIR context, which no fork may inherit.
     """
+    declarations()
     program, found = load_program(sources.root, parse, sources.module)
     if not found:
         check_program(program)
@@ -129,28 +133,33 @@ def front_end(sources: Sources, options: Options) -> Front:
     if sources.problems:
         compiled = Compiled(diagnostics=sources.problems, used=(sources.root.name,))
         return Front(compiled, None, {})
-    program, found = load_program(sources.root, parse, sources.module)
+    with stage("parsing"):
+        program, found = load_program(sources.root, parse, sources.module)
     chosen = FrontOptions(options.defines, options.instances)
     diagnostics = list(found)
     module, proofs, emitted = None, [], None
     # A program that does not parse is not typed: what is missing would be reported as unknown.
     if not diagnostics:
-        instances, found = check_program(program, chosen)
+        with stage("types"):
+            instances, found = check_program(program, chosen)
         diagnostics += found
         if not _errors(diagnostics):
-            module = emit(instances, program.sources)
+            with stage("emission"):
+                module = emit(instances, program.sources)
             # Ownership is checked on helpers as they are written, before they are inlined.
             # Instances of one kernel have their faults in common.
-            diagnostics += once(d for check in CHECKS for d in check(module, program.sources))
+            with stage("ownership"):
+                diagnostics += once(d for check in CHECKS for d in check(module, program.sources))
             targets = map(resolve, options.targets)
             too_big = (d for t in targets for d in check_resources(module, program.sources, t))
             diagnostics += dict.fromkeys(too_big)
         # Proofs take for granted what the checks before have seen to: parts with one owner.
         if module is not None and not _errors(diagnostics):
             emitted = text_with_places(module) if "tile" in options.emit else None
-            inline_helpers(module)
-            proofs = [Proof(function) for function in functions(module)]
-            diagnostics += once(_wrong(proofs, program.sources, options))
+            with stage("proofs"):
+                inline_helpers(module)
+                proofs = [Proof(function) for function in functions(module)]
+                diagnostics += once(_wrong(proofs, program.sources, options))
     texts = {name: s.text for name, s in program.sources.items() if name not in sources.files}
     compiled = Compiled(
         diagnostics=tuple(diagnostics),

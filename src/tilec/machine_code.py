@@ -9,7 +9,8 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from tilec.codegen.warps import warps_for
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.shared_memory.finish import Room, finish
+from tilec.stages import stage
 from tilec.target.description import Target
 from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.insert_barriers import insert_barriers
@@ -97,11 +99,15 @@ def compile_kernels(
         f'link = ["{tools.libdevice}"]>'
     )
     module, body = gpu_module("kernels", attribute)
-    entries = [entry for one in instances for entry in _entries(one, body, target)]
-    lower_to_llvm(module)
+    with stage("variants"):
+        entries = [entry for one in instances for entry in _entries(one, body, target)]
+    with stage("to LLVM dialect"):
+        lower_to_llvm(module)
     llvm = llvm_ir_of(module) if with_llvm else ""
-    ptx = ptx_of(module)
-    cubin = assemble(ptx, target.name, tools.ptxas)
+    with stage("LLVM to PTX"):
+        ptx = ptx_of(module)
+    with stage("ptxas"):
+        cubin = assemble(ptx, target.name, tools.ptxas)
     kernels = tuple(_kernel(one, entries, cubin.resources) for one in instances)
     return MachineCode(cubin.image, kernels, llvm, ptx, cubin.warnings)
 
@@ -122,11 +128,14 @@ def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]
     """The variants of one instance, the most demanding first: one, if that demands nothing."""
     symbol, widest = instance.description.symbol, target.access_bytes
     found = []
-    if instance.description.conditions:
-        name = f"{symbol}__v{widest}_whole"
-        whole = lower_variant(instance, name, widest, body, target, whole=True)
-        found.append(_Entry(instance, whole, is_whole=True))
-    aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
+    has_whole = bool(instance.description.conditions)
+    with _placed(instance, widest, target, whole=has_whole) as placed:
+        if has_whole:
+            whole = _lowered(placed, f"{symbol}__v{widest}_whole", body)
+            found.append(_Entry(instance, whole, is_whole=True))
+            with stage("access facts"):
+                find_access_facts(placed.function)
+        aligned = _lowered(placed, f"{symbol}__v{widest}", body)
     general = lower_variant(instance, symbol, 1, body, target)
     if aligned.alignments:
         return [*found, _Entry(instance, aligned), _Entry(instance, general)]
@@ -148,24 +157,57 @@ def lower_variant(
     Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
     `whole`:  the conditions of the instance are taken to hold
     """
+    with _placed(instance, vector_bytes, target, whole=whole) as placed:
+        return _lowered(placed, symbol, body)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A copy of an instance whose tiles have layouts.
+
+    Layouts and barriers depend on where accesses begin, not on what of them is inside: for variants
+    that differ in that, and so in their masks, only the access facts have to be found again.
+
+    Units:    bytes: what pointers and outer strides are taken to be multiples of
+    """
+
+    function: ir.OpView
+    warps: int
+    vector_bytes: int
+    target: Target
+
+
+@contextmanager
+def _placed(
+    instance: Instance, vector_bytes: int, target: Target, *, whole: bool
+) -> Iterator[_Placed]:
     function = instance.function.operation.clone().opview
     try:
         if instance.description.hints.get("fast_math"):
             relax_floats(function)
         warps = warps_for(function, instance.description.hints, target)
-        placing = Placing(warps, vector_bytes)
-        find_access_facts(function, whole=whole)
-        mark_last_uses(function)
-        place_layouts(function, placing)
+        with stage("access facts"):
+            find_access_facts(function, whole=whole)
+        with stage("layouts"):
+            mark_last_uses(function)
+            place_layouts(function, Placing(warps, vector_bytes))
         # After layouts, which say what thread touches which element.
-        insert_barriers(function)
-        code = lower_tiles(function, symbol, body, warps=warps, vector_bytes=vector_bytes)
-        room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
-        shared = finish(code.function, SHARED, warps=warps, room=room)
-        threads = warps * target.threads_per_warp
-        return EntryPoint(symbol, threads, shared.bytes, code.alignments, code.notes, shared)
+        with stage("barriers"):
+            insert_barriers(function)
+        yield _Placed(function, warps, vector_bytes, target)
     finally:
         function.operation.erase()
+
+
+def _lowered(placed: _Placed, symbol: str, body: ir.Block) -> EntryPoint:
+    function, warps, target = placed.function, placed.warps, placed.target
+    with stage("lowering to threads"):
+        code = lower_tiles(function, symbol, body, warps=warps, vector_bytes=placed.vector_bytes)
+    with stage("shared memory"):
+        room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
+        shared = finish(code.function, SHARED, warps=warps, room=room)
+    threads = warps * target.threads_per_warp
+    return EntryPoint(symbol, threads, shared.bytes, code.alignments, code.notes, shared)
 
 
 def _erase(body: ir.Block, symbol: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -11,12 +12,24 @@ from tilec.artifact.embed import embed
 from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
 from tilec.codegen.describe import describe
 from tilec.compilation import INTERMEDIATE, Options
+from tilec.ir.dialects import load_all
 from tilec.machine_code import Instance, MachineCode, Tools, compile_kernels
 from tilec.proofs.mark import mark
 from tilec.proofs.proof import Proof
 from tilec.sources import Sources
+from tilec.stages import stage
 from tilec.target.resolve import resolve
 from tilec.target.toolchain import libdevice, ptxas, ptxas_version
+
+
+def warm_up() -> None:
+    """Do here what every build does, so that forks inherit it.
+
+    Raises:   SetupError where a tool is missing
+    """
+    load_all()
+    ptxas_version()
+    _mlir_version()
 
 
 def describe_kernels(proofs: Sequence[Proof]) -> list[Instance]:
@@ -49,8 +62,9 @@ def outputs_of(
         for step, text in (("llvm", made.llvm), ("ptx", made.ptx)):
             if step in options.emit:
                 outputs[f"{stem}.{target.name}{INTERMEDIATE[step]}"] = text.encode()
-        manifest = to_json(_manifest(made, target.name, sources, options)).encode()
-        outputs[f"{stem}.{target.name}.cubin"] = embed(made.image, manifest)
+        with stage("manifest"):
+            manifest = to_json(_manifest(made, target.name, sources, options)).encode()
+            outputs[f"{stem}.{target.name}.cubin"] = embed(made.image, manifest)
         is_single = len(options.targets) == 1
         outputs[f"{stem}.json" if is_single else f"{stem}.{target.name}.json"] = manifest
     return outputs
@@ -67,6 +81,7 @@ def _manifest(made: MachineCode, target: str, sources: Sources, options: Options
     )
 
 
+@cache
 def _mlir_version() -> str:
     try:
         return version("xtc-mlir-python-bindings")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from tilec.buildsystem.writing import write_together
 from tilec.compilation import Compiled, Options
 from tilec.diagnostics.setup_error import SetupError
 from tilec.sources import Sources, read_sources
+from tilec.stages import recording
 
 
 class Status(Enum):
@@ -127,12 +128,16 @@ def _prepare(inputs: Sequence[Sources], job: Callable[[Sources, Options], Compil
         # Whatever is wrong with the file, its own child says so.
         with suppress(Exception):
             tilec.driver.warm_up(inputs[0])
+            if job is _compile_job:
+                tilec.outputs.warm_up()
 
 
 def _compile_job(sources: Sources, options: Options) -> Compiled:
     from tilec.driver import compile_sources
 
-    return compile_sources(sources, options)
+    with recording() as timings:
+        compiled = compile_sources(sources, options)
+    return replace(compiled, timings=timings)
 
 
 def _check_job(sources: Sources, options: Options) -> Compiled:

@@ -11,6 +11,7 @@ from tilec.buildsystem.cache import Cache, cache_folder
 from tilec.cli.options import instances, reviewing, words
 from tilec.cli.report import Reporter
 from tilec.cli.results import in_order, report_problems, status_of
+from tilec.cli.timings import report_timings
 from tilec.compilation import DEFAULT_TARGETS, EMITTABLE, Options
 from tilec.target.resolve import resolve
 
@@ -51,6 +52,7 @@ def _emitted(
 )
 @click.option("-j", "jobs", type=click.IntRange(min=1), help="Files at a time.  [all cores]")
 @click.option("--no-cache", is_flag=True, help="Compile what is unchanged too, and keep nothing.")
+@click.option("--timings", is_flag=True, help="Print what each stage took, per file and in total.")
 @instances
 @reviewing
 def command(
@@ -61,6 +63,7 @@ def command(
     checked: bool,
     jobs: int | None,
     no_cache: bool,
+    timings: bool,
     defines: tuple[str, ...],
     instances: tuple[str, ...],
     include: tuple[str, ...],
@@ -89,6 +92,8 @@ def command(
         results.append(result)
         report_problems(result, reporter)
         _report_outputs(result, reporter)
+    if timings:
+        report_timings(results, reporter)
     return status_of(results, reporter)
 
 

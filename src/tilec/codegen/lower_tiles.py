@@ -18,6 +18,7 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith, gpu, llvm, nvvm, scf
+from tilec.ir.quick_arith import constants_once
 from tilec.layout import LANES
 from tilec.ops.fragments import in_memory, index, llvm_ptr
 from tilec.ops.lowering import SHARED_ALIGNMENT, Lowered, Lowering, View
@@ -90,7 +91,8 @@ def _emit_function(kernel: ir.OpView, symbol: str, warps: int, vector_bytes: int
     function.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([LANES * warps])
     entry = function.regions[0].blocks.append(*types, arg_locs=[kernel.location] * len(types))
     with ir.InsertionPoint(entry):
-        lowering = _emit_entry(kernel, source, list(entry.arguments), warps, vector_bytes)
+        with constants_once(_first_place()):
+            lowering = _emit_entry(kernel, source, list(entry.arguments), warps, vector_bytes)
         llvm.return_()
     return ThreadCode(function, lowering.alignments, tuple(lowering.notes))
 
@@ -134,11 +136,16 @@ def _emit_entry(
     with ir.InsertionPoint(guard.then_block):
         lowering.program = _delinearise(number, grid)
         lowering.grid = grid
-        anchor = arith.constant(ir.IntegerType.get_signless(32), 0)
-        lowering.entry = ir.InsertionPoint(anchor.owner)
+        lowering.entry = _first_place()
         walker.emit_block(source)
         scf.yield_([])
     return lowering
+
+
+def _first_place() -> ir.InsertionPoint:
+    """Where to put what is to come before all that is built here from now on."""
+    word = ir.IntegerType.get_signless(32)
+    return ir.InsertionPoint(ir.Operation.create("llvm.mlir.zero", results=[word]))
 
 
 def _slot_names(kernel: ir.OpView) -> list[str]:

@@ -8,13 +8,14 @@ from mlir.passmanager import PassManager
 from tilec.ir.dialects import gpu, llvm
 
 # convert-gpu-to-nvvm calls libdevice for `math`; convert-nvvm-to-llvm is required even where it
-# seems to do nothing: without it predicates are dropped in silence.
+# seems to do nothing: without it predicates are dropped in silence. What is simplified first need
+# not be converted; blocks, and what is left at the end, LLVM simplifies in less time.
 _TO_LLVM = """builtin.module(
   gpu.module(
-    canonicalize, cse, convert-scf-to-cf, convert-gpu-to-nvvm, convert-math-to-llvm,
-    convert-arith-to-llvm, convert-index-to-llvm, convert-vector-to-llvm),
+    canonicalize{region-simplify=disabled}, cse, convert-scf-to-cf, convert-gpu-to-nvvm,
+    convert-math-to-llvm, convert-arith-to-llvm, convert-index-to-llvm, convert-vector-to-llvm),
   convert-cf-to-llvm,
-  gpu.module(convert-nvvm-to-llvm, reconcile-unrealized-casts, canonicalize, cse))"""
+  gpu.module(convert-nvvm-to-llvm, reconcile-unrealized-casts))"""
 
 # Line directives only: full line tables put `debug` into the PTX target line, and ptxas then
 # optimises nothing.
@@ -25,7 +26,11 @@ _TO_PTX = """builtin.module(
 
 def lower_to_llvm(module: ir.Module) -> None:
     """Rewrite every `gpu.module` into the LLVM dialect, in place."""
-    PassManager.parse(_TO_LLVM).run(module.operation)
+    passes = PassManager.parse(_TO_LLVM)
+    # Once at the end and not after each pass, which is a third of the time they take.
+    passes.enable_verifier(False)
+    passes.run(module.operation)
+    assert module.operation.verify(), "passes make valid operations"
 
 
 def llvm_ir_of(module: ir.Module) -> str:

@@ -30,6 +30,8 @@ def context() -> Iterator[ir.Context]:
     """
     with ir.Context() as entered, ir.Location.unknown():
         entered.emit_error_diagnostics = False
+        # Files are compiled side by side already.
+        entered.enable_multithreading(False)
         for name in FILES:
             # The module must stay in a variable: `parse(…).body` on a temporary leaves dangling
             # operations.

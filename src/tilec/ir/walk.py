@@ -17,17 +17,15 @@ def functions(module: ir.Module) -> Iterator[ir.OpView]:
 def operations(op: ir.OpView) -> Iterator[ir.OpView]:
     """Every operation inside of another, an operation before what is inside of it."""
     # A stack, not a recursion: branches may nest deeper than Python's own stack.
-    waiting = list(reversed(list(_directly_inside(op))))
+    waiting = _directly_inside(op)[::-1]
     while waiting:
         inner = waiting.pop()
         yield inner
-        waiting += reversed(list(_directly_inside(inner)))
+        waiting += _directly_inside(inner)[::-1]
 
 
-def _directly_inside(op: ir.OpView) -> Iterator[ir.OpView]:
-    for region in op.regions:
-        for block in region.blocks:
-            yield from block.operations
+def _directly_inside(op: ir.OpView) -> list[ir.OpView]:
+    return [inner for region in op.regions for block in region.blocks for inner in block.operations]
 
 
 def operand_group(op: ir.OpView, names: tuple[str, ...], name: str) -> list[ir.Value]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from tilec.layout.layout import LANE_BITS, Basis, Layout, LayoutError
 
@@ -18,6 +19,12 @@ def blocked(shape: Sequence[int], warps: int, order: Sequence[int], vector: int 
 
     Assumes:  `warps` and `vector` are powers of two; `order` is a permutation of the axes
     """
+    return _blocked(tuple(shape), warps, tuple(order), vector)
+
+
+# Asked for again and again while layouts are chosen, for a few shapes.
+@lru_cache(maxsize=1024)
+def _blocked(shape: tuple[int, ...], warps: int, order: tuple[int, ...], vector: int) -> Layout:
     if sorted(order) != list(range(len(shape))):
         raise LayoutError(f"expected an order of {len(shape)} axes, got {tuple(order)}")
     for name, value in (("warps", warps), ("vector", vector)):
@@ -30,7 +37,7 @@ def blocked(shape: Sequence[int], warps: int, order: Sequence[int], vector: int 
     register += bits.take(order, sum(bits.left))
     nowhere = (0,) * len(shape)
     return Layout(
-        tuple(shape),
+        shape,
         tuple(register),
         (*lane, *[nowhere] * (LANE_BITS - len(lane))),
         (*warp, *[nowhere] * (warps.bit_length() - 1 - len(warp))),

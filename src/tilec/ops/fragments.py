@@ -9,24 +9,26 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.ir.dialects import arith, llvm, vector
+from tilec.ir.dialects import arith, vector
+
+# By class and not by name: these questions are asked for every register.
+_F8 = tuple(kind for name, kind in vars(ir).items() if name.startswith("Float8"))
 
 
 def in_registers(element: ir.Type) -> ir.Type:
     """The type of an element in registers: f8 is held by its bits, tf32 as an f32."""
-    if str(element).startswith("f8"):
+    if isinstance(element, _F8):
         return ir.IntegerType.get_signless(8)
-    if str(element) == "tf32":
+    if isinstance(element, ir.FloatTF32Type):
         return ir.F32Type.get()
     return element
 
 
 def in_memory(element: ir.Type) -> ir.Type:
     """The type of an element in memory: a bool is a byte, `index` 64 bits."""
-    text = str(element)
-    if text == "i1":
-        return ir.IntegerType.get_signless(8)
-    if text == "index":
+    if isinstance(element, ir.IntegerType):
+        return ir.IntegerType.get_signless(8) if element.width == 1 else element
+    if isinstance(element, ir.IndexType):
         return ir.IntegerType.get_signless(64)
     return in_registers(element)
 
@@ -67,8 +69,16 @@ _DYNAMIC = -(2**31)
 
 def element_offset(base: ir.Value, offset: ir.Value, element: ir.Type) -> ir.Value:
     """`base + offset` elements; `offset` is an i32 or i64 value."""
-    dynamic = ir.DenseI32ArrayAttr.get([_DYNAMIC])
-    return llvm.getelementptr(base.type, base, [offset], dynamic, element, None)
+    done = ir.Operation.create(
+        "llvm.getelementptr",
+        results=[base.type],
+        operands=[base, offset],
+        attributes={
+            "rawConstantIndices": ir.DenseI32ArrayAttr.get([_DYNAMIC]),
+            "elem_type": ir.TypeAttr.get(element),
+        },
+    )
+    return done.result
 
 
 def byte_offset(base: ir.Value, offset: ir.Value) -> ir.Value:
@@ -78,13 +88,26 @@ def byte_offset(base: ir.Value, offset: ir.Value) -> ir.Value:
 def unpack(fragment: ir.Value) -> list[ir.Value]:
     """The elements of a fragment, in register order."""
     count = ir.VectorType(fragment.type).shape[0]
-    return [vector.extract(fragment, [], [i]) for i in range(count)]
+    return [element_of(fragment, i) for i in range(count)]
+
+
+def element_of(fragment: ir.Value, register: int) -> ir.Value:
+    """The element in one register of a fragment."""
+    place = ir.DenseI64ArrayAttr.get([register])
+    done = ir.Operation.create(
+        "vector.extract",
+        results=[ir.VectorType(fragment.type).element_type],
+        operands=[fragment],
+        attributes={"static_position": place},
+    )
+    return done.result
 
 
 def pack(elements: Sequence[ir.Value]) -> ir.Value:
     """A fragment of these elements."""
     result = ir.VectorType.get([len(elements)], elements[0].type)
-    return vector.from_elements(result, list(elements))
+    done = ir.Operation.create("vector.from_elements", results=[result], operands=list(elements))
+    return done.result
 
 
 def select_registers(fragment: ir.Value, registers: Sequence[int]) -> ir.Value:
@@ -92,7 +115,7 @@ def select_registers(fragment: ir.Value, registers: Sequence[int]) -> ir.Value:
     count = ir.VectorType(fragment.type).shape[0]
     if list(registers) == list(range(count)):
         return fragment
-    elements = {r: vector.extract(fragment, [], [r]) for r in sorted(set(registers))}
+    elements = {r: element_of(fragment, r) for r in sorted(set(registers))}
     return pack([elements[r] for r in registers])
 
 

@@ -55,10 +55,17 @@ def store(pointer: ir.Value, elements: Sequence[ir.Value], use: Use) -> None:
 
 
 def load_masked(
-    pointer: ir.Value, mask: ir.Value | None, fill: Sequence[ir.Value], use: Use
+    pointer: ir.Value,
+    mask: ir.Value | None,
+    fill: Sequence[ir.Value],
+    use: Use,
+    words: Sequence[ir.Value] = (),
 ) -> list[ir.Value]:
-    """The elements where the mask (i1) is set (None: all), `fill` where it is not."""
-    words = _words(pack(fill))
+    """The elements where the mask (i1) is set (None: all), `fill` where it is not.
+
+    `words` are those of `fill`, where many loads have the same.
+    """
+    words = words or words_of(fill)
     letter = _CONSTRAINT[_bits(words[0].type)]
     names = ", ".join(f"${i}" for i in range(len(words)))
     braces = f"{{{names}}}" if len(words) > 1 else names
@@ -85,7 +92,7 @@ def store_masked(
     pointer: ir.Value, mask: ir.Value | None, elements: Sequence[ir.Value], use: Use
 ) -> None:
     """Write the elements if the mask (i1) is set; None: always."""
-    words = _words(pack(elements))
+    words = words_of(elements)
     letter = _CONSTRAINT[_bits(words[0].type)]
     first = 1 if mask is None else 2
     names = ", ".join(f"${i + first}" for i in range(len(words)))
@@ -124,22 +131,28 @@ def _struct(types: Sequence[ir.Type]) -> ir.Type:
     return ir.Type.parse(f"!llvm.struct<({', '.join(map(str, types))})>")
 
 
-def _words(fragment: ir.Value) -> list[ir.Value]:
-    """The fragment's bits as the fewest registers of 16, 32 or 64 bits."""
-    kind = ir.VectorType(fragment.type)
-    total = kind.shape[0] * _bits(kind.element_type)
-    word = 64 if _bits(kind.element_type) == 64 else min(32, max(16, total))
-    words = ir.VectorType.get([max(1, total // word)], ir.IntegerType.get_signless(word))
+def words_of(elements: Sequence[ir.Value]) -> list[ir.Value]:
+    """The bits of the elements as the fewest registers of 16, 32 or 64 bits."""
+    element = elements[0].type
+    each = _bits(element)
+    total = len(elements) * each
     if total < 16:
-        [byte] = unpack(fragment)
+        [byte] = elements
         return [arith.extui(ir.IntegerType.get_signless(16), byte)]
-    return unpack(fragment if fragment.type == words else vector.bitcast(words, fragment))
+    word = ir.IntegerType.get_signless(64 if each == 64 else min(32, total))
+    if each == total:
+        return [elements[0] if element == word else arith.bitcast(word, elements[0])]
+    if element == word:
+        return list(elements)
+    return unpack(vector.bitcast(ir.VectorType.get([total // word.width], word), pack(elements)))
 
 
 def _elements(words: Sequence[ir.Value], element: ir.Type, count: int) -> list[ir.Value]:
     total = count * _bits(element)
     if total < 16:
         return [arith.trunci(element, words[0])]
-    packed = pack(words)
-    result = ir.VectorType.get([count], element)
-    return unpack(packed if packed.type == result else vector.bitcast(result, packed))
+    if words[0].type == element:
+        return list(words)
+    if count == 1:
+        return [arith.bitcast(element, words[0])]
+    return unpack(vector.bitcast(ir.VectorType.get([count], element), pack(words)))

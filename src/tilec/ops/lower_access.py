@@ -12,7 +12,14 @@ from mlir import ir
 
 from tilec.ir.dialects import arith, scf
 from tilec.ops.fragments import pack, unpack
-from tilec.ops.global_memory import Use, load, load_masked, store, store_masked
+from tilec.ops.global_memory import (
+    Use,
+    load,
+    load_masked,
+    store,
+    store_masked,
+    words_of,
+)
 from tilec.ops.thread_access import Access, Group
 
 _PLAIN = Use()
@@ -26,14 +33,15 @@ def lower_load(access: Access, fill: ir.Value, *, is_last: bool = False) -> list
     access.note("load")
     registers: list[ir.Value] = [fill] * access.layout.registers
     use = Use(is_read_only=access.view.read_only, is_last=is_last)
+    fills = [fill] * access.width
+    words = words_of(fills) if access.masked else ()
     for group in access.groups:
         mask = access.mask(group)
         pointer = access.address(group)
         if mask is None:
             loaded = load(pointer, access.element, len(group.registers), use)
         else:
-            fills = [fill] * len(group.registers)
-            loaded = load_masked(pointer, mask, fills, use)
+            loaded = load_masked(pointer, mask, fills, use, words)
         for register, value in zip(group.registers, loaded, strict=True):
             registers[register] = value
     if access.ragged is not None:

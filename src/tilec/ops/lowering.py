@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TypeAlias
 
 from mlir import ir
@@ -187,9 +188,10 @@ class Lowering:
             nvvm.bar_warp_sync(i32(-1))
 
 
-def register_coordinates(layout: Layout) -> list[tuple[int, ...]]:
+@lru_cache(maxsize=256)
+def register_coordinates(layout: Layout) -> tuple[tuple[int, ...], ...]:
     """The coordinate that each register of thread 0 holds; other threads add their own."""
-    return [tuple(map(int, row)) for row in layout.table()[0, 0]]
+    return tuple(map(tuple, layout.table()[0, 0].tolist()))
 
 
 def is_disjoint(layout: Layout) -> bool:

@@ -31,6 +31,8 @@ _ACCESSES = {
     "nvvm.stmatrix": True,
 }
 _ADDRESSING = "llvm.getelementptr"
+# Dialects whose operations work on numbers, never on pointers: most of a function is theirs.
+_NUMBERS = ("arith.", "math.", "vector.")
 _CONTROL = ("scf.if", "scf.for", "scf.while")
 _LOOPS = ("scf.for", "scf.while")
 
@@ -130,10 +132,15 @@ class _Reader:
         self.pointer = pointer
         self.buffers: dict[ir.Value, Buffer] = {}
         self.numbers = count()
+        # Classes of the bindings that stand for operations on numbers, as they are met: a function
+        # has thousands of operations, and is read several times.
+        self.skipped: set[type] = set()
 
     def block(self, block: ir.Block) -> Skeleton:
         nodes: list[Node] = []
         for op in block.operations:
+            if type(op) in self.skipped:
+                continue
             node = self._node(op)
             if node is not None:
                 nodes.append(node)
@@ -141,6 +148,10 @@ class _Reader:
 
     def _node(self, op: ir.OpView) -> Node | None:
         name = op.operation.name
+        if name.startswith(_NUMBERS):
+            if type(op) is not ir.OpView:  # which stands for all that have no class of their own
+                self.skipped.add(type(op))
+            return None
         if name in _CONTROL:
             return self._control(op, name)
         if name == ALLOC:

@@ -35,7 +35,7 @@ def finish(function: ir.OpView, symbol: str, *, warps: int, room: Room) -> Share
     if not skeleton:
         return SharedMemoryUse()
     needed = plan_offsets(skeleton, free=room.free, limit=room.limit)
-    place_barriers(function, warps=warps)
+    place_barriers(function, warps=warps, skeleton=skeleton)
     result = skeleton_of(function)
     problem = next(problems_of(result, warps=warps), None)
     assert problem is None, f"shared memory: {problem}"

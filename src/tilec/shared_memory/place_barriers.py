@@ -44,10 +44,12 @@ from tilec.shared_memory.accesses import (
 )
 
 
-def place_barriers(function: ir.OpView, *, warps: int) -> None:
-    """Rewrites the function in place."""
+def place_barriers(function: ir.OpView, *, warps: int, skeleton: Skeleton | None = None) -> None:
+    """Rewrites the function in place; `skeleton` is its own, if that is known."""
     placed = _Walk(warps)
-    placed.after(skeleton_of(function), frozenset(), insert=True)
+    placed.after(skeleton or skeleton_of(function), frozenset(), insert=True)
+    if not placed.inserted:
+        return
     skeleton = skeleton_of(function)
     gone: set[ir.Operation] = set()
     for barrier in placed.inserted:
