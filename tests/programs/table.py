@@ -1435,7 +1435,7 @@ def _swapped(x: Array) -> Array:
     return np.swapaxes(x, -1, -2)
 
 
-def _rounded(x: Array, dtype: Any) -> Array:
+def _as_factor(x: Array, dtype: Any) -> Array:
     return x.astype(np.float32).astype(dtype).astype(np.float64)
 
 
@@ -1446,12 +1446,12 @@ def _computed(a: Arrays) -> Mapping[str, Array]:
 
 def _product_chained(a: Arrays) -> Mapping[str, Array]:
     inner = np.matmul(*_wide_factors(a.w, a.x)).astype(np.float64)
-    return _product_as(a, _rounded(inner, a.y.dtype), a.y)
+    return _product_as(a, _as_factor(inner, a.y.dtype), a.y)
 
 
 def _product_chained_right(a: Arrays) -> Mapping[str, Array]:
     inner = np.matmul(*_wide_factors(a.w, a.x)).astype(np.float64)
-    return _product_as(a, a.y, _rounded(inner, a.y.dtype))
+    return _product_as(a, a.y, _as_factor(inner, a.y.dtype))
 
 
 # Whole numbers from -2 to 2: sums are exact in any order, in f16 too. Integers of all sizes.
@@ -1492,7 +1492,7 @@ _DOT = {
     "computed": _product_entry(_computed),
     # The factor may be off by a unit where e^x rounds the other way: 2^-8 of each term, in f32.
     "exponentials": Entry(
-        lambda a: _product_as(a, _rounded(np.exp(a.x.astype(np.float64)), a.y.dtype), a.y),
+        lambda a: _product_as(a, _as_factor(np.exp(a.x.astype(np.float64)), a.y.dtype), a.y),
         dims=({"M": 20, "N": 37, "K": 70}, {"M": 64, "N": 64, "K": 64}),
         data={"x": "normal", "y": "positive"},
         ulps=2**16,

@@ -89,10 +89,9 @@ def read_as_needed(
     for, once, in the block that this is called in."""
     element = ir.VectorType(fragment.type).element_type
     size = bit_width(element) // 8
-    is_whole = fits_at_once(prod(source.shape) * size)
-    plan = plan_conversion(source, target, size, has_ldmatrix=is_whole)
+    plan = plan_conversion(source, target, size)
     _note(plan, source, target, fragment, lowering)
-    if not (isinstance(plan, SharedMemory) and is_whole):
+    if not isinstance(plan, SharedMemory):
         whole = _converted(plan, fragment, lowering)
         return lambda register: Held(whole, register)
     buffer = lowering.shared_bytes(plan.elements * size, by_warp=plan.warp_local)
