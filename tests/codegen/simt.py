@@ -299,6 +299,10 @@ def _poison(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -
 # ---- memory --------------------------------------------------------------------------------------
 
 
+def _zero(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    return [np.zeros(len(active), _dtype(op.results[0].type))]
+
+
 def _address_of(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     return [np.full(len(active), SHARED_BASE)]
 
@@ -626,6 +630,7 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "vector.bitcast": _bitcast,
     "llvm.extractvalue": _extract_value,
     "llvm.mlir.poison": _poison,
+    "llvm.mlir.zero": _zero,
     "llvm.bitcast": _same_bits,
     "llvm.call_intrinsic": _intrinsic,
     "llvm.mlir.addressof": _address_of,

@@ -217,7 +217,7 @@ def test_sass_knows_the_lines(tmp_path: Path) -> None:
 def test_every_target_is_built(target: str, tmp_path: Path) -> None:
     text = (LIBRARY / "softmax.tile").read_text(encoding="utf-8")
     sass = sass_of(text, target, tmp_path)
-    assert "LDG.E.128" in sass["softmax__f32_1024__v16"]
+    assert "LDG.E.128" in sass["softmax__f32_1_1024__v16"]
     assert f".target {target}\n" in compiled(text, target).ptx.replace(" \n", "\n")
 
 
