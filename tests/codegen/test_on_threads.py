@@ -430,7 +430,7 @@ def test_shared_memory_that_does_not_suffice_is_used_again(
 
 
 def test_a_tile_that_shared_memory_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    target = replace(lowered.resolve("sm_90a"), smem_per_block_bytes=1023)
+    target = replace(lowered.resolve("sm_90a"), smem_per_block_bytes=63)
     monkeypatch.setattr(lowered, "resolve", lambda _: target)
     with pytest.raises(DoesNotFitError), program(_ARGMAX) as compiled:
         compiled.lowered("k", ANY)
