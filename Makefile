@@ -20,7 +20,7 @@ kernels: $(COMPILER) ## build kernels/*.tile into build/ (TARGETS=sm_90a,sm_80)
 	$(BIN)/tilec build kernels/*.tile -o $(BUILD) --target $(TARGETS)
 
 test: lint ## lint, types, import layers and all tests that need no GPU
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(DEV) ## style, formatting, types and import layers
 	$(BIN)/ruff check .

@@ -88,21 +88,16 @@ def build(folder: Path) -> None:
     programs = [*sorted(Path("tests/programs").glob("*.tile")), Path("tests/gpu/large.tile")]
     programs += sorted(tests.glob("*.tile"))
     kernels = sorted(Path("kernels").glob("*.tile"))
-    checked = [*kernels, Path("tests/gpu/trapping.tile")]
-    for sources, target, more in (
-        (kernels, folder, []),
-        (programs, tests, []),
-        (checked, tests / "checked", ["--checked"]),
-    ):
-        _build_for_both(sources, target, *more)
+    for sources, target in ((kernels, folder), (programs, tests)):
+        _build_for_both(sources, target)
+    _build([*kernels, Path("tests/gpu/trapping.tile")], tests / "checked", TARGET, "--checked")
     _run("tests.programs.expect", str(tests))
 
 
-def _build_for_both(sources: Sequence[Path], folder: Path, *options: str) -> None:
+def _build_for_both(sources: Sequence[Path], folder: Path) -> None:
     """Cubins of `TARGET`, and those of `OLDER` as an H100 loads them."""
-    arguments = ["build", "-q", *options, *map(str, sources), "-o", str(folder), "--target"]
     older = {"TILEC_PTXAS": str(PTXAS.absolute()), "TILEC_TESTS_PTXAS": str(ptxas())}
-    _run("tilec", *arguments, OLDER, **older)
+    _build(sources, folder, OLDER, **older)
     for cubin in folder.glob(f"*.{OLDER}.cubin"):
         # The manifest says for what the code was written; the loader asks on what it runs.
         text = cubin.read_bytes().replace(b'"target": "sm_80"', b'"target": "sm_90"')
@@ -110,7 +105,14 @@ def _build_for_both(sources: Sequence[Path], folder: Path, *options: str) -> Non
             f"{cubin.name.removesuffix(f'{OLDER}.cubin')}{OLDER_HERE}.cubin"
         ).write_bytes(text)
         cubin.unlink()
-    _run("tilec", *arguments, TARGET)
+    _build(sources, folder, TARGET)
+
+
+def _build(
+    sources: Sequence[Path], folder: Path, target: str, *options: str, **environment: str
+) -> None:
+    arguments = ["-q", *options, *map(str, sources), "-o", str(folder), "--target", target]
+    _run("tilec", "build", *arguments, **environment)
 
 
 def _run(module: str, *arguments: str, **environment: str) -> None:
