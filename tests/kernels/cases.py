@@ -869,7 +869,10 @@ def problems(symbol: str, *, large: bool = False) -> Iterator[Problem]:
     name, _, suffix = symbol.partition("__")
     kernel = KERNELS[name]
     [(element, block)] = [(e, b) for s, e, b in kernel.instances if s == suffix]
-    shapes = [*kernel.shapes(block), *(kernel.large if large else ())]
+    shapes = kernel.shapes(block)
+    if large:
+        must_fit = kernel.shapes in (_rows, _full_rows)
+        shapes += [extents for extents in kernel.large if not (must_fit and extents["N"] > block)]
     for number, extents in enumerate(shapes):
         yield _problem(symbol, kernel, element, extents, np.random.default_rng(number))
 
