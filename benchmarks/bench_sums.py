@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from suite import ROUNDING, named, rivals
 
 from tilec.bench import Benchmark, Call, Case, Input, Kernels, Output, Scratch, fitting
@@ -25,30 +27,25 @@ def _case(element: str, shape: tuple[int, ...], output: Output, *scratch: Scratc
     )
 
 
-def _sum_all(kernels: Kernels) -> Call:
-    first, second = kernels.fitting("sum_all"), kernels.fitting("sum_all")
+def _in_two_launches(kernel: str) -> Callable[[Kernels], Call]:
+    """Sums of shares, then the sums of those, by one kernel."""
 
-    def launch(y, parts, x):
-        first(parts, x)
-        second(y, parts)
+    def ours(kernels: Kernels) -> Call:
+        first, second = kernels.fitting(kernel), kernels.fitting(kernel)
 
-    return launch
+        def launch(y, parts, x):
+            first(parts, x)
+            second(y, parts)
 
+        return launch
 
-def _sum_columns(kernels: Kernels) -> Call:
-    first, second = kernels.fitting("column_sum"), kernels.fitting("column_sum")
-
-    def launch(y, parts, x):
-        first(parts, x)
-        second(y, parts)
-
-    return launch
+    return ours
 
 
 BENCHMARKS = (
     Benchmark(
         name="sum_all",
-        ours=_sum_all,
+        ours=_in_two_launches("sum_all"),
         operation="torch_operations:sum_all",
         rivals=rivals("sum_all"),
         cases=tuple(
@@ -67,7 +64,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         name="sum_columns",
-        ours=_sum_columns,
+        ours=_in_two_launches("column_sum"),
         operation="torch_operations:sum_columns",
         rivals=rivals("sum_columns"),
         cases=tuple(

@@ -21,7 +21,7 @@ from tilec.ir.dialects import arith, gpu, llvm, nvvm, scf
 from tilec.ir.quick_arith import constants_once
 from tilec.layout import LANES
 from tilec.ops.fragments import in_memory, index, llvm_ptr
-from tilec.ops.lowering import SHARED_ALIGNMENT, Lowered, Lowering, View
+from tilec.ops.lowering import SHARED_ALIGNMENT, UNIFORM, Lowered, Lowering, View
 from tilec.ops.notes import Note, Place
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
@@ -132,7 +132,7 @@ def _emit_entry(
     for extent in grid:
         count = arith.muli(count, extent)
     guard = scf.IfOp(arith.cmpi(arith.CmpIPredicate.slt, number, count))
-    guard.attributes["warp.uniform"] = ir.UnitAttr.get()
+    guard.attributes[UNIFORM] = ir.UnitAttr.get()
     with ir.InsertionPoint(guard.then_block):
         lowering.program = _delinearise(number, grid)
         lowering.grid = grid

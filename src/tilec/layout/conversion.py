@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tilec.layout.costs import BARRIER
 from tilec.layout.facts import register_permutation
 from tilec.layout.layout import Layout, LayoutError
 from tilec.layout.shared_memory import SharedMemory, shared_memory_plan
@@ -21,9 +22,8 @@ class RegisterPermutation:
 ConversionPlan = RegisterPermutation | Shuffle | SharedMemory
 
 # In wavefronts, which take a cycle each: a shuffle occupies the same unit as an access to shared
-# memory; a select runs on wider units; a block barrier costs about the latency of an access.
+# memory; a select runs on wider units.
 SELECT_COST = 0.5
-BARRIER_COST = 24.0
 
 
 @lru_cache(maxsize=256)
@@ -60,6 +60,6 @@ def plan_conversion(
 def _cost(plan: Shuffle | SharedMemory, element_bytes: int) -> float:
     """About how many cycles of the memory unit of a multiprocessor one warp keeps busy."""
     if isinstance(plan, SharedMemory):
-        return plan.wavefronts + BARRIER_COST
+        return plan.wavefronts + BARRIER
     words = max(1, element_bytes // 4)
     return words * (plan.instructions + SELECT_COST * plan.selects)

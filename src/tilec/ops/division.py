@@ -243,6 +243,6 @@ RULES: tuple[OpRules, ...] = (
     _UnsignedQuotient("arith.divui", np.floor_divide, "div", _quotient_rule("truncated")),
     _UnsignedRemainder("arith.remui", np.remainder, "rem", _remainder_rule),
     _UnsignedQuotient("arith.ceildivui", _ceiling, "ceildiv", _quotient_rule("ceiling")),
-    Rounded("arith.divf", lambda a, b: a / b),
+    Rounded("arith.divf", lambda a, b: a / b, is_approximable=True),
     Rounded("arith.remf", np.fmod),
 )

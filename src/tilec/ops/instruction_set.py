@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from mlir import ir
 
+from tilec.target.instructions import STMATRIX
+
 
 def capability() -> int:
     """The compute capability that the code at the insertion point is for: 90 for 9.0.
@@ -21,8 +23,8 @@ def capability() -> int:
 
 
 def has_stmatrix() -> bool:
-    """PTX ISA, "stmatrix": sm_90 and later."""
-    return capability() >= 90
+    """Whether matrices can be stored to shared memory from the registers of a warp."""
+    return capability() >= STMATRIX
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.ir.dialects import scf
-from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.lowering import UNIFORM, Lowered, Lowering
 from tilec.ops.rules import Carried
 
 
@@ -97,4 +97,4 @@ def lower_while(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) 
 
 def _uniform(op: ir.OpView) -> None:
     """Tell that all threads of the block take the same way, so that barriers may stand inside."""
-    op.attributes["warp.uniform"] = ir.UnitAttr.get()
+    op.attributes[UNIFORM] = ir.UnitAttr.get()

@@ -13,9 +13,7 @@ from mlir import ir
 from tilec.ir.dialects import arith, nvvm, vector
 from tilec.ops.fragments import pack, unpack, with_element
 from tilec.ops.instruction_set import capability
-
-# PTX ISA, "cvt": .e4m3x2 and .e5m2x2 need sm_89.
-_FIRST_WITH_F8 = 89
+from tilec.target.instructions import CVT_F8
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ _NAN = 0x7F  # of both, and what `cvt` gives
 def from_f8(value: ir.Value, source: ir.Type, target: ir.Type) -> ir.Value:
     """Bits of f8 as a wider float, exactly."""
     f16, f32 = ir.F16Type.get(), ir.F32Type.get()
-    if capability() >= _FIRST_WITH_F8:
+    if capability() >= CVT_F8:
         return _resized(_by_instruction(value, source), f16, target)
     if str(source) == "f8E5M2":
         # The upper half of an f16.
@@ -56,7 +54,7 @@ def from_f8(value: ir.Value, source: ir.Type, target: ir.Type) -> ir.Value:
 def to_f8(value: ir.Value, source: ir.Type, target: ir.Type) -> ir.Value:
     """A wider float as bits of f8: to nearest even, saturating, with one rounding."""
     f16, f32 = ir.F16Type.get(), ir.F32Type.get()
-    has_instruction = capability() >= _FIRST_WITH_F8
+    has_instruction = capability() >= CVT_F8
     if has_instruction and source == f16:
         return _rounded_by_instruction(value, target)
     if str(source) == "f64":

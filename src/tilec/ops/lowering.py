@@ -22,8 +22,10 @@ from tilec.ops.notes import Note, Place, place_of
 
 Lowered: TypeAlias = "ir.Value | View"
 
-# Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits).
+# Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits; "ldmatrix").
 SHARED_ALIGNMENT = 16
+# The unit attribute of control flow that all threads of a block take alike (`dialects/warp`).
+UNIFORM = "warp.uniform"
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,7 @@ class Rounded(ElementwiseRules):
 
     name: str
     function: Callable[..., Array]
+    is_approximable: bool = False
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [rounded(self.function(*map(wide, operands)), op.results[0].type)]

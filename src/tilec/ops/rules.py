@@ -177,6 +177,8 @@ class OpRules:
     decided_by: bool | None = None
     # Whether its results are the same wherever and whenever it is executed.
     constant: bool = False
+    # Whether one instruction gives it but for a few units in the last place (`fast_math`).
+    is_approximable: bool = False
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         """The results on the CPU: the meaning of the operation."""

@@ -15,7 +15,8 @@ from itertools import count
 
 from mlir import ir
 
-UNIFORM = "warp.uniform"
+from tilec.ops.lowering import UNIFORM
+
 ALLOC = "warp.alloc"
 BLOCK_BARRIER = "nvvm.barrier0"
 WARP_BARRIER = "nvvm.bar.warp.sync"

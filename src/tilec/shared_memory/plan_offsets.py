@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.ops.lowering import SHARED_ALIGNMENT
 from tilec.shared_memory.accesses import (
     Alloc,
     Barrier,
@@ -31,9 +32,6 @@ from tilec.shared_memory.accesses import (
     Touch,
     Unit,
 )
-
-# Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits, "ldmatrix").
-ALIGNMENT = 16
 
 
 class DoesNotFitError(Exception):
@@ -121,7 +119,7 @@ def _touched(node: Node, clock: Iterator[int], found: dict[Buffer, tuple[int, in
 
 
 def _aligned(offset: int) -> int:
-    return -(-offset // ALIGNMENT) * ALIGNMENT
+    return -(-offset // SHARED_ALIGNMENT) * SHARED_ALIGNMENT
 
 
 def _end(lifetimes: Sequence[_Lifetime], offsets: Sequence[int]) -> int:

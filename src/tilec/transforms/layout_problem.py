@@ -86,11 +86,11 @@ class _Reading:
         for result in results:
             self._add_value(result, turns)
         is_open = bool(results) and (rule.flexible or (is_uniform and is_indifferent))
-        if is_open and is_indifferent and self._asks_nothing(op, rule):
+        if is_open and is_indifferent and self._asks_cost_of_carried(op, rule):
             self._indifferent.update(op.results)
         self._add(op, list(op.results), turns, is_open=is_open, is_uniform=is_uniform)
 
-    def _asks_nothing(self, op: ir.OpView, rule: OpRules) -> bool:
+    def _asks_cost_of_carried(self, op: ir.OpView, rule: OpRules) -> bool:
         places = rule.place(op, [None] * len(op.operands), self.placing)
         return all(layout is None for layout in places.results)
 
@@ -157,7 +157,7 @@ def _node(draft: _Draft, operands: tuple[int | None, ...], group: int, placing: 
     origin, turns = draft.origin, draft.turns
     if isinstance(origin, Carried):
         place = _same_for_all(len(operands), len(draft.results))
-        return Node(operands, draft.results, False, place, _no_one, _nothing, turns, group)
+        return Node(operands, draft.results, False, place, _no_one, _cost_of_carried, turns, group)
     rule, op = rules()[origin.operation.name], origin
     return Node(
         operands,
@@ -183,7 +183,7 @@ def _no_one(layout: Layout) -> None:
     """What is carried is in one layout, and made in no other."""
 
 
-def _nothing(places: Places) -> float:
+def _cost_of_carried(places: Places) -> float:
     return ARITHMETIC * sum(layout.registers for layout in places.results if layout is not None)
 
 

@@ -6,8 +6,8 @@ After:    they have the flag `contract`: a product and a sum may become one oper
           approximates them, to a few units in the last place
 
 Infinities, NaN and the order of sums keep their meaning: what is infinite or no number may just be
-what a program computes with. Other functions stay as they are, for what approximates them (`tanh`
-to 2^-11, `sin` far from 0 not at all) is no few units off.
+what a program computes with. Other functions stay as they are: which may be approximated, their
+rules say (`OpRules.is_approximable`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.ir.walk import operations
+from tilec.ops.registry import rules
 
 _ATTRIBUTE = "fastmath"
-_APPROXIMATED = ("arith.divf", "math.exp", "math.exp2", "math.rsqrt")
 
 
 def relax_floats(function: ir.OpView) -> None:
@@ -27,6 +27,6 @@ def relax_floats(function: ir.OpView) -> None:
     for op in operations(function):
         # MLIR's operations on floats have the flags from the start, `none`.
         if _ATTRIBUTE in op.operation.attributes:
-            is_approximated = op.operation.name in _APPROXIMATED
-            flags = approximated if is_approximated else contracted
+            rule = rules()[op.operation.name]
+            flags = approximated if rule.is_approximable else contracted
             op.operation.attributes[_ATTRIBUTE] = flags
