@@ -1,4 +1,4 @@
-"""How long the commands take, each in a fresh process.
+"""How long the commands take, each in a fresh process, and where the time of a build goes.
 
     python -m benchmarks.compile_times
 
@@ -17,11 +17,13 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from tilec.bench.samples import Contender
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = 9
+RUNS_OF_LONG_COMMANDS = 3
 TILEC = Path(sys.executable).parent / "tilec"
 KERNELS = sorted(map(str, Path("kernels").glob("*.tile")))
 
@@ -36,6 +38,7 @@ def main() -> None:
             return lambda: subprocess.run(command, env=environment, check=True, capture_output=True)
 
         tilec("build", *KERNELS, "-o", out)()
+        cold = tilec("build", "--no-cache", *KERNELS, "-o", out)
         measured = {
             "python -c pass": lambda: subprocess.run([sys.executable, "-c", "pass"], check=True),
             "tilec --help": tilec("--help"),
@@ -43,29 +46,41 @@ def main() -> None:
             "tilec build kernels/add.tile (cold)": tilec(
                 "build", "--no-cache", "kernels/add.tile", "-o", out
             ),
-            f"tilec build kernels/*.tile ({len(KERNELS)} files, cold)": tilec(
-                "build", "--no-cache", *KERNELS, "-o", out
-            ),
             f"tilec build kernels/*.tile ({len(KERNELS)} files, unchanged)": tilec(
                 "build", *KERNELS, "-o", out
             ),
         }
-        found = [_measured(name, call) for name, call in measured.items()]
-    _write(found)
+        found = [_measured(name, call, RUNS) for name, call in measured.items()]
+        whole = f"tilec build kernels/*.tile ({len(KERNELS)} files, cold)"
+        found.append(_measured(whole, cold, RUNS_OF_LONG_COMMANDS))
+        stages = _stages(
+            tilec("build", "--no-cache", "--timings", "--error-format=json", *KERNELS, "-o", out)
+        )
+    _write(found, stages, found[-1].median_us / 1e6 / len(KERNELS))
 
 
-def _measured(name: str, call: Callable[[], object]) -> Contender:
+def _stages(build: Callable[[], Any]) -> dict[str, Any]:
+    """Processor seconds of each stage of all files together, and of each file, from one build."""
+    lines = build().stdout.decode().splitlines()
+    tables = [json.loads(line)["timings"] for line in lines if line.startswith("{")]
+    whole = next(table for table in tables if table["file"] is None)
+    by_time = sorted(whole["stages"].items(), key=lambda item: -item[1])
+    files = {table["file"]: table["cpu_s"] for table in tables if table["file"] is not None}
+    return {"cpu_s": whole["cpu_s"], "stages_cpu_s": dict(by_time), "files_cpu_s": files}
+
+
+def _measured(name: str, call: Callable[[], object], runs: int) -> Contender:
     """The samples of one command, in microseconds, after one run that is not counted."""
     call()
     samples = []
-    for _ in range(RUNS):
+    for _ in range(runs):
         start = time.perf_counter()
         call()
         samples.append((time.perf_counter() - start) * 1e6)
     return Contender(name, tuple(samples))
 
 
-def _write(found: list[Contender]) -> None:
+def _write(found: list[Contender], stages: dict[str, Any], per_file_s: float) -> None:
     environment = {
         "cores": os.cpu_count(),
         "machine": platform.machine(),
@@ -81,11 +96,19 @@ def _write(found: list[Contender]) -> None:
         for c in found
     }
     RESULTS.mkdir(exist_ok=True)
-    content = {"environment": environment, "runs": RUNS, "commands": commands}
+    content = {
+        "environment": environment,
+        "commands": commands,
+        "cold_build": {"files": len(KERNELS), "wall_s_per_file": round(per_file_s, 3), **stages},
+    }
     (RESULTS / "compile_times.json").write_text(json.dumps(content, indent=1) + "\n")
     print("| command | s (median) | IQR |\n| --- | ---: | ---: |")
     for c in found:
         print(f"| `{c.name}` | {c.median_us / 1e6:.3f} | {c.spread_us / 1e6:.3f} |")
+    print(f"\nA cold build takes {per_file_s:.3f} s a file. Where the time of processors goes:\n")
+    print("| stage | s |\n| --- | ---: |")
+    for name, seconds in stages["stages_cpu_s"].items():
+        print(f"| {name} | {seconds:.3f} |")
 
 
 if __name__ == "__main__":

@@ -197,3 +197,29 @@ def test_a_target_by_the_facts_of_another_says_so(tilec):
     ended = tilec("build", "a.tile", "--target", "sm_87")
     assert ended.status == 0
     assert "note: target `sm_87` is built by the facts of sm_86" in ended.err
+
+
+def test_timings_are_told_per_file_and_in_total(tilec):
+    write(a="one", b="two")
+    ended = tilec("build", "a.tile", "b.tile", "--timings")
+    heads = [line for line in ended.out.splitlines() if "processor time" in line]
+    assert [head.partition(": ")[2] for head in heads] == [
+        "a.tile",
+        "b.tile",
+        "in total, 2 files compiled",
+    ]
+    # Nothing was compiled, so only the command itself takes time.
+    again = tilec("build", "a.tile", "b.tile", "--timings").out
+    assert "in total, 0 files compiled" in again
+    assert again.count("processor time") == 1
+
+
+def test_timings_as_json_are_one_object_a_line(tilec):
+    write(a="one", b="two")
+    ended = tilec("build", "a.tile", "b.tile", "--timings", "--error-format=json")
+    tables = [json.loads(line) for line in ended.out.splitlines() if line.startswith("{")]
+    files = [table["timings"]["file"] for table in tables]
+    assert files == ["a.tile", "b.tile", None]
+    for table in tables:
+        told = table["timings"]
+        assert told["cpu_s"] == pytest.approx(sum(told["stages"].values()), abs=1e-3)
