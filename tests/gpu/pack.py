@@ -48,6 +48,7 @@ PACKED = (
     "src/tilec/compilation.py",
     "src/tilec/diagnostics",
     "src/tilec/source.py",
+    "src/tilec/stages.py",
 )
 NEEDED_THERE = ("numpy", "pytest", "click", "cuda-python", "cuda-core")
 

@@ -709,11 +709,9 @@ _SOFTMAX_ROWS = _row_instances(
     f16=(1024, 4096, 16384),
     bf16=(256, 1024, 2048, 4096, 8192, 16384, 32768),
 )
-_NORM_ROWS = _row_instances(
-    f32=(256, 1024, 4096, 16384),
-    f16=(1024, 4096, 16384),
-    bf16=(256, 1024, 2048, 4096, 8192, 16384),
-)
+_NORM_SIZES = {"f16": (1024, 4096, 16384), "bf16": (256, 1024, 2048, 4096, 8192, 16384)}
+_LAYERNORM_ROWS = _row_instances(f32=(256, 1024, 4096), **_NORM_SIZES)
+_NORM_ROWS = _row_instances(f32=(256, 1024, 4096, 16384), **_NORM_SIZES)
 
 
 def _long_row_instances() -> tuple[tuple[str, str, int], ...]:
@@ -775,7 +773,7 @@ KERNELS: dict[str, _Kernel] = {
     "gelu": _Kernel(_gelu, _lengths, ({"N": 100_003},), _vector_instances()),
     "silu_mul": _Kernel(_silu_mul, _lengths, _LONG, _vector_instances()),
     "softmax": _Kernel(_softmax, _rows, _MANY_ROWS, _SOFTMAX_ROWS),
-    "layernorm": _Kernel(_layernorm, _rows, _MANY_ROWS, _NORM_ROWS),
+    "layernorm": _Kernel(_layernorm, _rows, _MANY_ROWS, _LAYERNORM_ROWS),
     "rmsnorm": _Kernel(_rmsnorm, _rows, _MANY_ROWS, _NORM_ROWS),
     "softmax_long": _Kernel(_softmax_long, _long_rows, _LARGE_ROWS, _each_type("16384", 16384)),
     "layernorm_long": _Kernel(_layernorm_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
@@ -871,7 +869,10 @@ def problems(symbol: str, *, large: bool = False) -> Iterator[Problem]:
     name, _, suffix = symbol.partition("__")
     kernel = KERNELS[name]
     [(element, block)] = [(e, b) for s, e, b in kernel.instances if s == suffix]
-    shapes = [*kernel.shapes(block), *(kernel.large if large else ())]
+    shapes = kernel.shapes(block)
+    if large:
+        must_fit = kernel.shapes in (_rows, _full_rows)
+        shapes += [extents for extents in kernel.large if not (must_fit and extents["N"] > block)]
     for number, extents in enumerate(shapes):
         yield _problem(symbol, kernel, element, extents, np.random.default_rng(number))
 

@@ -291,6 +291,26 @@ def test_mul_add_of_f64_is_exact_and_rounded(a: float, b: float, c: float) -> No
     assert got == float(Fraction(a) * Fraction(b) + Fraction(c))
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "c", "expected"),
+    [
+        # The product is a number, though float64 does not hold it.
+        (1e200, 1e200, -math.inf, -math.inf),
+        (-1e200, 1e200, math.inf, math.inf),
+        (1e200, 1e200, -1e300, math.inf),
+        (math.inf, 1.0, -math.inf, math.nan),
+        (math.inf, 0.0, 1.0, math.nan),
+        (1e200, 1e200, math.nan, math.nan),
+    ],
+)
+def test_mul_add_of_f64_where_something_is_infinite(
+    a: float, b: float, c: float, expected: float
+) -> None:
+    with np.errstate(all="ignore"):
+        got = float(run("mul_add", (scalar(F64), a), (scalar(F64), b), (scalar(F64), c)))
+    np.testing.assert_equal(got, expected)
+
+
 REFERENCE = {
     "exp": math.exp, "exp2": lambda x: 2.0**x, "exp_m1": math.expm1, "ln": math.log,
     "log2": math.log2, "log10": math.log10, "ln_1p": math.log1p, "sqrt": math.sqrt,

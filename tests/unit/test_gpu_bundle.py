@@ -42,6 +42,8 @@ def test_what_is_packed_runs_alone_and_skips_without_cubins_and_says_why(
     done = run(["-m", "pytest", "-m", "gpu", "-rs", "tests/gpu"], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "skipped" in done.stdout and "there is no" in done.stdout
+    listed = run(["-m", "tilec", "bench", "--list"], tmp_path)
+    assert listed.returncode == 0 and "softmax" in listed.stdout, listed.stderr
 
 
 def test_bits_of_elements_there_and_back(gpu_tests):

@@ -70,8 +70,10 @@ def _fma64(a: Array, b: Array, c: Array) -> Array:
 
 def _fma_exactly(a: float, b: float, c: float) -> float:
     rough = a * b + c
-    if not np.isfinite([a, b, c]).all():
+    if not np.isfinite([a, b]).all():
         return rough
+    if not np.isfinite(c):
+        return c  # the product is finite, though it may be beyond what float64 holds
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:
         return rough
