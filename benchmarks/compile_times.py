@@ -24,6 +24,7 @@ from tilec.bench.samples import Contender
 RESULTS = Path(__file__).parent / "results"
 RUNS = 9
 RUNS_OF_LONG_COMMANDS = 3
+LOAD_BEFORE = os.getloadavg()[0]
 TILEC = Path(sys.executable).parent / "tilec"
 KERNELS = sorted(map(str, Path("kernels").glob("*.tile")))
 
@@ -83,6 +84,8 @@ def _measured(name: str, call: Callable[[], object], runs: int) -> Contender:
 def _write(found: list[Contender], stages: dict[str, Any], per_file_s: float) -> None:
     environment = {
         "cores": os.cpu_count(),
+        # What else the machine does at the time: above 0 the figures are too high.
+        "load_before": round(LOAD_BEFORE, 1),
         "machine": platform.machine(),
         "python": platform.python_version(),
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
