@@ -34,7 +34,7 @@ def main() -> int:
     totals: Counter[str] = Counter()
     for shard, result in zip(shards, done, strict=True):
         lines = result.stdout.strip().splitlines() or [result.stderr.strip()]
-        found = _SUMMARY.findall(lines[-1]) + _COUNTED.findall(result.stdout)
+        found = _SUMMARY.findall("\n".join(lines[-3:])) + _COUNTED.findall(result.stdout)
         totals.update({what: int(number) for number, what in found})
         if result.returncode:
             print(f"---- {shard} ----", *lines[-200:], result.stderr.strip(), sep="\n")
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _run(shard: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-m", "gpu", str(HERE), "-q", *arguments]
+    command = [sys.executable, "-m", "pytest", "-m", "gpu", str(HERE), *arguments]
     environment = {**os.environ, "TILEC_SHARD": shard}
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from mlir import ir
 
+from tilec.ir.dialect import declarations
 from tilec.ir.walk import operations
 from tilec.ops.registry import rules
 from tilec.transforms.effects import blocks_of
@@ -35,8 +36,8 @@ def mark_last_uses(function: ir.OpView) -> None:
     marked = [load for loads in _last_passes(block) for load in loads]
     if not marked:
         return
-    read = {_tensor(op) for op in operations(function) if op.operation.name == "tile.load"}
-    stores = (op for op in operations(function) if op.operation.name == "tile.store")
+    read = {_tensor(op) for op in operations(function) if _reads(op)}
+    stores = (op for op in operations(function) if _writes(op))
     for op in (*marked, *(store for store in stores if _tensor(store) not in read)):
         op.attributes[LAST] = ir.UnitAttr.get()
 
@@ -46,12 +47,22 @@ def _last_passes(block: ir.Block) -> Iterator[list[ir.OpView]]:
     loops: dict[ir.Value, list[list[ir.OpView]]] = {}
     for op in block.operations:
         if rules()[op.operation.name].loop:
-            loads = [inner for inner in operations(op) if inner.operation.name == "tile.load"]
+            loads = [inner for inner in operations(op) if _reads(inner)]
             for tensor in {_tensor(load) for load in loads}:
                 loops.setdefault(tensor, []).append([x for x in loads if _tensor(x) == tensor])
         for inner_block in blocks_of(op):
             yield from _last_passes(inner_block)
     yield from (passes[-1] for passes in loops.values() if len(passes) > 1)
+
+
+def _reads(op: ir.OpView) -> bool:
+    declared = declarations().get(op.operation.name)
+    return declared is not None and bool(declared.reads)
+
+
+def _writes(op: ir.OpView) -> bool:
+    declared = declarations().get(op.operation.name)
+    return declared is not None and bool(declared.writes)
 
 
 def _tensor(access: ir.OpView) -> ir.Value:
