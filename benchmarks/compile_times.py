@@ -22,7 +22,7 @@ from typing import Any
 from tilec.bench.samples import Contender
 
 RESULTS = Path(__file__).parent / "results"
-RUNS = 9
+RUNS = 5
 RUNS_OF_LONG_COMMANDS = 3
 LOAD_BEFORE = os.getloadavg()[0]
 TILEC = Path(sys.executable).parent / "tilec"

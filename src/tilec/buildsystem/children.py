@@ -7,6 +7,7 @@ and no thread of its own that holds a lock.
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import pickle
 import resource
@@ -58,6 +59,8 @@ def run_in_children(
     selector = selectors.DefaultSelector()
     running: dict[int, _Child[T]] = {}
     waiting = list(reversed(range(len(jobs))))
+    # What is there stays: a collection in a child would look at, and so copy, all that it shares.
+    gc.freeze()
     try:
         while waiting or running:
             while waiting and len(running) < max(limit, 1):
@@ -76,6 +79,7 @@ def run_in_children(
                 result = _result(child)
                 yield child.index, result
     finally:
+        gc.unfreeze()
         selector.close()
         for pipe, child in running.items():
             os.close(pipe)

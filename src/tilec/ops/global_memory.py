@@ -106,6 +106,15 @@ def store_masked(
     llvm.inline_asm(None, [*operands, *words], text, constraints, has_side_effects=True)
 
 
+def select_elements(
+    condition: ir.Value, yes: Sequence[ir.Value], no: Sequence[ir.Value]
+) -> list[ir.Value]:
+    """One of two lists of elements of one type, a register at a time."""
+    pairs = zip(words_of(yes), words_of(no), strict=True)
+    chosen = [arith.select(condition, one, other) for one, other in pairs]
+    return _elements(chosen, yes[0].type, len(yes))
+
+
 # ---- words: what one register of an instruction holds --------------------------------------------
 
 

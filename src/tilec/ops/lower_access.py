@@ -1,21 +1,25 @@
 """Loads and stores of tiles as instructions of one thread: the two halves of one scheme.
 
 Whole groups go under a vector mask. Where the tensor's end may fall inside a group, a branch that
-one program takes or not as a whole handles the elements of the group that is cut, one by one.
+one program takes or not as a whole handles the elements of the group that is cut, one by one. A
+thread holds at most one such group in each row, so there is one set of instructions for it, and
+which of the row's groups it stands for is selected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
 
 from mlir import ir
 
 from tilec.ir.dialects import arith, scf
-from tilec.ops.fragments import pack, unpack
+from tilec.ops.fragments import element_offset, i32, pack, unpack
 from tilec.ops.global_memory import (
     Use,
     load,
     load_masked,
+    select_elements,
     store,
     store_masked,
     words_of,
@@ -45,22 +49,27 @@ def lower_load(access: Access, fill: ir.Value, *, is_last: bool = False) -> list
         for register, value in zip(group.registers, loaded, strict=True):
             registers[register] = value
     if access.ragged is not None:
-        registers = _load_cut_groups(access, registers, access.ragged, use)
+        registers = _load_cut_groups(access, registers, fill, access.ragged, use)
     return [registers[first] for first in access.duplicates]
 
 
 def _load_cut_groups(
-    access: Access, registers: Sequence[ir.Value], ragged: ir.Value, use: Use
+    access: Access, registers: Sequence[ir.Value], fill: ir.Value, ragged: ir.Value, use: Use
 ) -> list[ir.Value]:
     whole = pack(registers)
     branch = scf.IfOp(ragged, [whole.type], has_else=True)
     with ir.InsertionPoint(branch.then_block):
         found = list(registers)
-        for group in access.groups:
-            for element, register in enumerate(group.registers[:-1]):
-                mask = _in_cut_group(access, group, element)
-                pointer = access.address(group, element)
-                [found[register]] = load_masked(pointer, mask, [found[register]], use)
+        for row in access.rows:
+            cut = _cut_group(access, row)
+            loaded = [fill] * access.width
+            for element, (pointer, mask) in enumerate(_elements_inside(access, row, cut, None)):
+                [loaded[element]] = load_masked(pointer, mask, [fill], use)
+            for group, is_cut in zip(row, cut, strict=True):
+                before = [registers[r] for r in group.registers]
+                chosen = select_elements(is_cut, loaded, before)
+                for register, value in zip(group.registers, chosen, strict=True):
+                    found[register] = value
         scf.yield_([pack(found)])
     with ir.InsertionPoint(branch.else_block):
         scf.yield_([whole])
@@ -82,22 +91,47 @@ def lower_store(access: Access, registers: Sequence[ir.Value], use: Use = _PLAIN
         return
     branch = scf.IfOp(access.ragged)
     with ir.InsertionPoint(branch.then_block):
-        for group in access.groups:
-            for element, register in enumerate(group.registers[:-1]):
-                mask = _both(_in_cut_group(access, group, element), unique)
-                assert mask is not None, "an element of a cut group is masked"
-                pointer = access.address(group, element)
-                store_masked(pointer, mask, [registers[register]], use)
+        for row in access.rows:
+            cut = _cut_group(access, row)
+            elements = [registers[r] for r in row[0].registers]
+            for group, is_cut in zip(row[1:], cut[1:], strict=True):
+                own = [registers[r] for r in group.registers]
+                elements = select_elements(is_cut, own, elements)
+            for element, (pointer, mask) in enumerate(_elements_inside(access, row, cut, unique)):
+                store_masked(pointer, mask, [elements[element]], use)
         scf.yield_([])
 
 
-def _in_cut_group(access: Access, group: Group, element: int) -> ir.Value:
-    """Whether this element is inside, but not its whole group (i1)."""
-    inside = access.element_mask(group, element)
-    whole = access.mask(group)
-    assert inside is not None and whole is not None, "only masked accesses have cut groups"
+def _cut_group(access: Access, row: Sequence[Group]) -> list[ir.Value]:
+    """Of each group of a row, whether its first element is inside, but not all of it (i1).
+
+    That is so of one at most.
+    """
     true = arith.constant(ir.IntegerType.get_signless(1), 1)
-    return arith.andi(inside, arith.xori(whole, true))
+    found = []
+    for group in row:
+        inside, whole = access.element_mask(group, 0), access.mask(group)
+        assert inside is not None and whole is not None, "only masked accesses have cut groups"
+        found.append(arith.andi(inside, arith.xori(whole, true)))
+    return found
+
+
+def _elements_inside(
+    access: Access, row: Sequence[Group], cut: Sequence[ir.Value], also: ir.Value | None
+) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """The address of each element of the group of a row that is cut, but the last, which is never
+    inside; and whether it is (i1), and `also` holds."""
+    is_any = reduce(arith.ori, cut)
+    if also is not None:
+        is_any = arith.andi(is_any, also)
+    start, place = access.address_along(row[0]), i32(access.along(row[0]))
+    for group, is_cut in zip(row[1:], cut[1:], strict=True):
+        place = arith.select(is_cut, i32(access.along(group)), place)
+    start = element_offset(start, place, access.element)
+    for element in range(access.width - 1):
+        pointer = element_offset(start, i32(element), access.element) if element else start
+        is_inside = arith.cmpi(arith.CmpIPredicate.sgt, access.elements_of_cut_group, i32(element))
+        yield pointer, arith.andi(is_any, is_inside)
 
 
 def _both(left: ir.Value | None, right: ir.Value | None) -> ir.Value | None:

@@ -104,6 +104,20 @@ class Access:
         return tuple(found)
 
     @cached_property
+    def rows(self) -> tuple[tuple[Group, ...], ...]:
+        """The groups, by all but their coordinate along the contiguous axis."""
+        found: dict[tuple[int, ...], list[Group]] = {}
+        for group in self.groups:
+            across = (c for axis, c in enumerate(group.coordinate) if axis != self.view.contiguous)
+            found.setdefault(tuple(across), []).append(group)
+        return tuple(map(tuple, found.values()))
+
+    def along(self, group: Group) -> int:
+        """The coordinate of a group along the contiguous axis."""
+        assert self.view.contiguous is not None, "wide accesses are along an axis"
+        return group.coordinate[self.view.contiguous]
+
+    @cached_property
     def duplicates(self) -> tuple[int, ...]:
         """For each register, the first one with the same element."""
         first: dict[tuple[int, ...], int] = {}
@@ -143,6 +157,11 @@ class Access:
         if rest is not None:
             pointer = element_offset(pointer, _as_i64(rest), self.element)
         return element_offset(pointer, i32(near), self.element) if near else pointer
+
+    def address_along(self, group: Group) -> ir.Value:
+        """The address (ptr<1>) from which `along` is counted in the row of a group."""
+        row = (0 if a == self.view.contiguous else c for a, c in enumerate(group.coordinate))
+        return self.address(Group(group.registers, tuple(row)))
 
     def _origin(self, group: Group) -> ir.Value:
         """The address that coordinates of the group's registers are counted from."""
@@ -215,13 +234,20 @@ class Access:
     def ragged(self) -> ir.Value | None:
         """Whether the view's end lies inside a group (i1, one for the program); None: never."""
         axis = self.view.contiguous
-        if self.width == 1 or axis is None:
+        if self.width == 1 or axis is None or self._limits[axis] is None:
             return None
+        if self.bounds[axis].extent_divisor % self.width == 0:
+            return None
+        return arith.cmpi(arith.CmpIPredicate.ne, self.elements_of_cut_group, i32(0))
+
+    @cached_property
+    def elements_of_cut_group(self) -> ir.Value:
+        """How many elements (i32) of a group that the view's end lies in are inside."""
+        axis = self.view.contiguous
+        assert axis is not None, "wide accesses are along an axis"
         limit = self._limits[axis]
-        if limit is None or self.bounds[axis].extent_divisor % self.width == 0:
-            return None
-        rest = arith.andi(limit[1], i32(self.width - 1))
-        return arith.cmpi(arith.CmpIPredicate.ne, rest, i32(0))
+        assert limit is not None, "what is inside as a whole is not cut"
+        return arith.andi(limit[1], i32(self.width - 1))
 
 
 def vector_width(
