@@ -1,9 +1,141 @@
-// The warp dialect: what the threads of one program share, below tiles and above addresses. It stands in functions
-// that are lowered to threads, beside `llvm`, `nvvm` and `scf`, until the passes of `tilec.shared_memory` have resolved it.
+// The warp dialect: what the threads of one program share and who does what, below tiles and above addresses.
+//
+// A *channel* is a ring of `depth` slots in shared memory, each of which holds a tile of every type in `tiles` (memrefs,
+// in the order of the tensor's axes). One role fills slots: `acquire` waits until a slot is free, `fill` has the
+// hardware copy a tile into it, `publish` hands it on. The other one reads them in the same order: `get` waits until the
+// next slot is full, `release` frees it. A slot is a linear value: it is given up exactly once on every path.
+// `roles` has the program once for each role: the first region is the loader's, the second that of the math warps. Both
+// end in `gpu.yield`, for IRDL has no terminators.
+// `dot` begins a product, which is done once `wait` gives its sums, or `drain` has waited until no more than `pending`
+// products are under way: only then may the slots that it reads be released.
 //
 // The unit attribute `warp.uniform` of a `scf.if`, `scf.for` or `scf.while` tells that all threads of the block take it
 // alike, so that barriers may stand inside.
 irdl.dialect @warp {
+  irdl.type @ring {}
+  irdl.type @place {}
+
+  irdl.operation @channel attributes {
+    summary = "A ring of `depth` slots, each of which holds tiles of these memref types, of these parameters.",
+    reads = [], writes = []
+  } {
+    %ring = irdl.base @warp::@ring
+    %depth = irdl.base "#builtin.integer"
+    %tiles = irdl.base "#builtin.array"
+    %params = irdl.base "#builtin.array"
+    irdl.attributes { "depth" = %depth, "tiles" = %tiles, "params" = %params }
+    irdl.results(channel: %ring)
+  }
+
+  irdl.operation @roles attributes {
+    summary = "The program once for each role. Units: registers of a thread, 0 for what the launch gives.",
+    reads = [], writes = []
+  } {
+    %math = irdl.base "#builtin.integer"
+    %few = irdl.base "#builtin.integer"
+    %many = irdl.base "#builtin.integer"
+    irdl.attributes { "math_warps" = %math, "loader_registers" = %few, "math_registers" = %many }
+    %first = irdl.region
+    %second = irdl.region
+    irdl.regions(loader: %first, math: %second)
+  }
+
+  irdl.operation @acquire attributes {
+    summary = "The next slot of a channel, once it is free.", reads = [], writes = []
+  } {
+    %ring = irdl.base @warp::@ring
+    %place = irdl.base @warp::@place
+    irdl.operands(channel: %ring)
+    irdl.results(slot: %place)
+  }
+
+  irdl.operation @fill attributes {
+    summary = "Copies the tile at `indices`, counted in `unit`s of a tensor's own axes, into tile number `tile` of a slot.",
+    reads = ["view"], writes = []
+  } {
+    %ring = irdl.base @warp::@ring
+    %place = irdl.base @warp::@place
+    %view = irdl.base "!builtin.memref"
+    %index = irdl.is index
+    %tile = irdl.base "#builtin.integer"
+    %unit = irdl.base "#builtin.string"
+    irdl.attributes { "tile" = %tile, "unit" = %unit }
+    irdl.operands(channel: %ring, slot: %place, view: %view, indices: variadic %index)
+  }
+
+  irdl.operation @publish attributes {
+    summary = "Hands a slot on: it is full once all that `fill` began has come.", reads = [], writes = []
+  } {
+    %ring = irdl.base @warp::@ring
+    %place = irdl.base @warp::@place
+    irdl.operands(channel: %ring, slot: %place)
+  }
+
+  irdl.operation @get attributes {
+    summary = "The next slot of a channel, once it is full.", reads = [], writes = []
+  } {
+    %ring = irdl.base @warp::@ring
+    %place = irdl.base @warp::@place
+    irdl.operands(channel: %ring)
+    irdl.results(slot: %place)
+  }
+
+  irdl.operation @no_slot attributes {
+    summary = "What stands for a slot where there is none yet; to release it does nothing.", reads = [], writes = []
+  } {
+    %place = irdl.base @warp::@place
+    irdl.results(slot: %place)
+  }
+
+  irdl.operation @tile attributes {
+    summary = "Tile number `tile` of a slot.", pure, reads = [], writes = []
+  } {
+    %ring = irdl.base @warp::@ring
+    %place = irdl.base @warp::@place
+    %memref = irdl.base "!builtin.memref"
+    %tile = irdl.base "#builtin.integer"
+    irdl.attributes { "tile" = %tile }
+    irdl.operands(channel: %ring, slot: %place)
+    irdl.results(memory: %memref)
+  }
+
+  irdl.operation @release attributes {
+    summary = "Frees a slot.", reads = [], writes = []
+  } {
+    %ring = irdl.base @warp::@ring
+    %place = irdl.base @warp::@place
+    irdl.operands(channel: %ring, slot: %place)
+  }
+
+  irdl.operation @dot attributes {
+    summary = "Begins to add a product of factors in shared memory, along the axes `a_k` and `b_k` of theirs. `elements` are the types of the factors and sums in the language.",
+    reads = [], writes = []
+  } {
+    %sums = irdl.base "!builtin.tensor"
+    %factor = irdl.base "!builtin.memref"
+    %axis = irdl.base "#builtin.integer"
+    %elements = irdl.base "#builtin.array"
+    irdl.attributes { "a_k" = %axis, "b_k" = %axis, "elements" = %elements }
+    irdl.operands(a: %factor, b: %factor, sums: %sums)
+    irdl.results(begun: %sums)
+  }
+
+  irdl.operation @drain attributes {
+    summary = "Waits until no more than `pending` of the products that were begun last are under way.",
+    reads = [], writes = []
+  } {
+    %pending = irdl.base "#builtin.integer"
+    irdl.attributes { "pending" = %pending }
+  }
+
+  irdl.operation @wait attributes {
+    summary = "The sums, once all products are done.", reads = [], writes = []
+  } {
+    %sums = irdl.base "!builtin.tensor"
+    irdl.operands(begun: %sums)
+    irdl.results(sums: %sums)
+  }
+
   irdl.operation @alloc attributes {
     summary = "The address of `bytes` of the block's shared memory, at `offset` once that is planned; with `by_warp`, no warp touches what another one does.",
     reads = [], writes = []

@@ -161,6 +161,7 @@ def lower_variant(
         return _lowered(placed, symbol, body)
 
 
+# Fewer slots are tried where what is beside them takes more shared memory than was left for it.
 @dataclass(frozen=True)
 class _Placed:
     """A copy of an instance whose tiles have layouts.

@@ -11,7 +11,7 @@ index in the grid, and a guard for the blocks that a folded grid has too many (d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -20,15 +20,21 @@ from mlir import ir
 from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith, gpu, llvm, nvvm, scf
 from tilec.ir.quick_arith import constants_once
+from tilec.ir.walk import operations
 from tilec.layout import LANES
+from tilec.ops.channel import tensor_maps_of
 from tilec.ops.fragments import in_memory, index, llvm_ptr
-from tilec.ops.lowering import SHARED_ALIGNMENT, UNIFORM, Lowered, Lowering, View
+from tilec.ops.lowering import UNIFORM, Lowered, Lowering, TensorMap, View, first_place
 from tilec.ops.notes import Note, Place
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 
 # Where a block's shared memory begins, as bytes that only a launch knows the number of.
 SHARED = "shared_memory"
+# Units: bytes; what copies by hardware ask of where they go (PTX ISA, "Tensor swizzling modes").
+_ALIGNMENT = 1024
+# Of what the launcher describes of a tensor (CUDA driver API, "CUtensorMap").
+_MAP_BYTES, _MAP_ALIGNMENT = 128, 64
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,7 @@ class ThreadCode:
     function: ir.OpView
     alignments: dict[str, int]
     notes: tuple[tuple[Place, Note], ...]
+    tensor_maps: tuple[TensorMap, ...] = ()
 
 
 def gpu_module(name: str, target: str) -> tuple[ir.Module, ir.Block]:
@@ -66,10 +73,14 @@ def lower_tiles(
     *,
     warps: int,
     vector_bytes: int,
+    loader_warps: int = 0,
 ) -> ThreadCode:
-    """Lower one kernel to threads, as one more function of `body`."""
+    """Lower one kernel to threads, as one more function of `body`.
+
+    `loader_warps` are beside the `warps` that have tiles in their registers.
+    """
     with kernel.location, ir.InsertionPoint(body):
-        return _emit_function(kernel, symbol, warps, vector_bytes)
+        return _emit_function(kernel, symbol, warps, vector_bytes, loader_warps)
 
 
 def _shared_global() -> None:
@@ -78,24 +89,57 @@ def _shared_global() -> None:
         SHARED,
         ir.Attribute.parse("#llvm.linkage<external>"),
         addr_space=3,
-        alignment=SHARED_ALIGNMENT,
+        alignment=_ALIGNMENT,
     )
 
 
-def _emit_function(kernel: ir.OpView, symbol: str, warps: int, vector_bytes: int) -> ThreadCode:
+def _emit_function(
+    kernel: ir.OpView, symbol: str, warps: int, vector_bytes: int, loader_warps: int
+) -> ThreadCode:
     [source] = kernel.regions[0].blocks
-    types = [_argument_type(argument.type) for argument in source.arguments]
+    maps = _tensor_maps(kernel)
+    slots = [_argument_type(argument.type) for argument in source.arguments]
+    types = [*slots, *[ir.Type.parse("!llvm.ptr")] * len(maps)]
     signature = ir.Type.parse(f"!llvm.func<void ({', '.join(map(str, types))})>")
     function = llvm.func(symbol, ir.TypeAttr.get(signature))
     function.attributes["gpu.kernel"] = ir.UnitAttr.get()
     function.attributes["nvvm.kernel"] = ir.UnitAttr.get()
-    function.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([LANES * warps])
+    threads = LANES * (warps + loader_warps)
+    function.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([threads])
+    if maps:
+        nothing, passed = ir.DictAttr.get({}), ir.DictAttr.get(_passed_by_value())
+        given = [*[nothing] * len(slots), *[passed] * len(maps)]
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get(given)
+    if loader_warps:
+        # One block has the registers to itself, which roles then share out.
+        one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
+        function.attributes["nvvm.minctasm"] = one
     entry = function.regions[0].blocks.append(*types, arg_locs=[kernel.location] * len(types))
+    arguments = list(entry.arguments)
+    described = dict(zip(maps, arguments[len(slots) :], strict=True))
     with ir.InsertionPoint(entry):
-        with constants_once(_first_place()):
-            lowering = _emit_entry(kernel, source, list(entry.arguments), warps, vector_bytes)
+        top = first_place()
+        with constants_once(top):
+            lowering = _emit_entry(
+                kernel, source, arguments[: len(slots)], warps, vector_bytes, top, described
+            )
         llvm.return_()
-    return ThreadCode(function, lowering.alignments, tuple(lowering.notes))
+    return ThreadCode(function, lowering.alignments, tuple(lowering.notes), tuple(maps))
+
+
+def _tensor_maps(kernel: ir.OpView) -> list[TensorMap]:
+    """What the channels of a kernel are filled by, each once."""
+    channels = (op for op in operations(kernel) if op.operation.name == "warp.channel")
+    return list(dict.fromkeys(one for op in channels for one in tensor_maps_of(op)))
+
+
+def _passed_by_value() -> dict[str, ir.Attribute]:
+    alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _MAP_ALIGNMENT)
+    return {
+        "llvm.byval": ir.TypeAttr.get(ir.Type.parse(f"!llvm.array<{_MAP_BYTES} x i8>")),
+        "llvm.align": alignment,
+        "nvvm.grid_constant": ir.UnitAttr.get(),
+    }
 
 
 def _argument_type(slot: ir.Type) -> ir.Type:
@@ -110,6 +154,8 @@ def _emit_entry(
     arguments: Sequence[ir.Value],
     warps: int,
     vector_bytes: int,
+    top: ir.InsertionPoint,
+    tensor_maps: Mapping[TensorMap, ir.Value],
 ) -> Lowering:
     values: dict[ir.Value, Lowered] = {}
     for slot, argument, name in zip(source.arguments, arguments, _slot_names(kernel), strict=True):
@@ -123,8 +169,10 @@ def _emit_entry(
         (),
         (),
         vector_bytes,
+        top,
         ir.InsertionPoint.current,
         walker.emit_with_arguments,
+        tensor_maps=tensor_maps,
     )
     walker.lowering = lowering
     grid = walker.emit_grid(source)
@@ -134,16 +182,10 @@ def _emit_entry(
     with ir.InsertionPoint(guard.then_block):
         lowering.program = ids
         lowering.grid = grid
-        lowering.entry = _first_place()
+        lowering.entry = first_place()
         walker.emit_block(source)
         scf.yield_([])
     return lowering
-
-
-def _first_place() -> ir.InsertionPoint:
-    """Where to put what is to come before all that is built here from now on."""
-    word = ir.IntegerType.get_signless(32)
-    return ir.InsertionPoint(ir.Operation.create("llvm.mlir.zero", results=[word]))
 
 
 def _slot_names(kernel: ir.OpView) -> list[str]:

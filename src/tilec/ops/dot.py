@@ -212,6 +212,12 @@ class _Matmul(OpRules):
             return [(product + accumulator).astype(accumulator.dtype)]
         return [rounded(np.matmul(wide(a), wide(b)) + wide(accumulator), result)]
 
+    def multiplied(self, op: ir.OpView) -> tuple[str, str, str] | None:
+        a, b, sums = (_element_name(v.type) for v in list(op.operands)[:3])
+        if _is_unsigned(op):
+            a, b = a.replace("i", "u"), b.replace("i", "u")
+        return a, b, sums
+
     def warps(self, op: ir.OpView) -> int | None:
         """Some thousand elements of the product for each; more where registers would not do."""
         *batch, rows, columns = shape_of(op.results[0])
@@ -280,6 +286,11 @@ _FACTOR_WORDS = 64
 _MMA_CYCLES = 16.0
 # How far back it is asked how a tile is made.
 _MOST_STEPS = 6
+
+
+def _element_name(tile: ir.Type) -> str:
+    """As the language has it; an unsigned integer is as a signed one."""
+    return str(element_of(tile)).lower().replace("f8e4m3fn", "f8e4m3")
 
 
 def _is_unsigned(op: ir.OpView) -> bool:

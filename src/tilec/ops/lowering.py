@@ -7,25 +7,34 @@ a view is a `View`, known while compiling only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mlir import ir
 
 from tilec.artifact.abi import COUNT_LIMIT
-from tilec.ir.dialects import arith, nvvm
+from tilec.ir.dialects import arith, llvm, nvvm
 from tilec.layout import LANE_BITS, LANES, Layout, unique_holders
 from tilec.ops.fragments import i32, in_registers, index, llvm_ptr
 from tilec.ops.notes import Note, Place, place_of
 
-Lowered: TypeAlias = "ir.Value | View"
+if TYPE_CHECKING:
+    from tilec.ops.channel import Channel, SharedTile
+
+# A value, or what is known while compiling only: a view, a channel, a tile in shared memory.
+Lowered: TypeAlias = "ir.Value | View | Channel | SharedTile"
 
 # Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits; "ldmatrix").
 SHARED_ALIGNMENT = 16
 # The unit attribute of control flow that all threads of a block take alike (`dialects/warp`).
 UNIFORM = "warp.uniform"
+# The type of a slot of a channel.
+SLOT = "!warp.place"
+# The attribute of the branch that tells roles apart: who comes to its `then` (`mark_team`).
+ROLE = "warp.role"
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,28 @@ class View:
         )
 
 
+@dataclass(frozen=True)
+class TensorMap:
+    """What a launcher describes to the hardware: a parameter, and how tiles of it are copied.
+
+    Shapes:   `box` has the extents of one copy, in the order of the tensor's axes
+    Units:    `swizzle` in bytes
+    """
+
+    param: str
+    box: tuple[int, ...]
+    swizzle: int
+
+
+@dataclass(frozen=True)
+class Team:
+    """Threads that meet at a barrier of their own, by its number; None: one thread, which needs
+    none."""
+
+    barrier: int | None
+    threads: int
+
+
 class NoGpuCodeError(Exception):
     """An operation that has a meaning but no code on a GPU yet; becomes E0103 at its place."""
 
@@ -80,11 +111,14 @@ class Lowering:
     program: tuple[ir.Value, ...]  # index, one an axis of the grid
     grid: tuple[ir.Value, ...]
     vector_bytes: int  # what pointers and outer strides may be taken to be multiples of
+    top: ir.InsertionPoint  # the start of the function
     entry: ir.InsertionPoint  # where what depends on the thread only is put, once
     emit: Callable[[ir.Block, Sequence[Lowered]], list[Lowered]]  # a block, with these arguments
     # Units: bytes; what pointer and outer strides of a parameter were taken to be multiples of.
     alignments: dict[str, int] = field(default_factory=dict)
     notes: list[tuple[Place, Note]] = field(default_factory=list)
+    tensor_maps: Mapping[TensorMap, ir.Value] = field(default_factory=dict)
+    team: Team | None = None  # of the role that is being lowered; None: the whole block
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
 
     def takes_aligned(self, parameter: str, size: int) -> None:
@@ -102,7 +136,8 @@ class Lowering:
         from tilec.ops.encoding import layout_of
 
         if not isinstance(tile_level, ir.RankedTensorType):
-            return in_registers(tile_level)
+            is_slot = str(tile_level) == SLOT
+            return ir.IntegerType.get_signless(32) if is_slot else in_registers(tile_level)
         registers = layout_of(tile_level).registers
         return ir.VectorType.get(
             [registers], in_registers(ir.RankedTensorType(tile_level).element_type)
@@ -167,7 +202,46 @@ class Lowering:
         bits = arith.andi(self.thread, i32(mask))
         return arith.cmpi(arith.CmpIPredicate.eq, bits, i32(0))
 
+    # ---- roles ---------------------------------------------------------------------------------
+
+    @contextmanager
+    def as_team(self, team: Team) -> Iterator[None]:
+        """What is lowered inside is the work of these threads only."""
+        outer = self.team, self.entry, self._coordinates
+        # What depends on the thread is made anew: it stands where not all threads come.
+        self.team, self.entry, self._coordinates = team, first_place(), {}
+        yield
+        self.team, self.entry, self._coordinates = outer
+
+    def warpgroup(self) -> ir.Value:
+        """The number (i32) of this thread's warpgroup, the same in all lanes as the assembler sees."""
+        word = ir.IntegerType.get_signless(32)
+        group = arith.shrui(self.thread, i32((LANES * 4).bit_length() - 1))
+        return nvvm.shfl_sync(
+            word, i32(-1), group, i32(0), i32(LANES - 1), ir.Attribute.parse("#nvvm<shfl_kind idx>")
+        )
+
+    def tensor_map(self, wanted: TensorMap) -> ir.Value:
+        """The address (ptr) of the description that the launcher passes."""
+        return self.tensor_maps[wanted]
+
+    def variable(self) -> ir.Value:
+        """The address (ptr) of an i32 of this thread, which LLVM makes a register."""
+        word = ir.IntegerType.get_signless(32)
+        with self.top:
+            return llvm.alloca(ir.Type.parse("!llvm.ptr"), i32(1), word)
+
     # ---- shared memory -------------------------------------------------------------------------
+
+    def ring(self, size: int, alignment: int) -> ir.Value:
+        """The address (i32) of `size` bytes that are there throughout, and ordered by channels."""
+        number = ir.IntegerType.get_signless(64)
+        attributes: dict[str, ir.Attribute] = {
+            "bytes": ir.IntegerAttr.get(number, size),
+            "alignment": ir.IntegerAttr.get(number, alignment),
+        }
+        op = ir.Operation.create("warp.alloc", results=[llvm_ptr(3)], attributes=attributes)
+        return llvm.ptrtoint(ir.IntegerType.get_signless(32), op.results[0])
 
     def shared_bytes(self, size: int, *, by_warp: bool = False) -> ir.Value:
         """The address (ptr<3>) of `size` bytes, for as long as what is written there is read.
@@ -183,11 +257,45 @@ class Lowering:
         return op.results[0]
 
     def barrier(self) -> None:
-        """All threads of the block have come here, and see each other's memory."""
-        if self.warps > 1:
+        """All threads of the block, or role, have come here, and see each other's memory."""
+        if self.team is not None and self.team.threads > 1:
+            barrier_of(self.team)
+        elif self.warps > 1:
             nvvm.barrier0()
         else:
             nvvm.bar_warp_sync(i32(-1))
+
+
+def barrier_of(team: Team) -> ir.Operation:
+    """Until all threads of a team have come, of which there is more than one."""
+    assert team.barrier is not None, "one thread waits for no other"
+    operands = [i32(team.barrier), i32(team.threads)]
+    sizes = ir.DenseI32ArrayAttr.get([1, 1, 0])
+    return ir.Operation.create(
+        "nvvm.barrier", operands=operands, attributes={"operandSegmentSizes": sizes}
+    )
+
+
+def mark_team(branch: ir.OpView, team: Team) -> None:
+    """Tell that what is inside of a branch is done by a team."""
+    branch.attributes[ROLE] = ir.DenseI32ArrayAttr.get([team.barrier or 0, team.threads])
+
+
+def team_around(op: ir.OpView) -> Team | None:
+    """The team that does an operation; None: all of the block."""
+    around = op.operation.parent
+    while around is not None:
+        if ROLE in around.attributes:
+            barrier, threads = ir.DenseI32ArrayAttr(around.attributes[ROLE])
+            return Team(barrier or None, threads)
+        around = around.operation.parent
+    return None
+
+
+def first_place() -> ir.InsertionPoint:
+    """Where to put what is to come before all that is built here from now on."""
+    word = ir.IntegerType.get_signless(32)
+    return ir.InsertionPoint(ir.Operation.create("llvm.mlir.zero", results=[word]))
 
 
 @lru_cache(maxsize=256)

@@ -122,6 +122,14 @@ class _SameOrder(OpRules):
             return mask
         return regroup(mask, BOOL, extents_of(op.results[0].type))
 
+    def moved_axes(self, op: ir.OpView) -> tuple[int | None, ...] | None:
+        before, after = (extents_of(v.type) for v in (op.operands[0], op.results[0]))
+        long = [axis for axis, extent in enumerate(before) if extent != 1]
+        if [before[axis] for axis in long] != [extent for extent in after if extent != 1]:
+            return None
+        rest = iter(long)
+        return tuple(None if extent == 1 else next(rest) for extent in after)
+
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         if known[0] is None:
             return Places((None,) * len(known), (None,))

@@ -297,6 +297,20 @@ class OpRules:
         """The axis of the view it takes that this axis of the view it makes is."""
         return axis
 
+    # Whether the view that it makes is all of the view it takes, its axes in another order.
+    is_view_of_all: bool = False
+
+    def moved_axes(self, op: ir.OpView) -> tuple[int | None, ...] | None:
+        """For each axis of the result, which axis of the operand it is (None: one of extent 1).
+
+        None where it does more to the elements than to move axes.
+        """
+        return None
+
+    def multiplied(self, op: ir.OpView) -> tuple[str, str, str] | None:
+        """For a matrix product: the element types, in the language, of both factors and the sums."""
+        return None
+
     def access(self, op: ir.OpView) -> AccessShape | None:
         """How it accesses global memory, if it does."""
         return None

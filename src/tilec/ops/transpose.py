@@ -120,6 +120,9 @@ class _LinalgTranspose(OpRules):
     name = "linalg.transpose"
     flexible = True
 
+    def moved_axes(self, op: ir.OpView) -> tuple[int | None, ...] | None:
+        return tuple(op.attributes["permutation"])
+
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.transpose(operands[0], tuple(op.attributes["permutation"]))]
 
@@ -156,6 +159,7 @@ def _inverse(op: ir.OpView) -> tuple[int, ...]:
 
 class _ViewTranspose(OpRules):
     name = "memref.transpose"
+    is_view_of_all = True
 
     def extent(self, op: ir.OpView, axis: int, facts: Facts) -> ir.Value | int | None:
         return facts.extent(op.operands[0], self.viewed_axis(op, axis))

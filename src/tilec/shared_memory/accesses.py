@@ -1,7 +1,8 @@
 """What touches shared memory in a function of threads: accesses, barriers, and control flow.
 
 The *skeleton* of a function has only these. A branch or loop that not all threads of the block take
-alike is one unit of it: no barrier may stand inside.
+alike is one unit of it: no barrier may stand inside. Of roles, the math warps are the block: they
+have a barrier of their own, and others touch nothing but rings, which channels order.
 
 Contract of lowering: writes to one buffer that no read of it separates go to different elements, or
 come from one thread. So they need no barrier between them, but within one turn of a loop only.
@@ -15,10 +16,11 @@ from itertools import count
 
 from mlir import ir
 
-from tilec.ops.lowering import UNIFORM
+from tilec.ops.lowering import ROLE, SHARED_ALIGNMENT, UNIFORM
 
 ALLOC = "warp.alloc"
 BLOCK_BARRIER = "nvvm.barrier0"
+TEAM_BARRIER = "nvvm.barrier"
 WARP_BARRIER = "nvvm.bar.warp.sync"
 
 # What accesses to shared memory are made of, and whether they write. Inline PTX may do either.
@@ -32,6 +34,8 @@ _ACCESSES = {
     "nvvm.stmatrix": True,
 }
 _ADDRESSING = "llvm.getelementptr"
+# Only rings have addresses that are computed.
+_COMPUTED = "llvm.inttoptr"
 # Dialects whose operations work on numbers, never on pointers: most of a function is theirs.
 _NUMBERS = ("arith.", "math.", "vector.")
 _CONTROL = ("scf.if", "scf.for", "scf.while")
@@ -56,6 +60,17 @@ class Buffer:
     def offset(self) -> int:
         """Where it lies; only once that is planned."""
         return int(ir.IntegerAttr(self.op.attributes["offset"]).value)
+
+    @cached_property
+    def is_ring(self) -> bool:
+        """Whether it is there throughout, and what orders accesses to it is a channel."""
+        return "alignment" in self.op.attributes
+
+    @cached_property
+    def alignment(self) -> int:
+        if not self.is_ring:
+            return SHARED_ALIGNMENT
+        return int(ir.IntegerAttr(self.op.attributes["alignment"]).value)
 
     @cached_property
     def is_by_warp(self) -> bool:
@@ -103,7 +118,8 @@ class Unit:
 
 @dataclass(frozen=True)
 class Branch:
-    """One of these, as a whole; the last is empty where there is no `else`."""
+    """One of these, as a whole; the last is empty where there is no `else`. There is one where all
+    come that count: of roles."""
 
     op: ir.OpView
     ways: tuple[Skeleton, ...]
@@ -132,6 +148,7 @@ class _Reader:
     def __init__(self, pointer: ir.Type) -> None:
         self.pointer = pointer
         self.buffers: dict[ir.Value, Buffer] = {}
+        self.rings: set[ir.Value] = set()
         self.numbers = count()
         # Classes of the bindings that stand for operations on numbers, as they are met: a function
         # has thousands of operations, and is read several times.
@@ -156,11 +173,17 @@ class _Reader:
         if name in _CONTROL:
             return self._control(op, name)
         if name == ALLOC:
-            buffer = self.buffers[op.results[0]] = Buffer(next(self.numbers), op)
+            buffer = Buffer(next(self.numbers), op)
+            if buffer.is_ring:
+                self.rings.add(op.results[0])
+            else:
+                self.buffers[op.results[0]] = buffer
             return Alloc(buffer)
-        if name in (BLOCK_BARRIER, WARP_BARRIER):
-            return Barrier(op, is_of_block=name == BLOCK_BARRIER)
-        touched = [v for v in op.operands if v.type == self.pointer]
+        if name in (BLOCK_BARRIER, TEAM_BARRIER, WARP_BARRIER):
+            return Barrier(op, is_of_block=name != WARP_BARRIER)
+        if name == _COMPUTED:
+            self.rings.update(op.results)
+        touched = [v for v in op.operands if v.type == self.pointer and v not in self.rings]
         if not touched:
             return None
         [pointer] = touched
@@ -172,6 +195,9 @@ class _Reader:
 
     def _control(self, op: ir.OpView, name: str) -> Node | None:
         bodies = tuple(self.block(r.blocks[0]) for r in op.regions if len(r.blocks))
+        if ROLE in op.attributes:
+            assert not any(bodies[1:]), "the loader touches what no channel orders"
+            return Branch(op, bodies[:1])
         if not any(bodies):
             return None
         if UNIFORM not in op.attributes:

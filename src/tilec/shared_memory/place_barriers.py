@@ -1,7 +1,7 @@
 """Let accesses to shared memory take effect in program order.
 
 Before:   buffers with offsets
-After:    `nvvm.barrier0` (or `nvvm.bar.warp.sync`, where that is enough) stands between any two
+After:    `nvvm.barrier0` (of the math warps: theirs; or `nvvm.bar.warp.sync`, where that is enough) stands between any two
           accesses to the same bytes, one of which writes
 
 Algorithm: walk the skeleton with the accesses since the last barrier.
@@ -28,6 +28,7 @@ from enum import IntEnum
 from mlir import ir
 
 from tilec.ir.dialects import arith
+from tilec.ops.lowering import barrier_of, team_around
 from tilec.shared_memory.accesses import (
     BLOCK_BARRIER,
     WARP_BARRIER,
@@ -176,6 +177,9 @@ def _turned(state: _State) -> _State:
 def _emit(op: ir.OpView, level: _Level) -> ir.Operation:
     with op.location, ir.InsertionPoint(op):
         if level is _Level.BLOCK:
-            return ir.Operation.create(BLOCK_BARRIER)
+            team = team_around(op)
+            if team is None:
+                return ir.Operation.create(BLOCK_BARRIER)
+            return barrier_of(team)
         everyone = arith.constant(ir.IntegerType.get_signless(32), -1)
         return ir.Operation.create(WARP_BARRIER, operands=[everyone])

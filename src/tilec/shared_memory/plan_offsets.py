@@ -5,7 +5,8 @@ After:    `warp.alloc {bytes = 512, offset = 1024}`; buffers in use at one time 
 
 Algorithm:
 1. A buffer is in use from where it begins to be to its last access, in the order of the program; an
-   access in a loop that the buffer was there before is there to the loop's end.
+   access in a loop that the buffer was there before is there to the loop's end. A ring is in use
+   throughout.
 2. Where all buffers side by side cost no occupancy, they lie side by side: what shares bytes needs
    barriers more often. Else the largest first, each takes the lowest place that is free of those
    in use at its time (first fit of interval colouring).
@@ -20,7 +21,6 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.ops.lowering import SHARED_ALIGNMENT
 from tilec.shared_memory.accesses import (
     Alloc,
     Barrier,
@@ -84,7 +84,11 @@ def _lifetimes(skeleton: Skeleton) -> list[_Lifetime]:
     clock = iter(range(1 << 62))
     found: dict[Buffer, tuple[int, int]] = {}
     _time(skeleton, clock, found)
-    return [_Lifetime(buffer, first, last) for buffer, (first, last) in found.items()]
+    end = next(clock)
+    return [
+        _Lifetime(buffer, 0, end) if buffer.is_ring else _Lifetime(buffer, first, last)
+        for buffer, (first, last) in found.items()
+    ]
 
 
 def _time(
@@ -118,8 +122,8 @@ def _touched(node: Node, clock: Iterator[int], found: dict[Buffer, tuple[int, in
             return set()
 
 
-def _aligned(offset: int) -> int:
-    return -(-offset // SHARED_ALIGNMENT) * SHARED_ALIGNMENT
+def _aligned(offset: int, buffer: Buffer) -> int:
+    return -(-offset // buffer.alignment) * buffer.alignment
 
 
 def _end(lifetimes: Sequence[_Lifetime], offsets: Sequence[int]) -> int:
@@ -129,8 +133,8 @@ def _end(lifetimes: Sequence[_Lifetime], offsets: Sequence[int]) -> int:
 def _side_by_side(lifetimes: Sequence[_Lifetime]) -> list[int]:
     offsets, end = [], 0
     for one in lifetimes:
-        offsets.append(end)
-        end = _aligned(end + one.buffer.size)
+        offsets.append(_aligned(end, one.buffer))
+        end = offsets[-1] + one.buffer.size
     return offsets
 
 
@@ -147,6 +151,6 @@ def _first_fit(lifetimes: Sequence[_Lifetime]) -> list[int]:
         for start, end in taken:
             if offset + mine.buffer.size <= start:
                 break
-            offset = max(offset, _aligned(end))
+            offset = max(offset, _aligned(end, mine.buffer))
         placed[number] = offset
     return [placed[number] for number in range(len(lifetimes))]

@@ -45,6 +45,11 @@ class Target:
     described_as: str | None = None
 
     @property
+    def has_async_products(self) -> bool:
+        """Whether warpgroups multiply what lies in shared memory (PTX ISA, "wgmma": sm_90a only)."""
+        return self.name == "sm_90a"
+
+    @property
     def is_architecture_specific(self) -> bool:
         """Whether the code runs on this architecture only (`sm_90a`)."""
         return self.name.endswith("a")

@@ -1,0 +1,326 @@
+"""Channels: rings of slots in shared memory that one thread has the hardware fill for others.
+
+Each slot has two barriers in memory: *full*, which counts the bytes that have come, and *empty*, on
+which every warpgroup that reads arrives once. Both roles go round the ring and count the turns in
+their *cursor*: a slot's number and the parity of the phase that they wait for. A lowered slot is
+its number (i32), -1 for none.
+
+Source:   PTX ISA, "mbarrier", "cp.async.bulk.tensor"; Tawa's asynchronous references
+          (arXiv 2510.14719)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.ir.dialects import arith, llvm, nvvm, scf
+from tilec.layout import LANES
+from tilec.layout.swizzled import SwizzledTile
+from tilec.layout.wgmma import WARPGROUP_WARPS
+from tilec.ops.fragments import bit_width, i32, index, llvm_ptr
+from tilec.ops.lowering import Lowered, Lowering, TensorMap, View, within_reach
+from tilec.ops.rules import OpRules
+
+_BARRIER_BYTES = 8
+_NO_SLOT = -1
+# Units: elements; the coordinates of a copy are 32 bits, and so far out nothing is inside.
+_FAR = 2**31 - 2**16
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """Where a role is in a ring: pointers to the slot's number and to the parity, each an i32."""
+
+    slot: ir.Value
+    parity: ir.Value
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A channel, known while compiling.
+
+    Units:    addresses are i32, in bytes of shared memory
+    """
+
+    depth: int
+    tiles: tuple[SwizzledTile, ...]
+    params: tuple[str, ...]
+    slots: ir.Value  # the address of the first slot
+    barriers: ir.Value  # those of all full barriers, then of all empty ones
+    filling: Cursor
+    reading: Cursor
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Where each tile begins in a slot, each aligned as it must be."""
+        starts, end = [], 0
+        for tile in self.tiles:
+            start = -(-end // tile.alignment) * tile.alignment
+            starts.append(start)
+            end = start + tile.bytes
+        return tuple(starts)
+
+    @property
+    def slot_bytes(self) -> int:
+        alignment = max(tile.alignment for tile in self.tiles)
+        end = self.offsets[-1] + self.tiles[-1].bytes
+        return -(-end // alignment) * alignment
+
+    @property
+    def copied_bytes(self) -> int:
+        return sum(tile.bytes for tile in self.tiles)
+
+    def full(self, slot: ir.Value) -> ir.Value:
+        return _shared(_at(self.barriers, slot, _BARRIER_BYTES, 0))
+
+    def empty(self, slot: ir.Value) -> ir.Value:
+        return _shared(_at(self.barriers, slot, _BARRIER_BYTES, self.depth * _BARRIER_BYTES))
+
+    def address(self, slot: ir.Value, tile: int) -> ir.Value:
+        """Where a tile of a slot begins (i32)."""
+        return _at(self.slots, slot, self.slot_bytes, self.offsets[tile])
+
+
+@dataclass(frozen=True)
+class SharedTile:
+    """A tile in a slot. Units: `address` (i32) in bytes of shared memory."""
+
+    address: ir.Value
+    tile: SwizzledTile
+
+
+def tiles_of(op: ir.OpView) -> tuple[SwizzledTile, ...]:
+    """The tiles of a slot, by the types in a `warp.channel`."""
+    return tuple(_tile_of(ir.TypeAttr(kind).value) for kind in ir.ArrayAttr(op.attributes["tiles"]))
+
+
+def params_of(op: ir.OpView) -> tuple[str, ...]:
+    """The names of the parameters that a `warp.channel` is filled from, one a tile."""
+    return tuple(ir.StringAttr(name).value for name in ir.ArrayAttr(op.attributes["params"]))
+
+
+def tensor_maps_of(op: ir.OpView) -> list[TensorMap]:
+    """What the launcher must describe to the hardware for a `warp.channel`."""
+    tiles = zip(params_of(op), tiles_of(op), strict=True)
+    return [TensorMap(param, tile.box, tile.swizzle) for param, tile in tiles]
+
+
+def _tile_of(kind: ir.Type) -> SwizzledTile:
+    memref = ir.MemRefType(kind)
+    tile = SwizzledTile.of(tuple(memref.shape), bit_width(memref.element_type) // 8)
+    assert tile is not None, f"{kind} is no tile of a channel"
+    return tile
+
+
+# ---- lowering ------------------------------------------------------------------------------------
+
+
+class _Create(OpRules):
+    name = "warp.channel"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        depth, tiles = _number(op, "depth"), tiles_of(op)
+        cursors = [Cursor(lowering.variable(), lowering.variable()) for _ in range(2)]
+        zero = i32(0)
+        channel = Channel(depth, tiles, params_of(op), zero, zero, *cursors)
+        channel = Channel(
+            depth,
+            tiles,
+            channel.params,
+            lowering.ring(depth * channel.slot_bytes, max(tile.alignment for tile in tiles)),
+            lowering.ring(2 * depth * _BARRIER_BYTES, _BARRIER_BYTES),
+            *cursors,
+        )
+        self._begin(channel, lowering)
+        return [channel]
+
+    def _begin(self, channel: Channel, lowering: Lowering) -> None:
+        for cursor in (channel.filling, channel.reading):
+            for variable in (cursor.slot, cursor.parity):
+                llvm.store(i32(0), variable)
+        first = scf.IfOp(arith.cmpi(arith.CmpIPredicate.eq, lowering.thread, i32(0)))
+        with ir.InsertionPoint(first.then_block):
+            groups = lowering.warps // WARPGROUP_WARPS
+            for slot in range(channel.depth):
+                nvvm.mbarrier_init(channel.full(i32(slot)), i32(1))
+                nvvm.mbarrier_init(channel.empty(i32(slot)), i32(groups))
+            nvvm.fence_mbarrier_init()
+            scf.yield_([])
+
+
+class _Acquire(OpRules):
+    name = "warp.acquire"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [channel] = operands
+        assert isinstance(channel, Channel)
+        slot, parity = _advanced(channel.filling, channel.depth)
+        # All slots are empty at first, as if the phase before had ended.
+        _await(channel.empty(slot), arith.xori(parity, i32(1)))
+        nvvm.mbarrier_arrive_expect_tx(None, channel.full(slot), i32(channel.copied_bytes))
+        return [slot]
+
+
+class _Fill(OpRules):
+    name = "warp.fill"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        channel, slot, view, *indices = operands
+        assert isinstance(channel, Channel) and isinstance(view, View)
+        assert isinstance(slot, ir.Value)
+        number = _number(op, "tile")
+        tile = channel.tiles[number]
+        by_tile = ir.StringAttr(op.attributes["unit"]).value == "tile"
+        starts = [
+            _coordinate(i, extent if by_tile else 1)
+            for i, extent in zip(indices, tile.shape, strict=True)
+        ]
+        address = channel.address(slot, number)
+        source = lowering.tensor_map(TensorMap(view.parameter, tile.box, tile.swizzle))
+        for copy in tile.copies:
+            place = [
+                arith.addi(start, i32(near)) if near else start
+                for start, near in zip(starts, copy.start, strict=True)
+            ]
+            target = arith.addi(address, i32(copy.offset)) if copy.offset else address
+            # The hardware has the innermost axis first.
+            nvvm.cp_async_bulk_tensor_shared_cluster_global(
+                _of_cluster(target), source, place[::-1], channel.full(slot), []
+            )
+        return []
+
+
+class _Publish(OpRules):
+    """The barrier counts bytes: a slot is full by itself."""
+
+    name = "warp.publish"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return []
+
+
+class _Get(OpRules):
+    name = "warp.get"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [channel] = operands
+        assert isinstance(channel, Channel)
+        slot, parity = _advanced(channel.reading, channel.depth)
+        _await(channel.full(slot), parity)
+        return [slot]
+
+
+class _NoSlot(OpRules):
+    name = "warp.no_slot"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return [i32(_NO_SLOT)]
+
+
+class _Tile(OpRules):
+    name = "warp.tile"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        channel, slot = operands
+        assert isinstance(channel, Channel) and isinstance(slot, ir.Value)
+        number = _number(op, "tile")
+        return [SharedTile(channel.address(slot, number), channel.tiles[number])]
+
+
+class _Release(OpRules):
+    name = "warp.release"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        channel, slot = operands
+        assert isinstance(channel, Channel) and isinstance(slot, ir.Value)
+        # Products are of a whole warpgroup: one thread speaks for it.
+        threads = LANES * WARPGROUP_WARPS
+        place = arith.andi(lowering.thread, i32(threads - 1))
+        speaks = arith.cmpi(arith.CmpIPredicate.eq, place, i32(0))
+        is_slot = arith.cmpi(arith.CmpIPredicate.sge, slot, i32(0))
+        nvvm.inline_ptx(
+            [], [channel.empty(slot)], [], "mbarrier.arrive.shared::cta.b64 _, [{$r0}];",
+            predicate=arith.andi(speaks, is_slot),
+        )  # fmt: skip
+        return []
+
+
+def _advanced(cursor: Cursor, depth: int) -> tuple[ir.Value, ir.Value]:
+    """The slot and parity at a cursor, which moves on."""
+    word = ir.IntegerType.get_signless(32)
+    slot, parity = llvm.load(word, cursor.slot), llvm.load(word, cursor.parity)
+    after = arith.addi(slot, i32(1))
+    is_round = arith.cmpi(arith.CmpIPredicate.eq, after, i32(depth))
+    llvm.store(arith.select(is_round, i32(0), after), cursor.slot)
+    llvm.store(arith.xori(parity, arith.extui(word, is_round)), cursor.parity)
+    return slot, parity
+
+
+def _await(barrier: ir.Value, parity: ir.Value) -> None:
+    """Until the phase of this parity is over."""
+    loop = scf.WhileOp([], [])
+    before, after = loop.before.blocks.append(), loop.after.blocks.append()
+    bit = ir.IntegerType.get_signless(1)
+    with ir.InsertionPoint(before):
+        done = nvvm.mbarrier_try_wait(bit, barrier, parity)
+        scf.condition(arith.xori(done, arith.constant(bit, 1)), [])
+    with ir.InsertionPoint(after):
+        scf.yield_([])
+
+
+def _coordinate(value: Lowered, scale: int) -> ir.Value:
+    """The first element (i32), or one that is outside just as well."""
+    assert isinstance(value, ir.Value)
+    first = within_reach(value)
+    if scale != 1:
+        first = arith.muli(first, index(scale))
+    near = arith.maxsi(arith.minsi(first, index(_FAR)), index(-_FAR))
+    return arith.index_cast(ir.IntegerType.get_signless(32), near)
+
+
+def _at(base: ir.Value, number: ir.Value, size: int, offset: int) -> ir.Value:
+    place = arith.addi(base, arith.muli(number, i32(size)))
+    return arith.addi(place, i32(offset)) if offset else place
+
+
+def _shared(address: ir.Value) -> ir.Value:
+    return llvm.inttoptr(llvm_ptr(3), address)
+
+
+def _of_cluster(address: ir.Value) -> ir.Value:
+    return llvm.inttoptr(llvm_ptr(7), address)
+
+
+def _number(op: ir.OpView, name: str) -> int:
+    return int(ir.IntegerAttr(op.attributes[name]).value)
+
+
+RULES: tuple[OpRules, ...] = (
+    _Create(),
+    _Acquire(),
+    _Fill(),
+    _Publish(),
+    _Get(),
+    _NoSlot(),
+    _Tile(),
+    _Release(),
+)

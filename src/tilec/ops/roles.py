@@ -1,0 +1,70 @@
+"""`warp.roles`: the program once for the warps that load, and once for those that compute.
+
+Threads are numbered such that the math warps come first: they are as those of a kernel without
+roles. One thread of the warpgroup after them is the loader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.ir.dialects import arith, nvvm, scf
+from tilec.layout import LANES
+from tilec.ops.fragments import i32
+from tilec.ops.lowering import Lowered, Lowering, Team, mark_team
+from tilec.ops.rules import OpRules
+
+_TEAM_BARRIER = 1  # 0 is that of the whole block
+
+
+class _Roles(OpRules):
+    name = "warp.roles"
+    control = True
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        loader, math = (region.blocks[0] for region in op.regions)
+        few, many = (_number(op, f"{role}_registers") for role in ("loader", "math"))
+        first = LANES * lowering.warps  # the loader
+        is_math = arith.cmpi(arith.CmpIPredicate.ult, lowering.thread, i32(first))
+        nvvm.barrier0()  # channels are there
+        branch = scf.IfOp(is_math, has_else=True)
+        math_warps = Team(_TEAM_BARRIER, first)
+        mark_team(branch, math_warps)
+        with ir.InsertionPoint(branch.then_block):
+            _set_registers(many, "increase")
+            with lowering.as_team(math_warps):
+                lowering.emit(math, [])
+            scf.yield_([])
+        with ir.InsertionPoint(branch.else_block):
+            _set_registers(few, "decrease")
+            is_loader = arith.cmpi(arith.CmpIPredicate.eq, lowering.thread, i32(first))
+            one = scf.IfOp(is_loader)
+            with ir.InsertionPoint(one.then_block):
+                with lowering.as_team(Team(None, 1)):
+                    lowering.emit(loader, [])
+                scf.yield_([])
+            scf.yield_([])
+        return []
+
+
+class _Yield(OpRules):
+    """What ends a region of an operation that IRDL declares."""
+
+    name = "gpu.yield"
+    terminator = True
+
+
+def _number(op: ir.OpView, name: str) -> int:
+    return int(ir.IntegerAttr(op.attributes[name]).value)
+
+
+def _set_registers(count: int, action: str) -> None:
+    if count:
+        nvvm.setmaxregister(count, ir.Attribute.parse(f"#nvvm<setmaxregister_action {action}>"))
+
+
+RULES: tuple[OpRules, ...] = (_Roles(), _Yield())

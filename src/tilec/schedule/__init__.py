@@ -1,0 +1,1 @@
+"""From the loops of a kernel to who does what, and when."""
