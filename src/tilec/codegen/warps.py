@@ -27,16 +27,23 @@ _LEAST_COMBINING_WARPS = 2
 _MOST_WARPS = 8
 _MOST_COMBINING_WARPS = 4
 _MOST_ELEMENTS = 64
+# Where each element is an access of its own, code is as long as a thread has elements, and so is
+# the time to compile it: more warps then share the tile. Two such blocks fit on a multiprocessor.
+_MOST_ACCESSES = 8
+_MOST_WARPS_OF_ELEMENTS = 16
 # Of what an operation asks its own number of warps for: on its way to that, a thread holds no more.
 _MOST_BYTES_HELD = 256
 
 
-def warps_for(kernel: ir.OpView, hints: Mapping[str, Any], target: Target) -> int:
+def warps_for(
+    kernel: ir.OpView, hints: Mapping[str, Any], target: Target, vector_bytes: int
+) -> int:
     """The hint `warps`, else what operations ask for, else enough for the largest tile.
 
     A power of two.
 
-    Units:    warps of 32 threads, at most what the target allows in a block
+    Units:    warps of 32 threads, at most what the target allows in a block; `vector_bytes`: what
+              pointers and outer strides may be taken to be multiples of
     """
     most = target.threads_per_block // target.threads_per_warp
     if "warps" in hints:
@@ -47,8 +54,8 @@ def warps_for(kernel: ir.OpView, hints: Mapping[str, Any], target: Target) -> in
     if counts := [count for count in asked if count is not None]:
         holding = (_power_below(_bytes(one) // (LANES * _MOST_BYTES_HELD)) for one in accesses)
         return min(most, max([*counts, *holding]))
-    combines = _combines(kernel)
-    enough = (_warps(access, combines=combines) for access in accesses)
+    combines, by_element = _combines(kernel), vector_bytes == 1
+    enough = (_warps(access, combines=combines, by_element=by_element) for access in accesses)
     return min(most, max(enough, default=1))
 
 
@@ -56,7 +63,7 @@ def _bytes(access: AccessShape) -> int:
     return prod(access.shape) * bit_width(ir.MemRefType(access.view.type).element_type) // 8
 
 
-def _warps(access: AccessShape, *, combines: bool) -> int:
+def _warps(access: AccessShape, *, combines: bool, by_element: bool) -> int:
     """How many warps hold a tile as they should."""
     size = prod(access.shape)
     total = _bytes(access)
@@ -68,7 +75,11 @@ def _warps(access: AccessShape, *, combines: bool) -> int:
     spread = prod(extent & -extent for extent in access.shape) // LANES
     warps = _power_below(min(warps, spread))
     most = _MOST_COMBINING_WARPS if combines else _MOST_WARPS
-    return min(warps, max(most, _power_below(2 * size // (LANES * _MOST_ELEMENTS) - 1)))
+    warps = min(warps, max(most, _power_below(2 * size // (LANES * _MOST_ELEMENTS) - 1)))
+    if by_element:
+        shares = min(size // (LANES * _MOST_ACCESSES), spread, _MOST_WARPS_OF_ELEMENTS)
+        warps = max(warps, _power_below(shares))
+    return warps
 
 
 def _power_below(number: int) -> int:
