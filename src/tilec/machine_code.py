@@ -142,7 +142,7 @@ def lower_variant(
     try:
         if instance.description.hints.get("fast_math"):
             relax_floats(function)
-        warps = warps_for(function, instance.description.hints, target, vector_bytes)
+        warps = warps_for(function, instance.description.hints, target)
         with stage("access facts"):
             find_access_facts(function)
         with stage("layouts"):

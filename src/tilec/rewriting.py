@@ -146,7 +146,7 @@ def _run_own(transform: Transform, module: ir.Module, target: Target) -> None:
             if "placing" not in names:
                 here()
                 continue
-            here(Placing(warps_for(function, {}, target, _VECTOR_BYTES), _VECTOR_BYTES))
+            here(Placing(warps_for(function, {}, target), _VECTOR_BYTES))
 
 
 def _pipeline(name: str) -> PassManager:

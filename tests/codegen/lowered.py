@@ -14,6 +14,7 @@ from mlir import ir
 from simt import Code, Launch, run_block
 from simt_memory import Memory, Segment
 
+from tilec.artifact.abi import launch_grid
 from tilec.artifact.expression import evaluate
 from tilec.artifact.manifest import Slot
 from tilec.codegen.describe import Description
@@ -69,7 +70,7 @@ class Program:
         arguments: Mapping[str, Any],
         vector_bytes: int = ANY,
         *,
-        grid_x: int = 2**31 - 1,
+        grid_x: int | None = None,
         strides: Mapping[str, tuple[int, ...]] | None = None,
         steps: int = 10**9,
     ) -> None:
@@ -90,11 +91,12 @@ class Program:
             for segment in tensor.segments:
                 memory.add(segment)
         slots = [_slot_value(slot, tensors, values) for slot in told.slots]
-        count = int(prod(evaluate(extent, values) for extent in told.grid))
-        across = max(1, min(count, grid_x))
-        for number in range(-(-count // across) * across):
-            at = number % across, number // across
-            launch = Launch(point.threads, at, across, point.smem_bytes, steps)
+        extents = [int(evaluate(extent, values)) for extent in told.grid]
+        grid = (0, 0, 0) if 0 in extents else launch_grid(extents)
+        if grid_x is not None:  # as where there are more programs than a grid has along x
+            grid = grid_x, 1, -(-prod(extents) // grid_x)
+        for z, y, x in np.ndindex(grid[::-1]):
+            launch = Launch(point.threads, (x, y, z), grid, point.smem_bytes, steps)
             steps = run_block(code, slots, launch, memory)
         for tensor in tensors.values():
             tensor.read_back()

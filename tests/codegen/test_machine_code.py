@@ -212,24 +212,6 @@ def test_every_target_is_built(target: str, tmp_path: Path) -> None:
     assert f".target {target}\n" in compiled(text, target).ptx.replace(" \n", "\n")
 
 
-@pytest.mark.parametrize(
-    ("file", "symbol", "aligned", "any_pointer"),
-    [
-        ("softmax", "softmax__f32_1_1024", 2, 4),  # 16 bytes four times; 8 elements
-        ("softmax", "softmax__bf16_1_16384", 8, 16),  # no second block fits beside 32
-        ("row_sum", "row_sum__f32_1_8192", 8, 8),  # as the hint says
-        ("matmul", "matmul__bf16_128_128_32", 8, 8),  # as products are best made
-    ],
-)
-def test_more_warps_share_what_moves_element_by_element(
-    file: str, symbol: str, aligned: int, any_pointer: int
-) -> None:
-    made = compiled((LIBRARY / f"{file}.tile").read_text(encoding="utf-8"))
-    [found] = [one for one in made.kernels if one.symbol == symbol]
-    threads = {variant.symbol: variant.threads for variant in found.variants}
-    assert threads == {f"{symbol}__v16": 32 * aligned, symbol: 32 * any_pointer}
-
-
 FEW_BYTES = 16  # which ptxas gives up for a block more on a processor, or for 32 warps in one
 
 

@@ -219,7 +219,7 @@ def test_each_barrier_of_the_kernels_is_needed(path: Path) -> None:
         module, body = gpu_module("kernels", '#nvvm.target<chip = "sm_90a">')
         for symbol, instance in compiled.instances.items():
             function = instance.function.operation.clone().opview
-            warps = warps_for(function, instance.description.hints, target, 16)
+            warps = warps_for(function, instance.description.hints, target)
             find_access_facts(function)
             place_layouts(function, Placing(warps, 16))
             insert_barriers(function)

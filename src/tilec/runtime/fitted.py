@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
-from tilec.artifact.abi import ELEMENT_BYTES, folded_grid
+from tilec.artifact.abi import ELEMENT_BYTES, launch_grid
 from tilec.artifact.expression import Value
 from tilec.artifact.manifest import Kernel, Parameter, Precondition, Variant
 from tilec.runtime.array import Array
@@ -16,8 +16,8 @@ from tilec.runtime.contract import (
     check_form,
     check_overlap,
     check_requires,
+    grid_extents,
     pairs_to_compare,
-    program_count,
 )
 from tilec.runtime.entry import Entry
 from tilec.runtime.errors import ContractError
@@ -112,9 +112,9 @@ class Fitted:
         }
         values.update(bound_dims(tensors))
         check_requires(kernel.requires, values)
-        count = program_count(kernel.grid, values)
+        extents = grid_extents(kernel.grid, values)
         device = tensors[0][1].device if tensors else None
-        grid = folded_grid(count) if count else None
+        grid = launch_grid(extents) if all(extents) else None
         spans = [array.span_bytes for _, array in tensors]
         self.kernel = kernel
         self._parameters = [parameter for parameter, _ in tensors]
