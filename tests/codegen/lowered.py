@@ -15,7 +15,7 @@ from simt import Code, Launch, run_block
 from simt_memory import Memory, Segment
 
 from tilec.artifact.abi import launch_grid
-from tilec.artifact.expression import evaluate, holds
+from tilec.artifact.expression import evaluate
 from tilec.artifact.manifest import Slot
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import gpu_module
@@ -50,17 +50,15 @@ class Program:
     instances: Mapping[str, Instance]
     body: ir.Block
     target: str
-    _lowered: dict[tuple[str, int, bool], tuple[EntryPoint, Code]] = field(default_factory=dict)
+    _lowered: dict[tuple[str, int], tuple[EntryPoint, Code]] = field(default_factory=dict)
 
-    def lowered(
-        self, symbol: str, vector_bytes: int, *, whole: bool = False
-    ) -> tuple[EntryPoint, Code]:
+    def lowered(self, symbol: str, vector_bytes: int) -> tuple[EntryPoint, Code]:
         """One variant of a kernel: what launching it takes, and its code."""
-        key = (symbol, vector_bytes, whole)
+        key = (symbol, vector_bytes)
         if key not in self._lowered:
-            name = f"{symbol}__v{vector_bytes}{'_whole' if whole else ''}"
+            name = f"{symbol}__v{vector_bytes}"
             instance, target = self.instances[symbol], resolve(self.target)
-            point = lower_variant(instance, name, vector_bytes, self.body, target, whole=whole)
+            point = lower_variant(instance, name, vector_bytes, self.body, target)
             function = list(self.body.operations)[-1]
             assert function.operation.verify()
             self._lowered[key] = point, Code(function)
@@ -85,10 +83,7 @@ class Program:
         """
         told = self.instances[symbol].description
         values = _values(told, arguments)
-        # As a launcher chooses: without masks where the conditions hold.
-        whole = vector_bytes == ALIGNED and bool(told.conditions)
-        whole = whole and all(holds(c.expression, values) for c in told.conditions)
-        point, code = self.lowered(symbol, vector_bytes, whole=whole)
+        point, code = self.lowered(symbol, vector_bytes)
         tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
         _expect_alignments(point, tensors)
         memory = Memory()

@@ -26,8 +26,7 @@ def test_the_report_admits_every_bank_conflict(path: Path) -> None:
     conflicts = 0
     with program(path.read_text(encoding="utf-8")) as compiled:
         for symbol, instance in compiled.instances.items():
-            whole = bool(instance.description.conditions)
-            point, code = compiled.lowered(symbol, ALIGNED, whole=whole)
+            point, code = compiled.lowered(symbol, ALIGNED)
             elements = {p.name: p.element for p in instance.description.parameters}
             report = Recorder(elements).report(point.notes, point.shared)
             reported: dict[tuple[int, int], Wavefronts] = {}
