@@ -23,6 +23,7 @@ from tilec.artifact.manifest import (
     Precondition,
     Requirement,
     Source,
+    TensorMap,
     Toolchain,
     UnsafeUse,
     Variant,
@@ -138,3 +139,38 @@ def manifest(*kernels: Kernel) -> Manifest:
         checked=False,
         kernels=kernels or (add_kernel(), copy_kernel()),
     )
+
+
+def mapped_kernel(**changes: object) -> Kernel:
+    """`scaled` reads rows of M × K and writes them: first by tensor maps, as `changes` say more."""
+    kernel = with_variants(
+        Kernel(
+            name="scaled",
+            symbol="scaled__bf16",
+            generics=(Generic("T", "type", "bf16"),),
+            documentation="",
+            line=9,
+            parameters=(
+                Parameter("y", "tensor", "bf16", ("M", "K"), "part", (64, 64)),
+                Parameter("x", "tensor", "bf16", ("M", "K"), "shared"),
+                Parameter("scale", "scalar", "f32"),
+            ),
+            dims=("M", "K"),
+            grid=(("ceildiv", "M", 64), ("ceildiv", "K", 64)),
+            requires=(),
+            unsafe=(),
+            accesses=(),
+            coverage=(Coverage("y", writes_all=True, reads_first=False),),
+            variants=(),
+        )
+    )
+    maps = (TensorMap("x", (64, 64), 128, False), TensorMap("y", (32, 64), 0, True))
+    wide, general = kernel.variants
+    by_maps = replace(
+        general,
+        symbol=f"{kernel.symbol}__tma",
+        threads=384,
+        tensor_maps=maps,
+        slots=slots_of(kernel.parameters, kernel.dims, maps),
+    )
+    return replace(kernel, variants=(replace(by_maps, **changes), wide, general))

@@ -1,8 +1,4 @@
-"""Devices, contexts and default streams, with a CUDA that only keeps track of them.
-
-As in cuda.core, a `Device` works in a thread only after `set_current` there, even if another
-library made its context current.
-"""
+"""Devices, contexts and default streams, with a CUDA that only keeps track of them."""
 
 from __future__ import annotations
 
@@ -13,100 +9,17 @@ from types import SimpleNamespace
 import pytest
 from cuda.bindings import driver as real
 from manifest_samples import add_kernel
+from noted_cuda import MULTIPROCESSORS, SUCCESS, forget, installed
 
 import tilec.runtime as rt
-from tilec.runtime import devices, driver, machine_code, streams
+from tilec.runtime import devices, driver, machine_code
 from tilec.runtime.entry import Entry
-
-SUCCESS = real.CUresult.CUDA_SUCCESS
-NO_CONTEXT = real.CUresult.CUDA_ERROR_INVALID_CONTEXT
-
-
-class Bindings:
-    """Contexts are numbers, 0 none: that of device d is d + 1, and d + 101 is another one there."""
-
-    def __init__(self, count):
-        self.count = count
-        self.launched = []
-        self._thread = threading.local()
-
-    @property
-    def current(self):
-        return getattr(self._thread, "context", 0)
-
-    @property
-    def device(self):
-        return self.current % 100 - 1
-
-    def __getattr__(self, name):  # names of types and constants
-        return getattr(real, name)
-
-    def cuInit(self, flags):  # noqa: N802
-        return [SUCCESS]
-
-    def cuDeviceGetCount(self):  # noqa: N802
-        return SUCCESS, self.count
-
-    def cuCtxGetCurrent(self):  # noqa: N802
-        return SUCCESS, self.current
-
-    def cuCtxSetCurrent(self, context):  # noqa: N802
-        self._thread.context = context
-        return [SUCCESS]
-
-    def cuCtxGetDevice(self):  # noqa: N802
-        if not self.current:
-            return NO_CONTEXT, None
-        return SUCCESS, self.device
-
-    def cuStreamGetDevice(self, stream):  # noqa: N802
-        return SUCCESS, int(stream) // 1000
-
-    def cuLaunchKernel(self, function, *geometry_and_stream):  # noqa: N802
-        stream = int(geometry_and_stream[7])
-        if stream <= 2 and not self.current:
-            return [NO_CONTEXT]
-        self.launched.append((stream, self.device if stream <= 2 else stream // 1000))
-        return [SUCCESS]
-
-
-def device_class(cuda):
-    ready = threading.local()
-
-    class Device:
-        def __init__(self, index):
-            self.index = index
-
-        def set_current(self):
-            vars(ready).setdefault("devices", set()).add(self.index)
-            cuda.cuCtxSetCurrent(self.index + 1)
-
-        def allocate(self, size_bytes, stream):
-            if self.index not in vars(ready).get("devices", ()):
-                raise RuntimeError(f"Device {self.index} is not yet initialized")
-            assert cuda.device == self.index
-            return SimpleNamespace(handle=2**40, size=size_bytes, device=self.index)
-
-    return Device
 
 
 @pytest.fixture(params=[1, 2])
 def cuda(request, monkeypatch):
-    cuda = Bindings(request.param)
-    for module in (devices, driver, machine_code, streams):
-        monkeypatch.setattr(module, "bindings", cuda)
-    device = device_class(cuda)
-    for module in (devices, driver, machine_code):
-        monkeypatch.setattr(module, "Device", device)
-    monkeypatch.setattr(machine_code, "_launch_kernel", cuda.cuLaunchKernel)
-    monkeypatch.setattr(driver, "LEGACY_DEFAULT_STREAM", SimpleNamespace(sync=lambda: None))
-    kernel = SimpleNamespace(handle=5)
-    monkeypatch.setattr(machine_code.Code, "kernel", lambda self, variant, device: kernel)
-    devices.require_device.cache_clear()
-    devices.device_count.cache_clear()
-    yield cuda
-    devices.require_device.cache_clear()
-    devices.device_count.cache_clear()
+    yield installed(monkeypatch, request.param)
+    forget()
 
 
 def in_a_thread(work):
@@ -216,3 +129,12 @@ def test_a_launch_that_the_driver_refuses_names_the_kernel(cuda, monkeypatch):
     cuda.cuCtxSetCurrent(1)
     with pytest.raises(rt.LaunchError, match=r"`add__f32_1024` was not launched: .*VALUE: bad"):
         started(0, 0)
+
+
+def test_a_device_is_asked_for_its_multiprocessors_once(cuda):
+    for _ in range(3):
+        for device in range(cuda.count):
+            assert driver.sm_count(device) == MULTIPROCESSORS - 2 * device
+    assert driver.sm_count(None) == MULTIPROCESSORS  # the current device is 0
+    attribute = real.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+    assert cuda.asked == [(attribute, device) for device in range(cuda.count)]

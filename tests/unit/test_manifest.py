@@ -15,7 +15,14 @@ from manifest_samples import add_kernel, copy_kernel, manifest, report
 
 from tilec.artifact.abi import COUNT_LIMIT, launch_grid, slots_of
 from tilec.artifact.lowering_report import LoweringReport, SharedBuffer
-from tilec.artifact.manifest import ManifestError, Parameter, Slot, from_json, to_json
+from tilec.artifact.manifest import (
+    ManifestError,
+    Parameter,
+    Slot,
+    TensorMap,
+    from_json,
+    to_json,
+)
 from tilec.artifact.schema import schema_text
 from tilec.artifact.validate import faults_of
 
@@ -99,6 +106,38 @@ def _reporting(told):
     return _kernel(variants=(replace(wide, lowering=told), general))
 
 
+def _changed(**changes):
+    wide, general = copy_kernel().variants
+    return _kernel(variants=(replace(wide, **changes), general))
+
+
+def _persistent(blocks, **changes):
+    return _changed(persistent_blocks_per_sm=blocks, **changes)
+
+
+def _mapped(*maps, **changes):
+    kernel = copy_kernel()
+    maps = maps or (TensorMap("source", (64, 64), 64, False), TensorMap("target", (2, 16), 0, True))
+    slots = slots_of(kernel.parameters, kernel.dims, maps)
+    return _changed(**{"tensor_maps": maps, "slots": slots, **changes})
+
+
+def test_maps_clusters_and_persistence_are_sound_and_survive_json():
+    for told in (_mapped(cluster=(2, 2, 1)), _persistent(2, cluster=(8, 1, 1))):
+        assert list(faults_of(told)) == []
+        assert from_json(to_json(told)) == told
+        jsonschema.validate(json.loads(to_json(told)), json.loads(PUBLISHED))
+
+
+def test_tensor_maps_are_the_last_slots():
+    slots = _mapped().kernels[0].variants[0].slots
+    assert [(slot.kind, slot.name) for slot in slots[-3:]] == [
+        ("extent", "M"),
+        ("tensor_map", "source"),
+        ("tensor_map", "target"),
+    ]
+
+
 MOVED = report("target", "i8").movements[0]
 
 
@@ -128,9 +167,23 @@ def test_values_go_as_far_as_their_instructions_say():
             "slots of `copy__i8__v16` are not those",
         ),
         (
-            _kernel(variants=(replace(copy_kernel().variants[0], cluster=(2, 1, 1)),)),
-            "has the cluster",
+            _kernel(variants=(replace(copy_kernel().variants[0], cluster=(4, 3, 1)),)),
+            "has the cluster (4, 3, 1)",
         ),
+        (
+            _kernel(variants=(replace(copy_kernel().variants[0], cluster=(0, 1, 1)),)),
+            "has the cluster (0, 1, 1)",
+        ),
+        (_persistent(0), "`copy__i8__v16` has 0 persistent blocks"),
+        (_persistent(1, cluster=(2, 2, 1)), "cluster (2, 2, 1), which is not along x"),
+        (_mapped(slots=copy_kernel().variants[0].slots), "slots of `copy__i8__v16` are not those"),
+        (_mapped(TensorMap("count", (16,), 0, False)), "a map of `count`, which is no tensor"),
+        (_mapped(TensorMap("source", (64,), 0, False)), "a map of `source`, whose box is (64,)"),
+        (_mapped(TensorMap("source", (0, 64), 0, False)), "whose box is (0, 64)"),
+        (_mapped(TensorMap("source", (257, 64), 0, False)), "whose box is (257, 64)"),
+        (_mapped(TensorMap("source", (8, 24), 0, False)), "rows of 24 bytes have no 0-byte"),
+        (_mapped(TensorMap("source", (8, 64), 32, False)), "rows of 64 bytes have no 32-byte"),
+        (_mapped(TensorMap("source", (8, 64), 64, True)), "`source`, which it does not write"),
         (_kernel(layouts=()), "`copy__i8__v16` names the unknown layout 0"),
         (_reporting(report("z", "i8")), "`copy__i8__v16` accesses the unknown `z`"),
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from tilec.artifact.manifest import Parameter, Slot
+from tilec.artifact.manifest import Parameter, Slot, TensorMap
 
 # Bytes of each element type that can lie in memory or be passed, as docs/language.md lists them.
 ELEMENT_BYTES = {
@@ -29,16 +29,21 @@ GRID_X_LIMIT = 2**31 - 1
 GRID_YZ_LIMIT = 2**16 - 1
 
 
-def slots_of(parameters: Iterable[Parameter], dims: Iterable[str]) -> tuple[Slot, ...]:
+def slots_of(
+    parameters: Iterable[Parameter],
+    dims: Iterable[str],
+    tensor_maps: Iterable[TensorMap] = (),
+) -> tuple[Slot, ...]:
     """The parameters of the machine code, in order.
 
     For each parameter its pointer and the strides of all axes but the last, outermost first, or
-    its value; then the extent of each `Dim` in order of declaration.
+    its value; then the extent of each `Dim` in order of declaration; then the tensor maps.
     """
     slots: list[Slot] = []
     for parameter in parameters:
         slots += _own_slots(parameter)
-    return (*slots, *(Slot("extent", dim) for dim in dims))
+    slots += [Slot("extent", dim) for dim in dims]
+    return (*slots, *(Slot("tensor_map", one.param) for one in tensor_maps))
 
 
 def launch_grid(extents: Sequence[int]) -> tuple[int, int, int]:

@@ -17,7 +17,7 @@ from tilec.artifact.expression import Expression
 from tilec.artifact.lowering_report import HeldLayout, LoweringReport
 from tilec.artifact.structure import StructureError, decoded, encoded
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 Own = Literal["shared", "mut", "part", "atomic"]
@@ -111,7 +111,7 @@ class Slot:
     `axis` that of a stride.
     """
 
-    kind: Literal["pointer", "stride", "scalar", "extent"]
+    kind: Literal["pointer", "stride", "scalar", "extent", "tensor_map"]
     name: str
     element: str | None = None
     axis: int | None = None
@@ -128,6 +128,22 @@ class Precondition:
     param: str
     base_alignment_bytes: int
     stride_multiple_bytes: int
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """A descriptor of one tensor, which launchers encode and pass by value (docs/abi.md).
+
+    `box` is what one copy moves, in the order of the tensor's axes; `writes` tells a map that is
+    stored through.
+
+    Units:    `box` is elements, `swizzle` bytes
+    """
+
+    param: str
+    box: tuple[int, ...]
+    swizzle: Literal[0, 32, 64, 128]
+    writes: bool
 
 
 @dataclass(frozen=True)
@@ -170,6 +186,9 @@ class Coverage:
 class Variant:
     """One entry point of the cubin that does what the instance says.
 
+    `cluster` is blocks along x, y and z. A variant with `persistent_blocks_per_sm` is launched with
+    at most so many blocks for each multiprocessor, and walks over all programs itself.
+
     Units:    registers are per thread; spills and stack are bytes per thread
     """
 
@@ -177,7 +196,9 @@ class Variant:
     threads: int
     slots: tuple[Slot, ...]
     preconditions: tuple[Precondition, ...] = ()
+    tensor_maps: tuple[TensorMap, ...] = ()
     cluster: tuple[int, int, int] = (1, 1, 1)
+    persistent_blocks_per_sm: int | None = None
     static_smem_bytes: int = 0
     dynamic_smem_bytes: int = 0
     registers: int = 0

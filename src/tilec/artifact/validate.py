@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 
 from tilec.artifact.abi import ELEMENT_BYTES, slots_of
 from tilec.artifact.expression import Expression, names_in
-from tilec.artifact.manifest import Kernel, Manifest, Parameter, Variant
+from tilec.artifact.geometry import CLUSTER_LIMIT
+from tilec.artifact.manifest import Kernel, Manifest, Parameter, TensorMap, Variant
+from tilec.artifact.tensor_maps import BOX_LIMIT, MULTIPLE_BYTES, RANK_LIMIT
 
 
 def faults_of(manifest: Manifest) -> Iterator[str]:
@@ -65,18 +68,48 @@ def _unknown_names(kernel: Kernel) -> Iterator[str]:
 
 def _faults_of_variant(variant: Variant, kernel: Kernel) -> Iterator[str]:
     tensors = {p.name for p in kernel.parameters if p.is_tensor}
-    if variant.slots != slots_of(kernel.parameters, kernel.dims):
+    if variant.slots != slots_of(kernel.parameters, kernel.dims, variant.tensor_maps):
         yield f"the slots of `{variant.symbol}` are not those of its parameters"
     if not 0 < variant.threads <= 1024:
         yield f"`{variant.symbol}` has {variant.threads} threads a block"
-    if variant.cluster != (1, 1, 1):
-        yield f"`{variant.symbol}` has the cluster {variant.cluster}"
+    yield from (f"`{variant.symbol}` {fault}" for fault in _faults_of_geometry(variant))
+    for one in variant.tensor_maps:
+        named = next((p for p in kernel.parameters if p.name == one.param and p.is_tensor), None)
+        faults = ["which is no tensor"] if named is None else _faults_of_map(one, named)
+        yield from (f"`{variant.symbol}` has a map of `{one.param}`, {fault}" for fault in faults)
     for precondition in variant.preconditions:
         if precondition.param not in tensors:
             yield f"`{variant.symbol}` asks for the alignment of `{precondition.param}`"
         if min(precondition.base_alignment_bytes, precondition.stride_multiple_bytes) < 1:
             yield f"`{variant.symbol}` asks `{precondition.param}` for an alignment below 1"
     yield from _faults_of_report(variant, kernel)
+
+
+def _faults_of_geometry(variant: Variant) -> Iterator[str]:
+    if min(variant.cluster) < 1 or prod(variant.cluster) > CLUSTER_LIMIT:
+        yield f"has the cluster {variant.cluster}"
+    blocks = variant.persistent_blocks_per_sm
+    if blocks is None:
+        return
+    if blocks < 1:
+        yield f"has {blocks} persistent blocks for each multiprocessor"
+    if variant.cluster[1:] != (1, 1):
+        yield f"is persistent and has the cluster {variant.cluster}, which is not along x"
+
+
+def _faults_of_map(one: TensorMap, tensor: Parameter) -> Iterator[str]:
+    if tensor.element not in ELEMENT_BYTES:
+        return  # told of the parameter
+    if len(one.box) != tensor.rank or not 1 <= tensor.rank <= RANK_LIMIT:
+        yield f"whose box is {one.box}"
+        return
+    if min(one.box) < 1 or max(one.box) > BOX_LIMIT:
+        yield f"whose box is {one.box}"
+    row_bytes = one.box[-1] * ELEMENT_BYTES[tensor.element]
+    if row_bytes % MULTIPLE_BYTES or (one.swizzle and row_bytes > one.swizzle):
+        yield f"whose rows of {row_bytes} bytes have no {one.swizzle}-byte swizzle"
+    if one.writes and not tensor.is_written:
+        yield "which it does not write"
 
 
 def _faults_of_report(variant: Variant, kernel: Kernel) -> Iterator[str]:

@@ -50,6 +50,24 @@ def device_count() -> int:
     return int(count) if status == SUCCESS else 1
 
 
+def sm_count(device: int | None) -> int:
+    """How many multiprocessors a device has, or the current one.
+
+    Raises:   NoDevice
+    """
+    return _sm_count(current_device() if device is None else device)
+
+
+@cache
+def _sm_count(device: int) -> int:
+    require_device()
+    attribute = bindings.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+    status, count = bindings.cuDeviceGetAttribute(attribute, bindings.CUdevice(device))
+    if status != SUCCESS:
+        raise NoDevice(f"there is no device {device}: {text_of(status)}")
+    return int(count)
+
+
 @contextmanager
 def made_current(device: int | None) -> Iterator[int]:
     """With a device current, or whichever is; the context that was is current again afterwards.

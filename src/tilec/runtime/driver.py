@@ -14,7 +14,7 @@ from cuda.core.utils import StridedMemoryView
 
 from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.cuda_driver import HostArray
-from tilec.runtime.devices import SUCCESS, current_device, made_current, require_device
+from tilec.runtime.devices import SUCCESS, current_device, made_current, require_device, sm_count
 from tilec.runtime.elements import element_of, numpy_dtype
 from tilec.runtime.errors import ContractError, failure
 from tilec.runtime.machine_code import loaded, prepared, runs_on
@@ -41,6 +41,7 @@ __all__ = [
     "prepared",
     "recorded",
     "runs_on",
+    "sm_count",
     "stream_of",
 ]
 

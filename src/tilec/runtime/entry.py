@@ -1,19 +1,21 @@
 """One variant of a kernel at one grid, and the frames that carry its arguments to the device.
 
 A frame is made once and used again: an array of 64-bit cells, one for each slot of the machine
-code, in which what shapes decide is filled in already, and the driver's function that launches with
-what the cells hold. A launch takes a frame out of the entry's list and puts it back, so that two
-threads never fill one frame; the driver has read the cells when its function returns.
+code but its tensor maps, in which what shapes decide is filled in already, and the driver's
+function that launches with what the cells hold. A launch takes a frame out of the entry's list and
+puts it back, so that two threads never fill one frame; the driver has read the cells when its
+function returns.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from tilec.artifact.manifest import Kernel, Variant
+    from tilec.runtime.tiled_map import TiledMap
 
 Cells: TypeAlias = "array[int]"  # of unsigned 64-bit numbers; little-endian, as all CUDA hosts are
 Start: TypeAlias = Callable[[int], None]  # launches on the stream of this address
@@ -25,13 +27,22 @@ _BYTES_OF_WEIGHT = 256 * 1024
 _ALL_BITS = 2**64 - 1
 
 
+class MapSlot(NamedTuple):
+    """A tensor map that an entry passes: the cell with the tensor's address, the map but for that
+    address, and what the driver made of it at the addresses that it has had."""
+
+    pointer: int
+    told: TiledMap
+    known: dict[int, object]
+
+
 class Entry:
     """What the driver launches: a variant and its grid, which is None if no program is to run.
 
     `weight` says how much memory a launch borrows: 1 for a launch of small tensors.
     """
 
-    __slots__ = ("device", "fixed", "frames", "grid", "kernel", "variant", "weight")
+    __slots__ = ("device", "fixed", "frames", "grid", "kernel", "maps", "variant", "weight")
 
     def __init__(
         self,
@@ -41,12 +52,14 @@ class Entry:
         grid: tuple[int, int, int] | None,
         fixed: Sequence[int],
         borrowed_bytes: int,
+        maps: Sequence[MapSlot] = (),
     ) -> None:
         self.kernel = kernel
         self.variant = variant
         self.device = device
         self.grid = grid
         self.fixed = fixed
+        self.maps = maps
         self.weight = 1 + borrowed_bytes // _BYTES_OF_WEIGHT
         self.frames: list[Frame] = []
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
-from tilec.artifact.abi import ELEMENT_BYTES, launch_grid
+from tilec.artifact.abi import ELEMENT_BYTES
 from tilec.artifact.expression import Value
+from tilec.artifact.geometry import Grid, grid_of
 from tilec.artifact.manifest import Kernel, Parameter, Precondition, Variant
+from tilec.artifact.tensor_maps import MULTIPLE_BYTES
 from tilec.runtime.array import Array
 from tilec.runtime.contract import (
     bound_dims,
@@ -19,21 +21,25 @@ from tilec.runtime.contract import (
     grid_extents,
     pairs_to_compare,
 )
-from tilec.runtime.entry import Entry
+from tilec.runtime.entry import Entry, MapSlot
 from tilec.runtime.errors import ContractError
 from tilec.runtime.scalars import scalar_of
+from tilec.runtime.tiled_map import is_mappable, tiled_map
 
 _REMEMBERED_ADDRESSES = 256  # combinations of addresses, after which all are forgotten
 _REMEMBERED_SCALARS = 256  # numbers for each slot, after which all are forgotten
 
 Argument = object  # an `Array` for a tensor parameter, a number for a scalar one
 
+# How many multiprocessors a device has; None is the current device.
+SmCount = Callable[[int | None], int]
+
 
 class LaunchPlan(NamedTuple):
     """What a launch would be; `grid` is None where there is no program to run.
 
     `arguments` are in the order of the variant's slots: addresses, strides and extents as `int`
-    (64 bits), scalars as NumPy scalars of the slot's width.
+    (64 bits), scalars as NumPy scalars of the slot's width, tensor maps as `TiledMap`.
     """
 
     kernel: Kernel
@@ -100,7 +106,7 @@ class Fitted:
         "scalars",
     )
 
-    def __init__(self, kernel: Kernel, arguments: Sequence[Argument]) -> None:
+    def __init__(self, kernel: Kernel, arguments: Sequence[Argument], sm_count: SmCount) -> None:
         tensors = _tensors(kernel, arguments)
         for parameter, array in tensors:
             check_form(parameter, array)
@@ -114,7 +120,6 @@ class Fitted:
         check_requires(kernel.requires, values)
         extents = grid_extents(kernel.grid, values)
         device = tensors[0][1].device if tensors else None
-        grid = launch_grid(extents) if all(extents) else None
         spans = [array.span_bytes for _, array in tensors]
         self.kernel = kernel
         self._parameters = [parameter for parameter, _ in tensors]
@@ -122,8 +127,12 @@ class Fitted:
         self._arrays = [array for _, array in tensors]
         fixed, self.pointers, self.scalars = _packing(kernel, values, tensors)
         self._variants = [
-            (Entry(kernel, variant, device, grid, fixed, sum(spans)), alignments)
+            (
+                Entry(kernel, variant, device, grid, fixed, sum(spans), self._maps(variant)),
+                alignments,
+            )
             for variant, alignments in _usable_variants(kernel, tensors)
+            for grid in _grids(variant, extents, lambda: sm_count(device))
         ]
         self._entries: dict[tuple[int, ...], Entry] = {}
         # Two tensors of which one is written, with the bytes that each spans.
@@ -148,6 +157,8 @@ class Fitted:
             except ContractError as error:
                 raise self.refusal(error) from None
             packed[scalar.slot] = given.passed
+        tensor = dict(self.pointers)
+        packed += [one.told._replace(address=addresses[tensor[one.pointer]]) for one in entry.maps]
         return LaunchPlan(self.kernel, entry.variant, entry.device, entry.grid, tuple(packed))
 
     def entry_at(self, addresses: Sequence[int]) -> Entry:
@@ -190,6 +201,15 @@ class Fitted:
             + "; ".join(_preconditions_text(v) for v in self.kernel.variants)
         )
 
+    def _maps(self, variant: Variant) -> list[MapSlot]:
+        """The tensor maps of a usable variant, by the cells that hold their tensors' addresses."""
+        number = {parameter.name: i for i, parameter in enumerate(self._parameters)}
+        cell = {tensor: slot for slot, tensor in self.pointers}
+        return [
+            MapSlot(cell[number[one.param]], tiled_map(one, self._arrays[number[one.param]]), {})
+            for one in variant.tensor_maps
+        ]
+
     def _bits_of_alignments(self) -> int:
         """The address bits that neither elements nor the first variant want set.
 
@@ -217,7 +237,8 @@ def _packing(
     """The slots as shapes alone give them, 0 in the others; which slots are pointers, and of which
     tensor; which are scalars.
 
-    The slots are the same for every variant: manifests in which they differ are refused.
+    The slots are the same for every variant, but for the tensor maps at their end: manifests in
+    which they differ are refused.
     """
     number = {p.name: i for i, (p, _) in enumerate(tensors)}
     position = {p.name: i for i, p in enumerate(kernel.parameters)}
@@ -225,6 +246,8 @@ def _packing(
     pointers: list[tuple[int, int]] = []
     scalars: list[ScalarSlot] = []
     for index, slot in enumerate(kernel.variants[0].slots):
+        if slot.kind == "tensor_map":
+            break
         fixed.append(0)
         if slot.kind == "extent":
             fixed[index] = int(values[slot.name])
@@ -251,17 +274,31 @@ def _usable_variants(
     number = {p.name: i for i, (p, _) in enumerate(tensors)}
     arrays = {p.name: array for p, array in tensors if not array.is_empty}
     return [
-        (
-            variant,
-            [
-                (number[p.param], p.base_alignment_bytes)
-                for p in variant.preconditions
-                if p.param in arrays
-            ],
-        )
+        (variant, [(number[p], alignment) for p, alignment in _alignments(variant, arrays)])
         for variant in kernel.variants
         if all(_strides_fit(p, arrays[p.param]) for p in variant.preconditions if p.param in arrays)
+        and all(m.param in arrays and is_mappable(m, arrays[m.param]) for m in variant.tensor_maps)
     ]
+
+
+def _alignments(variant: Variant, arrays: Mapping[str, Array]) -> Iterator[tuple[str, int]]:
+    """What a variant asks of the addresses of tensors that have elements, in bytes."""
+    for p in variant.preconditions:
+        if p.param in arrays:
+            yield p.param, p.base_alignment_bytes
+    yield from ((one.param, MULTIPLE_BYTES) for one in variant.tensor_maps)
+
+
+def _grids(
+    variant: Variant, extents: tuple[int, ...], sm_count: Callable[[], int]
+) -> Iterator[Grid | None]:
+    """The grid of a variant, None without programs; nothing if the hardware has no such grid."""
+    if not all(extents):
+        yield None
+        return
+    grid = grid_of(variant, extents, sm_count)
+    if grid is not None:
+        yield grid
 
 
 def _strides_fit(precondition: Precondition, array: Array) -> bool:
@@ -278,4 +315,5 @@ def _preconditions_text(variant: Variant) -> str:
         f"{p.stride_multiple_bytes}"
         for p in variant.preconditions
     )
-    return f"`{variant.symbol}` asks for {asked}"
+    maps = ", ".join(f"a tensor map of `{one.param}`" for one in variant.tensor_maps)
+    return f"`{variant.symbol}` asks for {', '.join(filter(None, (asked, maps)))}"

@@ -41,7 +41,7 @@ class Launcher:
     def __init__(self, module: Loaded, kernels: Sequence[Kernel]) -> None:
         self.kernels = tuple(kernels)
         self._module = module
-        self._planner = Planner(kernels)
+        self._planner = Planner(kernels, lambda device: self._driver().sm_count(device))
         self._count = len(self._planner.parameters)
         self._tensor_at = self._planner.tensor_at
         self._deciding_at = self._planner.deciding_at

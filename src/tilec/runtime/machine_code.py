@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from threading import Lock
 
 from cuda.bindings import driver as bindings
 from cuda.core import Device, Kernel, ObjectCode
 
+from tilec.artifact.geometry import ALONE
 from tilec.artifact.manifest import Variant
+from tilec.runtime.clusters import cluster_launch
 from tilec.runtime.devices import SUCCESS, current_device, device_count, made_current, text_of
-from tilec.runtime.entry import Cells, Entry, Start
+from tilec.runtime.encoding import EncodedMap, encoded
+from tilec.runtime.entry import Cells, Entry, MapSlot, Start
 from tilec.runtime.errors import (
     ArchitectureError,
     ArtifactError,
@@ -23,6 +27,8 @@ from tilec.runtime.streams import PER_THREAD_STREAM, QUEUES, queue_of
 # Above this, a kernel must ask for its dynamic shared memory (CUDA C++ Programming Guide,
 # "Shared Memory", compute capability 7.x and later).
 _SMEM_WITHOUT_ASKING = 48 * 1024
+
+_REMEMBERED_MAPS = 64  # addresses of each tensor of an entry, after which all are forgotten
 
 _launch_kernel = bindings.cuLaunchKernel
 
@@ -117,24 +123,16 @@ def prepared(code: object, entry: Entry, cells: Cells) -> Start:
         kernel = code.kernel(entry.variant, device)
     base, count = cells.buffer_info()
     pointers = array("Q", [base + cells.itemsize * index for index in range(count)])
+    pointers.extend([0] * len(entry.maps))
     parameters, _ = pointers.buffer_info()
     function = bindings.CUfunction(int(kernel.handle))
-    x, y, z = entry.grid
-    threads, smem_bytes = entry.variant.threads, entry.variant.dynamic_smem_bytes
-
-    # The last parameter keeps alive what the driver only knows by address.
-    def start(stream: int, _held: object = (kernel, cells, pointers)) -> None:
-        queue = QUEUES.get(stream) or queue_of(stream)
-        [status] = _launch_kernel(
-            function, x, y, z, threads, 1, 1, smem_bytes, queue, parameters, 0
-        )
-        if status is not SUCCESS:
-            _give_context(entry, status)
-            [status] = _launch_kernel(
-                function, x, y, z, threads, 1, 1, smem_bytes, queue, parameters, 0
-            )
-            _check_launch(entry, status)
-
+    if entry.variant.cluster == ALONE:
+        start = _start_of(entry, function, parameters, held=(kernel, cells, pointers))
+    else:
+        launch = cluster_launch(entry.grid, entry.variant, function, parameters)
+        start = _start_by(entry, launch, held=(kernel, cells, pointers))
+    if entry.maps:
+        start = _with_maps(entry, cells, pointers, start)
     if device_count() == 1:
         return start
 
@@ -152,6 +150,78 @@ def prepared(code: object, entry: Entry, cells: Cells) -> Start:
             start(stream)
 
     return start_on_its_device
+
+
+def _start_of(entry: Entry, function: bindings.CUfunction, parameters: int, held: object) -> Start:
+    """The path of almost every launch, so written for speed.
+
+    `held` is what the driver only knows by address: the function keeps it alive.
+    """
+    assert entry.grid is not None, "an empty grid is not launched"
+    x, y, z = entry.grid
+    threads, smem_bytes = entry.variant.threads, entry.variant.dynamic_smem_bytes
+
+    def start(stream: int, _held: object = held) -> None:
+        queue = QUEUES.get(stream) or queue_of(stream)
+        [status] = _launch_kernel(
+            function, x, y, z, threads, 1, 1, smem_bytes, queue, parameters, 0
+        )
+        if status is not SUCCESS:
+            _give_context(entry, status)
+            [status] = _launch_kernel(
+                function, x, y, z, threads, 1, 1, smem_bytes, queue, parameters, 0
+            )
+            _check_launch(entry, status)
+
+    return start
+
+
+def _start_by(
+    entry: Entry, launch: Callable[[bindings.CUstream], bindings.CUresult], held: object
+) -> Start:
+    """As `_start_of`, by another function that launches on a stream."""
+
+    def start(stream: int, _held: object = held) -> None:
+        queue = QUEUES.get(stream) or queue_of(stream)
+        status = launch(queue)
+        if status is not SUCCESS:
+            _give_context(entry, status)
+            _check_launch(entry, launch(queue))
+
+    return start
+
+
+def _with_maps(entry: Entry, cells: Cells, pointers: array[int], start: Start) -> Start:
+    """As `start`, with the tensor maps of the addresses in the cells behind the other parameters.
+
+    A frame that is launched again with the same addresses has its maps already.
+    """
+    last = [0] * len(entry.maps)  # no tensor is at address 0
+    held: list[EncodedMap | None] = [None] * len(entry.maps)  # alive while `pointers` has them
+    places = list(enumerate(entry.maps, len(cells)))
+
+    def start_with_maps(stream: int) -> None:
+        for number, (place, one) in enumerate(places):
+            address = cells[one.pointer]
+            if address != last[number]:
+                held[number] = found = _map_at(entry, one, address)
+                pointers[place] = found.place
+                last[number] = address
+        start(stream)
+
+    return start_with_maps
+
+
+def _map_at(entry: Entry, one: MapSlot, address: int) -> EncodedMap:
+    """The map of a tensor at an address, which is remembered. Two threads may both make it."""
+    known = one.known.get(address)
+    if known is None:
+        known = encoded(one.told._replace(address=address), entry)
+        if len(one.known) >= _REMEMBERED_MAPS:
+            one.known.clear()
+        one.known[address] = known
+    assert isinstance(known, EncodedMap), "the driver makes maps itself"
+    return known
 
 
 def _give_context(entry: Entry, status: bindings.CUresult) -> None:

@@ -14,17 +14,25 @@ from tilec.artifact.expression import Expression, names_in
 from tilec.artifact.manifest import Kernel
 from tilec.runtime.array import Array
 from tilec.runtime.contract import check_type
-from tilec.runtime.errors import ContractError
-from tilec.runtime.fitted import Argument, Fitted, LaunchPlan
+from tilec.runtime.errors import ContractError, NoDevice
+from tilec.runtime.fitted import Argument, Fitted, LaunchPlan, SmCount
 
 _REMEMBERED = 1024  # combinations of shapes for each kernel, after which all are forgotten
 
 
-class Planner:
-    """Plans launches of the instances of one kernel, which are tried in the manifest's order."""
+def _without_device(device: int | None) -> int:
+    raise NoDevice("the grid of a persistent kernel follows from the device that runs it")
 
-    def __init__(self, kernels: Sequence[Kernel]) -> None:
+
+class Planner:
+    """Plans launches of the instances of one kernel, which are tried in the manifest's order.
+
+    `sm_count` is asked for the grids of persistent variants only.
+    """
+
+    def __init__(self, kernels: Sequence[Kernel], sm_count: SmCount = _without_device) -> None:
         assert kernels, "a kernel has instances"
+        self._sm_count = sm_count
         self.kernels = tuple(kernels)
         self.parameters = kernels[0].parameters
         self.name = kernels[0].symbol if len(kernels) == 1 else kernels[0].name
@@ -99,7 +107,7 @@ class Planner:
                 mistyped.append(f"`{kernel.symbol}`: {error}")
                 continue
             try:
-                return Fitted(kernel, arguments)
+                return Fitted(kernel, arguments, self._sm_count)
             except ContractError as error:
                 refused.append(f"`{kernel.symbol}`: {error}")
         reasons = refused or mistyped
