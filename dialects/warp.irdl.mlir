@@ -51,7 +51,7 @@ irdl.dialect @warp {
 
   irdl.operation @fill attributes {
     summary = "Copies the tile at `indices`, counted in `unit`s of a tensor's own axes, into tile number `tile` of a slot.",
-    reads = ["view"], writes = []
+    reads = [], writes = []
   } {
     %ring = irdl.base @warp::@ring
     %place = irdl.base @warp::@place
@@ -112,11 +112,13 @@ irdl.dialect @warp {
     reads = [], writes = []
   } {
     %sums = irdl.base "!builtin.tensor"
-    %factor = irdl.base "!builtin.memref"
-    %axis = irdl.base "#builtin.integer"
+    %a = irdl.base "!builtin.memref"
+    %b = irdl.base "!builtin.memref"
+    %a_k = irdl.base "#builtin.integer"
+    %b_k = irdl.base "#builtin.integer"
     %elements = irdl.base "#builtin.array"
-    irdl.attributes { "a_k" = %axis, "b_k" = %axis, "elements" = %elements }
-    irdl.operands(a: %factor, b: %factor, sums: %sums)
+    irdl.attributes { "a_k" = %a_k, "b_k" = %b_k, "elements" = %elements }
+    irdl.operands(a: %a, b: %b, sums: %sums)
     irdl.results(begun: %sums)
   }
 
@@ -137,7 +139,7 @@ irdl.dialect @warp {
   }
 
   irdl.operation @alloc attributes {
-    summary = "The address of `bytes` of the block's shared memory, at `offset` once that is planned; with `by_warp`, no warp touches what another one does.",
+    summary = "The address of `bytes` of the block's shared memory, at `offset` once that is planned; with `by_warp`, no warp touches what another one does. With an `alignment` it is a ring of slots, with `throughout` to the end.",
     reads = [], writes = []
   } {
     %pointer = irdl.is !llvm.ptr<3>

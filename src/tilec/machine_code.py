@@ -13,15 +13,18 @@ from pathlib import Path
 
 from mlir import ir
 
-from tilec.artifact.manifest import Kernel, Precondition, Variant
+from tilec.artifact import manifest
+from tilec.artifact.manifest import Kernel, Precondition, Slot, Variant
 from tilec.codegen.cubin import Resources, assemble
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import SHARED, gpu_module, lower_tiles
 from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
 from tilec.codegen.record import Recorder
 from tilec.codegen.warps import warps_for
+from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
+from tilec.schedule.plan import plan
 from tilec.shared_memory.finish import Room, finish
 from tilec.stages import stage
 from tilec.target.description import Target
@@ -30,6 +33,7 @@ from tilec.transforms.insert_barriers import insert_barriers
 from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.relax_floats import relax_floats
+from tilec.transforms.specialise import specialise
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class EntryPoint:
     alignments: dict[str, int]
     notes: tuple[tuple[Place, Note], ...] = ()
     shared: SharedMemoryUse = field(default_factory=SharedMemoryUse)
+    tensor_maps: tuple[TensorMap, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]
     symbol, widest = instance.description.symbol, target.access_bytes
     aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
     general = lower_variant(instance, symbol, 1, body, target)
-    if aligned.alignments:
+    if aligned.alignments or aligned.tensor_maps:
         return [_Entry(instance, aligned), _Entry(instance, general)]
     _erase(body, aligned.symbol)
     return [_Entry(instance, general)]
@@ -138,13 +143,21 @@ def lower_variant(
 
     Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
     """
+    hints = instance.description.hints
     function = instance.function.operation.clone().opview
     try:
-        if instance.description.hints.get("fast_math"):
+        if hints.get("fast_math"):
             relax_floats(function)
-        warps = warps_for(function, instance.description.hints, target)
         with stage("access facts"):
             find_access_facts(function)
+        # Copies by hardware begin at multiples of 16 bytes.
+        is_aligned = vector_bytes == target.access_bytes
+        with stage("schedule"):
+            schedule = plan(function, hints, target) if is_aligned else None
+            if schedule is not None:
+                schedule = specialise(function, schedule)
+        warps = warps_for(function, hints, target) if schedule is None else schedule.math_warps
+        loader_warps = 0 if schedule is None else schedule.warps - warps
         with stage("layouts"):
             mark_last_uses(function)
             place_layouts(function, Placing(warps, vector_bytes))
@@ -152,14 +165,23 @@ def lower_variant(
         with stage("barriers"):
             insert_barriers(function)
         with stage("lowering to threads"):
-            code = lower_tiles(function, symbol, body, warps=warps, vector_bytes=vector_bytes)
+            code = lower_tiles(
+                function,
+                symbol,
+                body,
+                warps=warps,
+                vector_bytes=vector_bytes,
+                loader_warps=loader_warps,
+            )
     finally:
         function.operation.erase()
     with stage("shared memory"):
         room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
         shared = finish(code.function, SHARED, warps=warps, room=room)
-    threads = warps * target.threads_per_warp
-    return EntryPoint(symbol, threads, shared.bytes, code.alignments, code.notes, shared)
+    threads = (warps + loader_warps) * target.threads_per_warp
+    return EntryPoint(
+        symbol, threads, shared.bytes, code.alignments, code.notes, shared, code.tensor_maps
+    )
 
 
 def _erase(body: ir.Block, symbol: str) -> None:
@@ -202,11 +224,16 @@ def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recor
         Precondition(name, size, size if ranks[name] > 1 else 1)
         for name, size in sorted(point.alignments.items())
     )
+    maps = tuple(
+        manifest.TensorMap(one.param, one.box, one.swizzle, writes=False)
+        for one in point.tensor_maps
+    )
     return Variant(
         symbol=point.symbol,
         threads=point.threads,
-        slots=told.slots,
+        slots=(*told.slots, *(Slot("tensor_map", one.param) for one in maps)),
         preconditions=preconditions,
+        tensor_maps=maps,
         static_smem_bytes=taken.smem,
         dynamic_smem_bytes=point.smem_bytes,
         registers=taken.registers,

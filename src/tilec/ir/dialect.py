@@ -68,6 +68,8 @@ def declarations() -> dict[str, Declaration]:
             for dialect in module.body.operations:
                 prefix = ir.StringAttr(dialect.attributes["sym_name"]).value
                 for op in dialect.regions[0].blocks[0].operations:
+                    if op.operation.name != "irdl.operation":
+                        continue  # a type
                     declaration = _declaration(prefix, op)
                     found[declaration.name] = declaration
     return found

@@ -133,7 +133,7 @@ class _Create(OpRules):
             tiles,
             channel.params,
             lowering.ring(depth * channel.slot_bytes, max(tile.alignment for tile in tiles)),
-            lowering.ring(2 * depth * _BARRIER_BYTES, _BARRIER_BYTES),
+            lowering.ring(2 * depth * _BARRIER_BYTES, _BARRIER_BYTES, throughout=True),
             *cursors,
         )
         self._begin(channel, lowering)

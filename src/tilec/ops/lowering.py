@@ -233,13 +233,18 @@ class Lowering:
 
     # ---- shared memory -------------------------------------------------------------------------
 
-    def ring(self, size: int, alignment: int) -> ir.Value:
-        """The address (i32) of `size` bytes that are there throughout, and ordered by channels."""
+    def ring(self, size: int, alignment: int, *, throughout: bool = False) -> ir.Value:
+        """The address (i32) of `size` bytes that are there from the start, and ordered by channels.
+
+        `throughout`: nothing else takes their place later on.
+        """
         number = ir.IntegerType.get_signless(64)
         attributes: dict[str, ir.Attribute] = {
             "bytes": ir.IntegerAttr.get(number, size),
             "alignment": ir.IntegerAttr.get(number, alignment),
         }
+        if throughout:
+            attributes["throughout"] = ir.UnitAttr.get()
         op = ir.Operation.create("warp.alloc", results=[llvm_ptr(3)], attributes=attributes)
         return llvm.ptrtoint(ir.IntegerType.get_signless(32), op.results[0])
 

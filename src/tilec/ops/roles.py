@@ -51,20 +51,13 @@ class _Roles(OpRules):
         return []
 
 
-class _Yield(OpRules):
-    """What ends a region of an operation that IRDL declares."""
-
-    name = "gpu.yield"
-    terminator = True
-
-
 def _number(op: ir.OpView, name: str) -> int:
     return int(ir.IntegerAttr(op.attributes[name]).value)
 
 
 def _set_registers(count: int, action: str) -> None:
     if count:
-        nvvm.setmaxregister(count, ir.Attribute.parse(f"#nvvm<setmaxregister_action {action}>"))
+        nvvm.setmaxregister(count, ir.Attribute.parse(f"#nvvm<action {action}>"))
 
 
-RULES: tuple[OpRules, ...] = (_Roles(), _Yield())
+RULES: tuple[OpRules, ...] = (_Roles(),)

@@ -145,4 +145,3 @@ def _depth(
 
 def _in_loop(copied: Copied) -> bool:
     return copied.block.owner.name != "func.func"
-

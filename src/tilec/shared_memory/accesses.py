@@ -1,8 +1,11 @@
 """What touches shared memory in a function of threads: accesses, barriers, and control flow.
 
 The *skeleton* of a function has only these. A branch or loop that not all threads of the block take
-alike is one unit of it: no barrier may stand inside. Of roles, the math warps are the block: they
-have a barrier of their own, and others touch nothing but rings, which channels order.
+alike is one unit of it: no barrier may stand inside.
+
+Of roles, the math warps are the block: they have a barrier of their own. The loader writes to rings
+only, and channels order that: a ring is read for as long as its barriers are waited for or arrived
+at, and has been written for the last time before that.
 
 Contract of lowering: writes to one buffer that no read of it separates go to different elements, or
 come from one thread. So they need no barrier between them, but within one turn of a loop only.
@@ -63,8 +66,13 @@ class Buffer:
 
     @cached_property
     def is_ring(self) -> bool:
-        """Whether it is there throughout, and what orders accesses to it is a channel."""
+        """Whether others than these threads write to it, from the start, as channels order it."""
         return "alignment" in self.op.attributes
+
+    @cached_property
+    def is_throughout(self) -> bool:
+        """Whether it is in use to the end."""
+        return "throughout" in self.op.attributes
 
     @cached_property
     def alignment(self) -> int:
@@ -148,7 +156,8 @@ class _Reader:
     def __init__(self, pointer: ir.Type) -> None:
         self.pointer = pointer
         self.buffers: dict[ir.Value, Buffer] = {}
-        self.rings: set[ir.Value] = set()
+        self.rings: list[Buffer] = []
+        self.computed: set[ir.Value] = set()
         self.numbers = count()
         # Classes of the bindings that stand for operations on numbers, as they are met: a function
         # has thousands of operations, and is read several times.
@@ -175,17 +184,21 @@ class _Reader:
         if name == ALLOC:
             buffer = Buffer(next(self.numbers), op)
             if buffer.is_ring:
-                self.rings.add(op.results[0])
+                self.rings.append(buffer)
+                self.computed.add(op.results[0])
             else:
                 self.buffers[op.results[0]] = buffer
             return Alloc(buffer)
         if name in (BLOCK_BARRIER, TEAM_BARRIER, WARP_BARRIER):
             return Barrier(op, is_of_block=name != WARP_BARRIER)
         if name == _COMPUTED:
-            self.rings.update(op.results)
-        touched = [v for v in op.operands if v.type == self.pointer and v not in self.rings]
+            self.computed.update(op.results)
+            return None
+        touched = [v for v in op.operands if v.type == self.pointer]
         if not touched:
             return None
+        if self.computed.issuperset(touched):
+            return Unit(op, tuple(Touch(op, ring, writes=False) for ring in self.rings))
         [pointer] = touched
         if name == _ADDRESSING:
             self.buffers[op.results[0]] = self.buffers[pointer]
@@ -194,10 +207,9 @@ class _Reader:
         return Touch(op, self.buffers[pointer], _ACCESSES[name])
 
     def _control(self, op: ir.OpView, name: str) -> Node | None:
-        bodies = tuple(self.block(r.blocks[0]) for r in op.regions if len(r.blocks))
         if ROLE in op.attributes:
-            assert not any(bodies[1:]), "the loader touches what no channel orders"
-            return Branch(op, bodies[:1])
+            return Branch(op, (self.block(op.regions[0].blocks[0]),))
+        bodies = tuple(self.block(r.blocks[0]) for r in op.regions if len(r.blocks))
         if not any(bodies):
             return None
         if UNIFORM not in op.attributes:

@@ -6,7 +6,7 @@ After:    `warp.alloc {bytes = 512, offset = 1024}`; buffers in use at one time 
 Algorithm:
 1. A buffer is in use from where it begins to be to its last access, in the order of the program; an
    access in a loop that the buffer was there before is there to the loop's end. A ring is in use
-   throughout.
+   from the start.
 2. Where all buffers side by side cost no occupancy, they lie side by side: what shares bytes needs
    barriers more often. Else the largest first, each takes the lowest place that is free of those
    in use at its time (first fit of interval colouring).
@@ -86,40 +86,55 @@ def _lifetimes(skeleton: Skeleton) -> list[_Lifetime]:
     _time(skeleton, clock, found)
     end = next(clock)
     return [
-        _Lifetime(buffer, 0, end) if buffer.is_ring else _Lifetime(buffer, first, last)
+        _Lifetime(buffer, 0 if buffer.is_ring else first, end if buffer.is_throughout else last)
         for buffer, (first, last) in found.items()
     ]
 
 
 def _time(
     skeleton: Skeleton, clock: Iterator[int], found: dict[Buffer, tuple[int, int]]
-) -> set[Buffer]:
-    """Note when the buffers that begin here are in use; gives those accessed that began before."""
-    outer: set[Buffer] = set()
+) -> dict[Buffer, int]:
+    """Note when the buffers that begin here are in use; gives when those that began before are."""
+    outer: dict[Buffer, int] = {}
     own: set[Buffer] = set()
     for node in skeleton:
         if isinstance(node, Alloc):
             own.add(node.buffer)
             found[node.buffer] = (next(clock),) * 2
             continue
-        touched = _touched(node, clock, found)
-        end = next(clock)
-        for buffer in touched & own:
-            found[buffer] = found[buffer][0], end
-        outer |= touched - own
+        for buffer, last in _touched(node, clock, found).items():
+            if buffer in own:
+                found[buffer] = found[buffer][0], last
+            else:
+                outer[buffer] = last
     return outer
 
 
-def _touched(node: Node, clock: Iterator[int], found: dict[Buffer, tuple[int, int]]) -> set[Buffer]:
+def _touched(
+    node: Node, clock: Iterator[int], found: dict[Buffer, tuple[int, int]]
+) -> dict[Buffer, int]:
+    """When each buffer that began before is in use for the last time."""
     match node:
         case Touch(_, buffer, _):
-            return {buffer}
+            return {buffer: next(clock)}
         case Unit(_, touches):
-            return {touch.buffer for touch in touches}
-        case Branch(_, parts) | Loop(_, parts):
-            return set[Buffer]().union(*[_time(part, clock, found) for part in parts])
+            return dict.fromkeys((touch.buffer for touch in touches), next(clock))
+        case Branch(_, parts):
+            return _all_of(parts, clock, found)
+        case Loop(_, parts):
+            touched = _all_of(parts, clock, found)
+            return dict.fromkeys(touched, next(clock))  # the next turn needs it, too
         case Barrier() | Alloc():
-            return set()
+            return {}
+
+
+def _all_of(
+    parts: Sequence[Skeleton], clock: Iterator[int], found: dict[Buffer, tuple[int, int]]
+) -> dict[Buffer, int]:
+    together: dict[Buffer, int] = {}
+    for part in parts:
+        together.update(_time(part, clock, found))
+    return together
 
 
 def _aligned(offset: int, buffer: Buffer) -> int:

@@ -46,7 +46,7 @@ class Target:
 
     @property
     def has_async_products(self) -> bool:
-        """Whether warpgroups multiply what lies in shared memory (PTX ISA, "wgmma": sm_90a only)."""
+        """Whether warpgroups multiply what lies in shared memory (PTX ISA, "wgmma")."""
         return self.name == "sm_90a"
 
     @property

@@ -13,7 +13,7 @@ After:    scalars and views; `warp.channel`s; `warp.roles`, in which the loader 
 
 Algorithm:
 1. What the loader needs are the operands of copies, and the loops and branches around them. If
-   those depend on tiles, there is no loader (`NotSchedulableError`).
+   those depend on tiles, there is no loader (`_NotLoadableError`).
 2. For the math warps, everything is copied; then each block, from the inside out:
    - loads of a channel become tiles of a slot, which is got before the first of them;
    - products become `warp.dot`; where sums are only added to, by the next product or in the next
@@ -33,7 +33,7 @@ from mlir import ir
 from mlir.passmanager import PassManager
 
 from tilec.ir.dialect import declarations
-from tilec.ir.dialects import scf
+from tilec.ir.dialects import arith, scf
 from tilec.ir.walk import operations
 from tilec.ops.build import integer, integer_list
 from tilec.ops.lower_control import terminator_of
@@ -45,21 +45,26 @@ from tilec.schedule.products import Copied, Factor
 from tilec.transforms.remove_dead import remove_dead
 
 _SHARED_SPACE = 3
+
+
+class _NotLoadableError(Exception):
+    """What the loader would do depends on tiles."""
+
+
 # What a copy or a product of the schedule is called in the copies of its block.
 _LOAD, _PRODUCT = "warp.load", "warp.product"
 
 
-class NotSchedulableError(Exception):
-    """What the loader would do depends on tiles."""
+def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | None:
+    """Rewrites the function in place, and gives what it did; None, if it left it as it was.
 
-
-def specialise(function: ir.OpView, schedule: Schedule) -> None:
-    """Rewrites the function in place; needs a current context and location.
-
-    Raises:   NotSchedulableError, with the function as it was
+    Needs a current context and location.
     """
     [block] = function.regions[0].blocks
-    _expect_loadable(schedule)
+    try:
+        _expect_loadable(schedule)
+    except _NotLoadableError:
+        return None
     _mark(schedule)
     own = _of_roles(block)
     end = terminator_of(block)
@@ -77,6 +82,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> None:
     left = _Math(schedule, channels).rewrite(math)
     assert not left, "what is begun is waited for"
     _drop_unused(function)
+    return schedule
 
 
 # ---- what stays outside of roles -----------------------------------------------------------------
@@ -123,9 +129,9 @@ def _expect_loadable(schedule: Schedule) -> None:
             continue
         op = value.owner.opview
         if rules()[op.operation.name].control:
-            raise NotSchedulableError("a number that a loop or branch gives")
+            raise _NotLoadableError("a number that a loop or branch gives")
         if not _is_scalar(op):
-            raise NotSchedulableError(f"a number that {op.operation.name} gives")
+            raise _NotLoadableError(f"a number that {op.operation.name} gives")
         needed += op.operands
 
 
@@ -134,7 +140,7 @@ def _around(op: ir.OpView) -> Iterator[ir.Value]:
     around = op.operation.parent.opview
     while around.operation.name != "func.func":
         if around.operation.name not in ("scf.for", "scf.if"):
-            raise NotSchedulableError(f"inside of {around.operation.name}")
+            raise _NotLoadableError(f"inside of {around.operation.name}")
         yield from (value for value in list(around.operands)[:3] if not is_tile(value))
         around = around.operation.parent.opview
 
@@ -144,7 +150,7 @@ def _entering(argument: ir.Value) -> list[ir.Value]:
     around = argument.owner.owner.opview
     if around.operation.name == "func.func" or argument.arg_number == 0:
         return []
-    raise NotSchedulableError("a number that a loop carries")
+    raise _NotLoadableError("a number that a loop carries")
 
 
 # ---- marks ---------------------------------------------------------------------------------------
@@ -421,15 +427,22 @@ class _Math:
             loop = self._handing_on(loop, left)
             [body] = loop.regions[0].blocks
         end = terminator_of(body)
+        is_begun = [value in self.begun for value in end.operands]
+        if not any(is_begun):
+            assert not left, "slots go on for what is begun"
+            return
         with loop.location, ir.InsertionPoint.after(loop.operation):
-            for value, result in zip(end.operands, loop.results, strict=True):
-                if value in self.begun:
+            for begun, result in zip(is_begun, loop.results, strict=True):
+                if begun:
                     self._wait(result)
-            for number, slot in zip(left, list(loop.results)[len(loop.results) - len(left) :]):
+            handed = list(loop.results)[len(loop.results) - len(left) :]
+            for number, slot in zip(left, handed, strict=True):
                 self._release(number, slot)
+        _guard(loop, len(loop.results) - len(left))
 
     def _handing_on(self, loop: ir.OpView, left: Sequence[int]) -> ir.OpView:
-        """The loop with one more variable for each of these channels: the slot of the turn before."""
+        """The loop with one more variable for each of these channels: the slot of the turn
+        before."""
         [body] = loop.regions[0].blocks
         with loop.location, ir.InsertionPoint(loop):
             nothing = [_made("warp.no_slot", [], SLOT) for _ in left]
@@ -437,7 +450,7 @@ class _Math:
             wider = scf.ForOp(lower, upper, step, [*carried, *nothing])
         with ir.InsertionPoint(wider.body):
             end = scf.yield_([])  # what is moved stands before it
-        for old, new in zip(body.arguments, wider.body.arguments):
+        for old, new in zip(body.arguments, wider.body.arguments, strict=False):
             old.replace_all_uses_with(new)
         for op in list(body.operations):
             op.operation.move_before(end)
@@ -453,10 +466,38 @@ class _Math:
             ir.Operation.create("warp.drain", attributes={"pending": integer(len(begun))})
             for number, slot in zip(left, before, strict=True):
                 self._release(number, slot)
-        for old, new in zip(loop.results, wider.results):
+        for old, new in zip(loop.results, wider.results, strict=False):
             old.replace_all_uses_with(new)
         loop.operation.erase()
         return wider
+
+
+def _guard(loop: ir.OpView, count: int) -> None:
+    """A branch around a loop with what follows it up to its last wait and release: taken if it turns.
+
+    Sums that no product has been added to would meet those under way where they are waited for,
+    and then the assembler lets products run one by one (ptxas, C7515).
+
+    Shapes:   the first `count` results of the loop are used beyond
+    """
+    lower, upper, _, *carried = loop.operands
+    block = loop.operation.block
+    after = list(block.operations)
+    after = after[after.index(loop) :]
+    tail = [op for op in after[1:] if op.operation.name in ("warp.wait", "warp.release")]
+    waited = {op.operands[0]: op.results[0] for op in tail if op.operation.name == "warp.wait"}
+    results = [waited.get(result, result) for result in list(loop.results)[:count]]
+    with loop.location, ir.InsertionPoint(loop):
+        turns = arith.cmpi(arith.CmpIPredicate.slt, lower, upper)
+        branch = scf.IfOp(turns, [result.type for result in results], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            end = scf.yield_(results)
+        with ir.InsertionPoint(branch.else_block):
+            scf.yield_(carried[:count])
+    for op in (loop, *tail):
+        op.operation.move_before(end)
+    for result, new in zip(results, branch.results, strict=True):
+        result.replace_all_uses_except(new, [op.operation for op in (end, *tail)])
 
 
 def _memory_of(load: Copied) -> ir.Type:
