@@ -24,7 +24,7 @@ from tilec.ir.walk import operations
 from tilec.layout import LANES
 from tilec.ops.channel import tensor_maps_of
 from tilec.ops.fragments import in_memory, index, llvm_ptr
-from tilec.ops.lowering import UNIFORM, Lowered, Lowering, TensorMap, View, first_place
+from tilec.ops.lowering import ROWS_TOGETHER, UNIFORM, Lowered, Lowering, TensorMap, View, first_place
 from tilec.ops.notes import Note, Place
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
@@ -176,7 +176,11 @@ def _emit_entry(
     )
     walker.lowering = lowering
     grid = walker.emit_grid(source)
-    ids, is_program = _program_of_block(grid)
+    if ROWS_TOGETHER in kernel.attributes:
+        rows = ir.IntegerAttr(kernel.attributes[ROWS_TOGETHER]).value
+        ids, is_program = _program_in_groups(grid, rows)
+    else:
+        ids, is_program = _program_of_block(grid)
     guard = scf.IfOp(is_program)
     guard.attributes[UNIFORM] = ir.UnitAttr.get()
     with ir.InsertionPoint(guard.then_block):
@@ -244,6 +248,24 @@ def _program_of_block(grid: Sequence[ir.Value]) -> tuple[tuple[ir.Value, ...], i
     return tuple(program), is_program
 
 
+def _program_in_groups(
+    grid: Sequence[ir.Value], rows: int
+) -> tuple[tuple[ir.Value, ...], ir.Value]:
+    """As `_program_of_block`, in the order of `grouped`: blocks that run together share memory."""
+    x, y, z = (
+        _register(read)
+        for read in (
+            nvvm.read_ptx_sreg_ctaid_x, nvvm.read_ptx_sreg_ctaid_y, nvvm.read_ptx_sreg_ctaid_z
+        )
+    )  # fmt: skip
+    across, down = (
+        _register(read) for read in (nvvm.read_ptx_sreg_nctaid_x, nvvm.read_ptx_sreg_nctaid_y)
+    )
+    number = arith.addi(x, arith.muli(across, arith.addi(y, arith.muli(down, z))))
+    is_program = arith.cmpi(arith.CmpIPredicate.slt, number, reduce(arith.muli, grid, index(1)))
+    return grouped(number, grid, rows), is_program
+
+
 def _register(read: Callable[[ir.Type], ir.Value]) -> ir.Value:
     """A special register of 32 bits, as index."""
     word = read(ir.IntegerType.get_signless(32))
@@ -264,6 +286,27 @@ def _either(
         with ir.InsertionPoint(block):
             scf.yield_(values())
     return list(branch.results)
+
+
+def grouped(number: ir.Value, grid: Sequence[ir.Value], rows: int) -> tuple[ir.Value, ...]:
+    """The program of this number, where `rows` rows of the last two axes are walked together.
+
+    Column by column, so that programs that follow each other are a block of rows and columns: they
+    use the same parts of what rows and columns are computed from. Each program has one number
+    (`tests/codegen/test_order.py`).
+    """
+    if len(grid) < 2:
+        return _delinearise(number, grid)
+    *outer, down, across = grid
+    *batch, within = _delinearise(number, [*outer, arith.muli(down, across)])
+    size = arith.muli(across, index(rows))
+    group, place = arith.divui(within, size), arith.remui(within, size)
+    first = arith.muli(group, index(rows))
+    # The last group has the rows that are left.
+    height = arith.minsi(arith.subi(down, first), index(rows))
+    return (
+        *batch, arith.addi(first, arith.remui(place, height)), arith.divui(place, height)
+    )  # fmt: skip
 
 
 def _delinearise(number: ir.Value, grid: Sequence[ir.Value]) -> tuple[ir.Value, ...]:

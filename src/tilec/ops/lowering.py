@@ -31,6 +31,8 @@ Lowered: TypeAlias = "ir.Value | View | Channel | SharedTile"
 SHARED_ALIGNMENT = 16
 # The unit attribute of control flow that all threads of a block take alike (`dialects/warp`).
 UNIFORM = "warp.uniform"
+# The attribute of a kernel whose programs are walked in groups of so many rows.
+ROWS_TOGETHER = "warp.rows_together"
 # The type of a slot of a channel.
 SLOT = "!warp.place"
 # The attribute of the branch that tells roles apart: who comes to its `then` (`mark_team`).

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import log2
 from typing import Any
 
 from mlir import ir
@@ -45,12 +46,16 @@ class Channel:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Units: `math_groups` are warpgroups of 128 threads; registers are those of a thread, 0 for
-    what the launch gives."""
+    """What a kernel is made into. `rows_together` rows of programs are walked at a time.
+
+    Units:    `math_groups` are warpgroups of 128 threads; registers are those of a thread, 0 for
+              what the launch gives
+    """
 
     channels: tuple[Channel, ...]
     products: tuple[Product, ...]
     math_groups: int
+    rows_together: int
     loader_registers: int
     math_registers: int
 
@@ -86,6 +91,7 @@ def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Sched
         channels,
         tuple(products),
         groups,
+        _rows_together(products, target),
         _LOADER_REGISTERS if shares else 0,
         _MATH_REGISTERS if shares else 0,
     )
@@ -104,6 +110,17 @@ def _fits(product: Product, groups: int) -> bool:
     rows, columns = product.shape
     sums = rows * columns // (groups * _THREADS_OF_GROUP)
     return fits(product.shape, groups) and sums <= _SUMS_PER_THREAD
+
+
+def _rows_together(products: Sequence[Product], target: Target) -> int:
+    """How many rows of programs are walked together: those that run at once are then about square.
+
+    Programs of a square of `m` by `n` tiles read m + n of them, which is least for a given number
+    of programs where both sides are as long, in elements.
+    """
+    rows, columns = products[0].shape
+    side = (target.multiprocessors * columns / rows) ** 0.5
+    return 1 << max(0, round(log2(side)))
 
 
 def _rings(products: Sequence[Product]) -> list[tuple[Copied, ...]]:

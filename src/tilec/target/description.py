@@ -22,6 +22,7 @@ class Target:
     smem_per_block_bytes: int  # the most that a kernel may opt in to
     warps_per_sm: int
     blocks_per_sm: int
+    multiprocessors: int  # of the largest card
     cluster_blocks: int  # the largest portable cluster; 1 where there are no clusters
     # The same on all of these families.
     smem_static_bytes: int = 48 * KIB  # what a kernel has without opting in

@@ -18,6 +18,7 @@ SM_100 = Target(
     smem_per_block_bytes=227 * KIB,
     warps_per_sm=64,
     blocks_per_sm=32,
+    multiprocessors=148,
     cluster_blocks=8,
 )
 
@@ -29,6 +30,7 @@ SM_120 = Target(
     smem_per_block_bytes=99 * KIB,
     warps_per_sm=48,
     blocks_per_sm=24,
+    multiprocessors=170,
     cluster_blocks=8,
 )
 

@@ -16,6 +16,7 @@ SM_80 = Target(
     smem_per_block_bytes=163 * KIB,
     warps_per_sm=64,
     blocks_per_sm=32,
+    multiprocessors=108,
     cluster_blocks=1,
 )
 
@@ -27,6 +28,7 @@ SM_86 = Target(
     smem_per_block_bytes=99 * KIB,
     warps_per_sm=48,
     blocks_per_sm=16,
+    multiprocessors=84,
     cluster_blocks=1,
 )
 
@@ -38,6 +40,7 @@ SM_89 = Target(
     smem_per_block_bytes=99 * KIB,
     warps_per_sm=48,
     blocks_per_sm=24,
+    multiprocessors=142,
     cluster_blocks=1,
 )
 

@@ -19,6 +19,7 @@ SM_90 = Target(
     smem_per_block_bytes=227 * KIB,
     warps_per_sm=64,
     blocks_per_sm=32,
+    multiprocessors=132,
     cluster_blocks=8,
 )
 

@@ -37,7 +37,7 @@ from tilec.ir.dialects import arith, scf
 from tilec.ir.walk import operations
 from tilec.ops.build import integer, integer_list
 from tilec.ops.lower_control import terminator_of
-from tilec.ops.lowering import SLOT
+from tilec.ops.lowering import ROWS_TOGETHER, SLOT
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 from tilec.schedule.plan import Channel, Schedule
@@ -82,6 +82,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | None:
     left = _Math(schedule, channels).rewrite(math)
     assert not left, "what is begun is waited for"
     _drop_unused(function)
+    function.attributes[ROWS_TOGETHER] = integer(schedule.rows_together)
     return schedule
 
 
