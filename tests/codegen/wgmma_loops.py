@@ -1,17 +1,19 @@
-"""A loop of products by `wgmma` as a kernel of its own, its barriers left out, to machine code."""
+"""Loops of products by `wgmma` as kernels of their own, all barriers left out, on threads and as
+machine code."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from mlir import ir
 
-from tilec.codegen.cubin import Cubin, assemble
 from tilec.codegen.lower_tiles import SHARED, gpu_module
 from tilec.codegen.ptx import lower_to_llvm, ptx_of
 from tilec.ir.dialect import context
@@ -29,13 +31,18 @@ from tilec.ops.lower_wgmma import WgmmaDot, finish, start, wait, words
 from tilec.target.toolchain import nvdisasm, ptxas
 
 SLOTS = 2
-_REGISTERS = {"tf32": "f32", "f8e4m3": "i8", "f8e5m2": "i8", "u8": "i8"}
+IN_REGISTERS = {"tf32": "f32", "f8e4m3": "i8", "f8e5m2": "i8", "u8": "i8"}
 
 
 @dataclass(frozen=True)
 class Loop:
-    """What the loop multiplies; `a_held`: the first factor is in registers, `fresh`: made anew in
-    each trip, which then waits for its product. `b_along` and `a_along`: contiguous along k."""
+    """What the loop adds up. Trip t multiplies the factors of slot t % 2.
+
+    `a_held`: the first factor is in registers, computed before the loop. `waits`: each trip waits
+    for its product, and a held factor is computed anew. Otherwise it waits for that of the trip
+    before. `adds`: not only the product of the last trip counts. `a_along`, `b_along`: contiguous
+    along k.
+    """
 
     element: str = "bf16"
     total: str = "f32"
@@ -46,22 +53,30 @@ class Loop:
     a_along: bool = True
     b_along: bool = True
     a_held: bool = False
-    fresh: bool = False
+    waits: bool = False
+    adds: bool = True
 
     @property
+    def threads(self) -> int:
+        return 128 * self.warpgroups
+
+    @cached_property
     def dot(self) -> WgmmaDot:
         wgmma = wgmma_for(self.element, self.element, self.total)
         assert wgmma is not None
-        rows = self.rows * self.warpgroups
+        rows, size = self.rows * self.warpgroups, wgmma.element_bytes
         sums = accumulator_layout((rows, self.columns), self.warpgroups)
-        b = _shared(self.columns, self.depth, wgmma.element_bytes, self.b_along)
+        b = shared(self.columns, self.depth, size, self.b_along)
         if self.a_held:
-            shape = (rows, self.depth)
-            a = a_register_layout(shape, self.warpgroups, wgmma.element_bytes)
+            a = a_register_layout((rows, self.depth), self.warpgroups, size)
             return WgmmaDot(wgmma, sums, a, b)
-        return WgmmaDot(
-            wgmma, sums, _shared(rows, self.depth, wgmma.element_bytes, self.a_along), b
-        )
+        return WgmmaDot(wgmma, sums, shared(rows, self.depth, size, self.a_along), b)
+
+    @property
+    def slot_bytes(self) -> int:
+        """Of a slot: the second factor, then the first if it is there."""
+        a = self.dot.a
+        return self.dot.b.tile.bytes + (a.tile.bytes if isinstance(a, SharedOperand) else 0)
 
     @property
     def instructions(self) -> int:
@@ -71,7 +86,7 @@ class Loop:
         return self.rows // 64 * pieces * self.depth // step
 
 
-def _shared(across: int, depth: int, element_bytes: int, along: bool) -> SharedOperand:
+def shared(across: int, depth: int, element_bytes: int, along: bool) -> SharedOperand:
     tile = SwizzledTile.of((across, depth) if along else (depth, across), element_bytes)
     assert tile is not None
     operand = shared_operand(tile, 1 if along else 0)
@@ -79,52 +94,52 @@ def _shared(across: int, depth: int, element_bytes: int, along: bool) -> SharedO
     return operand
 
 
-def ptx(loop: Loop) -> str:
+# ---- the kernel ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def built(loop: Loop) -> Iterator[tuple[ir.Module, ir.OpView]]:
+    """The module and its one function: `(out, image, source, trips)`.
+
+    `image` is what the slots hold, `source` what a held first factor is computed from.
+    """
     with context(), ir.Location.unknown():
         module, body = gpu_module("kernels", '#nvvm.target<chip = "sm_90a", features = "+ptx83">')
+        types = [llvm_ptr(1), llvm_ptr(1), llvm_ptr(1), _word()]
         with ir.InsertionPoint(body):
-            _function(loop)
-        lower_to_llvm(module)
-        return ptx_of(module)
+            signature = ir.Type.parse(f"!llvm.func<void ({', '.join(map(str, types))})>")
+            function = llvm.func("loop", ir.TypeAttr.get(signature))
+        function.attributes["gpu.kernel"] = ir.UnitAttr.get()
+        function.attributes["nvvm.kernel"] = ir.UnitAttr.get()
+        function.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([loop.threads])
+        entry = function.regions[0].blocks.append(*types, arg_locs=[ir.Location.unknown()] * 4)
+        with ir.InsertionPoint(entry):
+            _body(loop, *entry.arguments)
+            llvm.return_()
+        yield module, function
 
 
-def _function(loop: Loop) -> None:
-    types = [llvm_ptr(1), llvm_ptr(1), ir.IntegerType.get_signless(32)]
-    signature = ir.Type.parse(f"!llvm.func<void ({', '.join(map(str, types))})>")
-    function = llvm.func("loop", ir.TypeAttr.get(signature))
-    function.attributes["gpu.kernel"] = ir.UnitAttr.get()
-    function.attributes["nvvm.kernel"] = ir.UnitAttr.get()
-    threads = ir.DenseI32ArrayAttr.get([128 * loop.warpgroups])
-    function.attributes["nvvm.maxntid"] = threads
-    entry = function.regions[0].blocks.append(*types, arg_locs=[ir.Location.unknown()] * 3)
-    with ir.InsertionPoint(entry):
-        _body(loop, *entry.arguments)
-        llvm.return_()
-
-
-def _body(loop: Loop, out: ir.Value, source: ir.Value, trips: ir.Value) -> None:
-    dot, word = loop.dot, ir.IntegerType.get_signless(32)
-    thread = nvvm.read_ptx_sreg_tid_x(word)
+def _body(loop: Loop, out: ir.Value, image: ir.Value, source: ir.Value, trips: ir.Value) -> None:
+    dot = loop.dot
+    thread = nvvm.read_ptx_sreg_tid_x(_word())
     warp = arith.shrui(thread, i32(5))
-    warp = nvvm.shfl_sync(word, i32(-1), warp, i32(0), i32(31), nvvm.ShflKind.idx)
+    kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
+    warp = nvvm.shfl_sync(_word(), i32(-1), warp, i32(0), i32(31), kind)
     group = arith.shrui(warp, i32(2))
-    shared = llvm.mlir_addressof(llvm_ptr(3), ir.FlatSymbolRefAttr.get(SHARED))
-    base = llvm.ptrtoint(word, shared)
-    b_bytes = dot.b.tile.bytes
-    slot_bytes = b_bytes + (dot.a.tile.bytes if isinstance(dot.a, SharedOperand) else 0)
+    base = llvm.mlir_addressof(llvm_ptr(3), ir.FlatSymbolRefAttr.get(SHARED))
+    _fill(loop, base, image, thread)
     total = ir.Type.parse(loop.total)
     sums = pack(words([zero(total)] * dot.sums.registers))
-    held = _held(loop, source, thread, i32(0)) if loop.a_held and not loop.fresh else None
+    held = _held(loop, source, thread, i32(0)) if loop.a_held and not loop.waits else None
     carried = scf.ForOp(i32(0), trips, i32(1), [sums, i32(0)])
     with ir.InsertionPoint(carried.body):
         before, slot = carried.inner_iter_args
-        place = arith.addi(base, arith.muli(slot, i32(slot_bytes)))
-        if loop.fresh:
+        b = arith.addi(llvm.ptrtoint(_word(), base), arith.muli(slot, i32(loop.slot_bytes)))
+        a = arith.addi(b, i32(dot.b.tile.bytes)) if held is None else held
+        if loop.a_held and loop.waits:
             a = _held(loop, source, thread, carried.induction_variable)
-        else:
-            a = arith.addi(place, i32(b_bytes)) if held is None else held
-        after = start(dot, unpack(before), a, place, group)
-        if loop.fresh:
+        after = start(dot, unpack(before) if loop.adds else None, a, b, group)
+        if loop.waits:
             after = words(finish(dot, after))
         else:
             wait(1)
@@ -134,51 +149,86 @@ def _body(loop: Loop, out: ir.Value, source: ir.Value, trips: ir.Value) -> None:
     done = finish(dot, unpack(carried.results[0]))
     mine = element_offset(out, arith.muli(thread, i32(len(done))), total)
     for i, value in enumerate(done):
-        llvm.store(value, element_offset(mine, i32(i), total))
+        _store(value, element_offset(mine, i32(i), total))
+
+
+def _fill(loop: Loop, base: ir.Value, image: ir.Value, thread: ir.Value) -> None:
+    """Copy the image of the slots to shared memory."""
+    copies = scf.ForOp(i32(0), i32(SLOTS * loop.slot_bytes // 4), i32(loop.threads))
+    with ir.InsertionPoint(copies.body):
+        place = arith.addi(copies.induction_variable, thread)
+        value = _load(_word(), element_offset(image, place, _word()))
+        _store(value, element_offset(base, place, _word()))
+        scf.yield_([])
+    nvvm.barrier0()
 
 
 def _held(loop: Loop, source: ir.Value, thread: ir.Value, trip: ir.Value) -> ir.Value:
-    """A fragment of the first factor, computed from what this thread reads."""
+    """A fragment of the first factor: one more than what this thread reads of f32 or i32."""
     layout = loop.dot.a
     assert not isinstance(layout, SharedOperand)
-    element = ir.Type.parse(_REGISTERS.get(loop.element, loop.element))
-    computed = ir.IntegerType.get_signless(32) if str(element) == "i8" else ir.F32Type.get()
-    number = arith.addi(arith.muli(trip, i32(4096)), thread)
-    mine = element_offset(source, arith.muli(number, i32(layout.registers)), computed)
+    element = ir.Type.parse(IN_REGISTERS.get(loop.element, loop.element))
+    is_bits = isinstance(element, ir.IntegerType)
+    read = _word() if is_bits else ir.F32Type.get()
+    number = arith.addi(arith.muli(trip, i32(loop.threads)), thread)
+    mine = element_offset(source, arith.muli(number, i32(layout.registers)), read)
     found = []
     for i in range(layout.registers):
-        value = llvm.load(computed, element_offset(mine, i32(i), computed))
-        if str(element) == "i8":
+        value = _load(read, element_offset(mine, i32(i), read))
+        if is_bits:
             found.append(arith.trunci(element, arith.addi(value, i32(1))))
         else:
-            value = arith.addf(value, arith.constant(computed, 1.0))
-            found.append(value if element == computed else arith.truncf(element, value))
+            value = arith.addf(value, arith.constant(read, 1.0))
+            found.append(value if element == read else arith.truncf(element, value))
     return pack(found)
+
+
+def _word() -> ir.Type:
+    return ir.IntegerType.get_signless(32)
+
+
+def _load(kind: ir.Type, pointer: ir.Value) -> ir.Value:
+    return llvm.load(kind, pointer, alignment=4)
+
+
+def _store(value: ir.Value, pointer: ir.Value) -> None:
+    llvm.store(value, pointer, alignment=2 if isinstance(value.type, ir.F16Type) else 4)
+
+
+# ---- machine code --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Made:
-    cubin: Cubin
+    log: str  # of ptxas
     trip: Sequence[str]  # the instructions of one trip, without operands and predicates
-    names: Sequence[str]  # of the whole kernel
 
 
-def machine_code(loop: Loop) -> Made:
-    cubin = assemble(ptx(loop), "sm_90a", ptxas())
+def machine_code(module: ir.Module) -> Made:
+    """Assemble a module for sm_90a whose kernel has one loop with products."""
+    lower_to_llvm(module)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "loop.cubin")
-        file.write_bytes(cubin.image)
-        done = subprocess.run([nvdisasm(), "-c", file], capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
+        Path(folder, "loop.ptx").write_text(ptx_of(module))
+        command = [ptxas(), "-v", "-arch=sm_90a", "-o", "loop.cubin", "loop.ptx"]
+        assembled = _run(command, folder)
+        listing = _run([nvdisasm(), "-c", "loop.cubin"], folder)
+    return Made(assembled.stderr, _trip(listing.stdout.splitlines()))
+
+
+def _run(command: Sequence[object], folder: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(map(str, command)), cwd=folder, capture_output=True, text=True, check=True
+    )
+
+
+def _trip(lines: Sequence[str]) -> list[str]:
+    """What stands between a label and the last jump back to it, where that has products."""
     labels = {m[1]: i for i, line in enumerate(lines) if (m := re.match(r"(\.L_x_\d+):", line))}
-    spans = [
-        (labels[m[1]], i)
-        for i, line in enumerate(lines)
-        if (m := re.search(r"BRA\b.*\((\.L_x_\d+)\)", line)) and labels[m[1]] < i
-    ]
+    jumps = ((i, re.search(r"BRA\b.*\((\.L_x_\d+)\)", line)) for i, line in enumerate(lines))
+    spans = [(labels[m[1]], i) for i, m in jumps if m and labels[m[1]] < i]
     loops = [_names(lines[first:last]) for first, last in spans]
     [trip] = [names for names in loops if any("GMMA" in name for name in names)]
-    return Made(cubin, trip, _names(lines))
+    return trip
 
 
 def _names(lines: Sequence[str]) -> list[str]:
