@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from mlir import ir
@@ -28,6 +28,7 @@ from tilec.layout.wgmma import (
 )
 from tilec.ops.fragments import element_offset, i32, llvm_ptr, pack, unpack, zero
 from tilec.ops.lower_wgmma import WgmmaDot, finish, start, wait, words
+from tilec.target.resolve import resolve
 from tilec.target.toolchain import nvdisasm, ptxas
 
 SLOTS = 2
@@ -103,30 +104,33 @@ def built(loop: Loop) -> Iterator[tuple[ir.Module, ir.OpView]]:
 
     `image` is what the slots hold, `source` what a held first factor is computed from.
     """
+    with kernel(loop.threads, partial(_body, loop)) as made:
+        yield made
+
+
+@contextmanager
+def kernel(threads: int, body: Callable[..., None]) -> Iterator[tuple[ir.Module, ir.OpView]]:
+    """A kernel of three pointers and a number, with what `body` builds of them."""
     with context(), ir.Location.unknown():
-        module, body = gpu_module("kernels", '#nvvm.target<chip = "sm_90a", features = "+ptx83">')
-        types = [llvm_ptr(1), llvm_ptr(1), llvm_ptr(1), _word()]
-        with ir.InsertionPoint(body):
+        target = resolve("sm_90a")
+        text = f'#nvvm.target<chip = "{target.name}", features = "{target.features}">'
+        module, block = gpu_module("kernels", text)
+        types = [llvm_ptr(1), llvm_ptr(1), llvm_ptr(1), word()]
+        with ir.InsertionPoint(block):
             signature = ir.Type.parse(f"!llvm.func<void ({', '.join(map(str, types))})>")
             function = llvm.func("loop", ir.TypeAttr.get(signature))
         function.attributes["gpu.kernel"] = ir.UnitAttr.get()
         function.attributes["nvvm.kernel"] = ir.UnitAttr.get()
-        function.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([loop.threads])
+        function.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([threads])
         entry = function.regions[0].blocks.append(*types, arg_locs=[ir.Location.unknown()] * 4)
         with ir.InsertionPoint(entry):
-            _body(loop, *entry.arguments)
+            body(*entry.arguments)
             llvm.return_()
         yield module, function
 
 
 def _body(loop: Loop, out: ir.Value, image: ir.Value, source: ir.Value, trips: ir.Value) -> None:
-    dot = loop.dot
-    thread = nvvm.read_ptx_sreg_tid_x(_word())
-    warp = arith.shrui(thread, i32(5))
-    kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
-    warp = nvvm.shfl_sync(_word(), i32(-1), warp, i32(0), i32(31), kind)
-    group = arith.shrui(warp, i32(2))
-    base = llvm.mlir_addressof(llvm_ptr(3), ir.FlatSymbolRefAttr.get(SHARED))
+    dot, (thread, group, base) = loop.dot, place()
     _fill(loop, base, image, thread)
     total = ir.Type.parse(loop.total)
     sums = pack(words([zero(total)] * dot.sums.registers))
@@ -134,7 +138,7 @@ def _body(loop: Loop, out: ir.Value, image: ir.Value, source: ir.Value, trips: i
     carried = scf.ForOp(i32(0), trips, i32(1), [sums, i32(0)])
     with ir.InsertionPoint(carried.body):
         before, slot = carried.inner_iter_args
-        b = arith.addi(llvm.ptrtoint(_word(), base), arith.muli(slot, i32(loop.slot_bytes)))
+        b = arith.addi(llvm.ptrtoint(word(), base), arith.muli(slot, i32(loop.slot_bytes)))
         a = arith.addi(b, i32(dot.b.tile.bytes)) if held is None else held
         if loop.a_held and loop.waits:
             a = _held(loop, source, thread, carried.induction_variable)
@@ -147,18 +151,34 @@ def _body(loop: Loop, out: ir.Value, image: ir.Value, source: ir.Value, trips: i
         wraps = arith.cmpi(arith.CmpIPredicate.eq, following, i32(SLOTS))
         scf.yield_([pack(after), arith.select(wraps, i32(0), following)])
     done = finish(dot, unpack(carried.results[0]))
-    mine = element_offset(out, arith.muli(thread, i32(len(done))), total)
-    for i, value in enumerate(done):
-        _store(value, element_offset(mine, i32(i), total))
+    put(done, out, thread)
+
+
+def place() -> tuple[ir.Value, ir.Value, ir.Value]:
+    """The thread, the number of its warpgroup, and where shared memory begins."""
+    thread = nvvm.read_ptx_sreg_tid_x(word())
+    warp = arith.shrui(thread, i32(5))
+    kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
+    warp = nvvm.shfl_sync(word(), i32(-1), warp, i32(0), i32(31), kind)
+    base = llvm.mlir_addressof(llvm_ptr(3), ir.FlatSymbolRefAttr.get(SHARED))
+    return thread, arith.shrui(warp, i32(2)), base
+
+
+def put(values: Sequence[ir.Value], out: ir.Value, thread: ir.Value) -> None:
+    """Write what a thread holds, thread after thread."""
+    kind = values[0].type
+    mine = element_offset(out, arith.muli(thread, i32(len(values))), kind)
+    for i, value in enumerate(values):
+        _store(value, element_offset(mine, i32(i), kind))
 
 
 def _fill(loop: Loop, base: ir.Value, image: ir.Value, thread: ir.Value) -> None:
     """Copy the image of the slots to shared memory."""
     copies = scf.ForOp(i32(0), i32(SLOTS * loop.slot_bytes // 4), i32(loop.threads))
     with ir.InsertionPoint(copies.body):
-        place = arith.addi(copies.induction_variable, thread)
-        value = _load(_word(), element_offset(image, place, _word()))
-        _store(value, element_offset(base, place, _word()))
+        number = arith.addi(copies.induction_variable, thread)
+        value = _load(word(), element_offset(image, number, word()))
+        _store(value, element_offset(base, number, word()))
         scf.yield_([])
     nvvm.barrier0()
 
@@ -169,7 +189,7 @@ def _held(loop: Loop, source: ir.Value, thread: ir.Value, trip: ir.Value) -> ir.
     assert not isinstance(layout, SharedOperand)
     element = ir.Type.parse(IN_REGISTERS.get(loop.element, loop.element))
     is_bits = isinstance(element, ir.IntegerType)
-    read = _word() if is_bits else ir.F32Type.get()
+    read = word() if is_bits else ir.F32Type.get()
     number = arith.addi(arith.muli(trip, i32(loop.threads)), thread)
     mine = element_offset(source, arith.muli(number, i32(layout.registers)), read)
     found = []
@@ -183,7 +203,7 @@ def _held(loop: Loop, source: ir.Value, thread: ir.Value, trip: ir.Value) -> ir.
     return pack(found)
 
 
-def _word() -> ir.Type:
+def word() -> ir.Type:
     return ir.IntegerType.get_signless(32)
 
 
