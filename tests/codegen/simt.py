@@ -18,7 +18,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import simt_matrix
+import simt_wgmma
 from mlir import ir
+from mlir.dialects import llvm
 from simt_memory import LANES, SHARED_BASE, Memory, Segment, SimtError
 
 from tilec.ops.formats import dtype_of, saturated_f8
@@ -286,9 +288,17 @@ def _extract_value(self: _Block, op: ir.OpView, operands: list[Array], _: Array)
     return [operands[0][place]]
 
 
+def _insert_value(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    whole, value = operands
+    [place] = op.attributes["position"]
+    return [(*whole[:place], value, *whole[place + 1 :])]
+
+
 def _poison(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     """A pattern that shows where something depends on it."""
     kind = op.results[0].type
+    if isinstance(kind, llvm.StructType):
+        return [(None,) * len(kind.body)]  # of which every member is put in later
     count = tuple(kind.shape) if isinstance(kind, ir.VectorType) else ()
     dtype = _dtype(kind)
     if dtype == np.bool_:
@@ -370,8 +380,13 @@ _ACCESS = re.compile(
 
 
 def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
-    """A load or store of `ops/global_memory.py`: predicated, relaxed, or for the last time."""
+    """A load or store of `ops/global_memory.py`: predicated, relaxed, or for the last time.
+
+    Or what `ops/lower_wgmma.py` has no operation for.
+    """
     text = ir.StringAttr(op.attributes["asm_string"]).value
+    if "wgmma" in text or not text:
+        return _wgmma_text(self, text, operands, active)
     matched = _ACCESS.fullmatch(text)
     assert matched, text
     predicate, kind, relaxed, read_only, words, bits, _ = matched.groups()
@@ -571,6 +586,54 @@ def _stmatrix(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
     return []
 
 
+def _wgmma(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    sums, a, b = operands
+    return [_multiplied(self, simt_wgmma.from_attributes(op), sums, a, b, active)]
+
+
+def _wgmma_text(self: _Block, text: str, operands: list[Array], active: Array) -> list[Array]:
+    """A product whose first factor is in registers; or a fence or wait that words go through."""
+    instruction = simt_wgmma.from_text(text)
+    if instruction is None:
+        self.all_here(active, text)
+        return [tuple(operands)]
+    *sums, w0, w1, w2, w3, b = operands
+    words = np.stack([w0, w1, w2, w3], axis=1)
+    return [_multiplied(self, instruction, sums, words, b, active)]
+
+
+def _multiplied(
+    self: _Block,
+    instruction: simt_wgmma.Instruction,
+    sums: Sequence[Array],
+    a: Array,
+    b: Array,
+    active: Array,
+) -> Array:
+    """The sums of all warpgroups, which read what is in shared memory now."""
+    self.all_here(active, "a wgmma")
+    [shared] = [s.bytes for s in self.memory.segments if s.start == SHARED_BASE]
+    before, found = np.stack(sums, axis=1), []
+    for first in range(0, len(active), simt_wgmma.THREADS):
+        own = slice(first, first + simt_wgmma.THREADS)
+        here = (active & False).copy()
+        here[own] = True
+        left = a[own] if a.ndim == 2 else self.uniform(a, here, "a descriptor")
+        right = int(self.uniform(b, here, "a descriptor"))
+        found.append(simt_wgmma.multiply(instruction, shared, before[own], left, right))
+    after = np.concatenate(found)
+    return tuple(after[:, i] for i in range(after.shape[1]))
+
+
+def _address_number(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
+    return [operands[0].astype(_dtype(op.results[0].type))]
+
+
+def _nothing(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    self.all_here(active, op.operation.name)
+    return []
+
+
 def _same_bits(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     [value] = operands
     kind = op.results[0].type
@@ -629,7 +692,10 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "vector.broadcast": _broadcast,
     "vector.bitcast": _bitcast,
     "llvm.extractvalue": _extract_value,
+    "llvm.insertvalue": _insert_value,
     "llvm.mlir.poison": _poison,
+    "llvm.mlir.undef": _poison,
+    "llvm.ptrtoint": _address_number,
     "llvm.mlir.zero": _zero,
     "llvm.bitcast": _same_bits,
     "llvm.call_intrinsic": _intrinsic,
@@ -655,6 +721,10 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "nvvm.bar.warp.sync": _warp_barrier,
     "nvvm.shfl.sync": _shuffle,
     "nvvm.mma.sync": _mma,
+    "nvvm.wgmma.mma_async": _wgmma,
+    "nvvm.wgmma.fence.aligned": _nothing,
+    "nvvm.wgmma.commit.group.sync.aligned": _nothing,
+    "nvvm.wgmma.wait.group.sync.aligned": _nothing,
     "nvvm.ldmatrix": _ldmatrix,
     "nvvm.stmatrix": _stmatrix,
     "scf.if": _if,

@@ -6,9 +6,9 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from tests.codegen.simt_wgmma import a_place, addresses, sums_place
 from tilec.layout import Layout, blocked
 from tilec.layout.mma import Mma
 from tilec.layout.mma import accumulator_layout as mma_accumulator_layout
@@ -64,15 +64,6 @@ SHAPES = [
 ]  # fmt: skip
 
 
-def d_fragment(columns: int) -> npt.NDArray[np.int64]:
-    """Row and column of each register: an array [warps, lanes, registers, 2]; "Register layout for
-    accumulator matrix D": four registers for eight columns, 16 rows a warp."""
-    warp, lane, i = np.ogrid[:4, :32, : columns // 2]
-    row = warp * 16 + lane // 4 + 8 * (i // 2 % 2)
-    column = 8 * (i // 4) + lane % 4 * 2 + i % 2
-    return np.stack(np.broadcast_arrays(row, column), axis=-1)
-
-
 @pytest.mark.parametrize(("shape", "warpgroups"), SHAPES)
 def test_blocks_hold_what_the_instruction_adds_to(shape: tuple[int, ...], warpgroups: int) -> None:
     layout = accumulator_layout(shape, warpgroups)
@@ -82,7 +73,8 @@ def test_blocks_hold_what_the_instruction_adds_to(shape: tuple[int, ...], warpgr
     taken = set()
     for block in blocks(layout):
         assert block.columns % 8 == 0 and block.columns <= 256
-        expected = d_fragment(block.columns)
+        rows_columns = np.stack(sums_place(block.columns), axis=-1)
+        expected = rows_columns.reshape(4, 32, -1, 2)
         for group in range(warpgroups):
             origin = [group * rows // warpgroups + block.row, block.column]
             found = table[4 * group : 4 * group + 4][:, :, list(block.registers), -2:]
@@ -139,16 +131,6 @@ def test_what_does_not_fit(shape: tuple[int, ...], warpgroups: int) -> None:
 # ---- the first factor in registers ---------------------------------------------------------------
 
 
-def a_fragment(element_bytes: int) -> npt.NDArray[np.int64]:
-    """Row and k of each element: an array [warps, lanes, words, elements of a word, 2]; "Register
-    fragment layout for matrix A" of m64nNk16, k8 and k32."""
-    word = 4 // element_bytes
-    warp, lane, w, e = np.ogrid[:4, :32, :4, :word]
-    row = warp * 16 + lane // 4 + 8 * (w % 2)
-    k = lane % 4 * word + e + 4 * word * (w // 2)
-    return np.stack(np.broadcast_arrays(row, k), axis=-1)
-
-
 @pytest.mark.parametrize("element_bytes", [1, 2, 4])
 @pytest.mark.parametrize(
     ("shape", "warpgroups"),
@@ -161,6 +143,7 @@ def test_words_are_what_the_instruction_takes(
     *_, rows, depth = shape
     table = layout.table()[..., -2:]
     word = 4 // element_bytes
+    expected = np.stack(a_place(element_bytes), axis=-1).reshape(4, 32, 4, word, 2)
     words = table.reshape(4 * warpgroups, 32, layout.registers // word, word, 2)
     taken = []
     for row in range(0, rows // warpgroups, 64):
@@ -169,7 +152,7 @@ def test_words_are_what_the_instruction_takes(
             for group in range(warpgroups):
                 found = words[4 * group : 4 * group + 4][:, :, numbers]
                 origin = [group * rows // warpgroups + row, k]
-                np.testing.assert_array_equal(found, a_fragment(element_bytes) + origin)
+                np.testing.assert_array_equal(found, expected + origin)
             taken += numbers
     assert sorted(taken) == list(range(words.shape[2]))
 
@@ -184,30 +167,6 @@ def test_an_accumulator_is_a_factor_of_16_bit_elements_as_it_is(columns: int) ->
 # ---- factors in shared memory --------------------------------------------------------------------
 
 
-def read_by(
-    descriptor: int, k_major: bool, across: int, element_bytes: int
-) -> npt.NDArray[np.int64]:
-    """The address of each element (i, k) that an instruction reads: an array [across, k].
-
-    "Canonical Layouts", where T elements are 16 bytes and S is the swizzle in such pieces:
-    contiguous along k ((8, m), (T, 2)) : ((S T, SBO), (1, T)), otherwise
-    ((T, S, m), (8, k)) : ((1, T, LBO), (S T, SBO)); the swizzle is one of addresses.
-    """
-    address = (descriptor & 0x3FFF) << 4
-    leading = (descriptor >> 16 & 0x3FFF) << 4
-    stride = (descriptor >> 32 & 0x3FFF) << 4
-    assert descriptor >> 46 & 0xFFFF == 0, "the pattern begins where it repeats"
-    swizzle, mask = {1: (128, 0x70), 2: (64, 0x30), 3: (32, 0x10)}[descriptor >> 62]
-    i, k = np.ogrid[:across, : 32 // element_bytes]
-    if k_major:
-        place = i % 8 * swizzle + i // 8 * stride + k * element_bytes
-    else:
-        chunk = swizzle // element_bytes
-        place = i % chunk * element_bytes + i // chunk * leading + k % 8 * swizzle + k // 8 * stride
-    place = address + place
-    return place ^ (place >> 3 & mask)
-
-
 def check(operand: SharedOperand, k_axis: int, across: list[tuple[int, int]]) -> None:
     """Instructions, `across` being where each begins and how far it goes, read what they should."""
     tile = operand.tile
@@ -215,7 +174,7 @@ def check(operand: SharedOperand, k_axis: int, across: list[tuple[int, int]]) ->
     step = 32 // tile.element_bytes
     for (first, count), k in product(across, range(0, operand.k, step)):
         descriptor = operand.descriptor + (base + operand.offset(first, k) >> 4)
-        found = read_by(descriptor, operand.k_major, count, tile.element_bytes)
+        found = addresses(descriptor, operand.k_major, count, tile.element_bytes)
         expected = np.empty_like(found)
         for i, kk in np.ndindex(found.shape):
             place = (k + kk, first + i) if k_axis == 0 else (first + i, k + kk)
