@@ -131,22 +131,6 @@ class Precondition:
 
 
 @dataclass(frozen=True)
-class TensorMap:
-    """A descriptor of one tensor, which launchers encode and pass by value (docs/abi.md).
-
-    `box` is what one copy moves, in the order of the tensor's axes; `writes` tells a map that is
-    stored through.
-
-    Units:    `box` is elements, `swizzle` bytes
-    """
-
-    param: str
-    box: tuple[int, ...]
-    swizzle: Literal[0, 32, 64, 128]
-    writes: bool
-
-
-@dataclass(frozen=True)
 class Condition:
     """What a variant takes for granted of extents and scalars: as text, and as data."""
 
@@ -191,6 +175,22 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class TensorMap:
+    """A descriptor of one tensor, which launchers encode and pass by value (docs/abi.md).
+
+    `box` is what one copy moves, in the order of the tensor's axes; `writes` tells a map that is
+    stored through.
+
+    Units:    `box` is elements, `swizzle` bytes
+    """
+
+    param: str
+    box: tuple[int, ...]
+    swizzle: Literal[0, 32, 64, 128]
+    writes: bool
+
+
+@dataclass(frozen=True)
 class Variant:
     """One entry point of the cubin that does what the instance says.
 
@@ -205,9 +205,9 @@ class Variant:
     slots: tuple[Slot, ...]
     preconditions: tuple[Precondition, ...] = ()
     conditions: tuple[Condition, ...] = ()
-    tensor_maps: tuple[TensorMap, ...] = ()
     cluster: tuple[int, int, int] = (1, 1, 1)
     persistent_blocks_per_sm: int | None = None
+    tensor_maps: tuple[TensorMap, ...] = ()
     static_smem_bytes: int = 0
     dynamic_smem_bytes: int = 0
     registers: int = 0
