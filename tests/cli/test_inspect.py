@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.manifest_samples import ROW, add_kernel, copy_kernel, manifest
+from tests.unit.manifest_samples import (
+    ROW,
+    add_kernel,
+    copy_kernel,
+    manifest,
+    mapped_kernel,
+)
 from tilec.artifact.manifest import to_json
 
 
@@ -28,6 +34,22 @@ def test_occupancy_floor_and_conflicts_are_in_the_table(tilec, sample):
     [wide] = [line for line in lines if line.startswith("  add__f32_1024__v16 ")]
     # 24 registers: 768 of a warp, so that 20 warps of each quarter's 16384 fit; threads allow 16.
     assert "16 x 128 = 100% (threads)  8 " in wide
+
+
+def test_what_else_a_launch_takes_stands_below_the_table(tilec, workplace):
+    kernel = mapped_kernel(cluster=(2, 1, 1), persistent_blocks_per_sm=1)
+    Path("scaled.json").write_text(to_json(manifest(kernel)))
+    shown = tilec("inspect", "scaled.json").out
+    assert (
+        "  launch of scaled__bf16__tma\n"
+        "    clusters of 2x1x1 blocks\n"
+        "    persistent, 1 block for each multiprocessor\n"
+        "    tensor map of x  boxes of 64x64  128-byte swizzle  read\n"
+        "    tensor map of y  boxes of 32x64  no swizzle        written\n"
+    ) in shown
+    [row] = [line for line in shown.splitlines() if line.startswith("  scaled__bf16__tma ")]
+    assert row.endswith("tensor maps of x, y")
+    assert shown.count("launch of") == 1
 
 
 def test_details_come_only_when_asked_for(tilec, sample):

@@ -57,6 +57,9 @@ class HostDriver:
     def current_device(self):
         return 0
 
+    def sm_count(self, device):
+        return 1
+
     def allocated(self, size_bytes, device):
         if size_bytes > 1 << 30:
             raise MemoryError("a dry run keeps to small memory")
@@ -107,7 +110,8 @@ class HostDriver:
 
 def _arguments(entry, cells):
     """The arguments in cells as arrays in the memory that they point to."""
-    given = zip(entry.variant.slots, cells, strict=True)
+    plain = [slot for slot in entry.variant.slots if slot.kind != "tensor_map"]
+    given = zip(plain, cells, strict=True)
     slots = [(slot, _number(slot, cell)) for slot, cell in given]
     dims = {slot.name: value for slot, value in slots if slot.kind == "extent"}
     found = {}

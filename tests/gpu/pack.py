@@ -86,6 +86,7 @@ def build(folder: Path) -> None:
     tests = folder / FOLDER
     _run("tests.gpu.accuracy_programs", str(tests))
     _run("tests.programs.generate", str(tests))
+    _run("tests.gpu.mapped_kernels", str(tests))
     programs = [*sorted(Path("tests/programs").glob("*.tile")), Path("tests/gpu/large.tile")]
     programs += sorted(tests.glob("*.tile"))
     kernels = sorted(Path("kernels").glob("*.tile"))

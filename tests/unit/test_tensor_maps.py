@@ -351,3 +351,10 @@ def test_kernels_without_maps_are_launched_as_ever(cuda):
     target, source = (Array(BASE * i, "i8", (4, 64), (64, 1), 0) for i in (1, 2))
     copy.launch(target, source, 3)
     assert len(cuda.launched) == 1 and not cuda.maps and not cuda.launched_clusters
+
+
+def test_the_kernels_of_the_gpu_tests_are_sound():
+    from tests.gpu.mapped_kernels import manifest as mapped_manifest
+    from tilec.artifact.validate import faults_of
+
+    assert list(faults_of(mapped_manifest())) == []

@@ -11,12 +11,14 @@ import click
 from tilec.artifact.embed import CubinError, extract
 from tilec.artifact.expression import text_of
 from tilec.artifact.floor import Floor, floor_of
+from tilec.artifact.geometry import ALONE
 from tilec.artifact.manifest import (
     Kernel,
     Manifest,
     ManifestError,
     Parameter,
     Precondition,
+    TensorMap,
     UnsafeUse,
     Variant,
     from_json,
@@ -156,6 +158,12 @@ def _kernel(kernel: Kernel, file: str, target: Target) -> Iterator[str]:
     yield from columns(rows)
     yield ""
     yield from columns([_COLUMNS, *(_variant(one, target) for one in kernel.variants)])
+    for one in kernel.variants:
+        special = list(_launched(one))
+        if special:
+            yield ""
+            yield f"  launch of {one.symbol}"
+            yield from (f"    {line}" for line in special)
 
 
 def _floor(floor: Floor) -> Iterator[tuple[str, str]]:
@@ -206,12 +214,40 @@ def _variant(variant: Variant, target: Target) -> tuple[str, ...]:
         f"{variant.static_smem_bytes}+{variant.dynamic_smem_bytes}",
         f"{fits.blocks} x {variant.threads} = {fits.share:.0%} ({', '.join(fits.limits)})",
         str(variant.lowering.bank_conflicts),
-        "; ".join(_conditions(variant.preconditions)) or "always",
+        "; ".join(_conditions(variant)) or "always",
     )
 
 
-def _conditions(preconditions: Sequence[Precondition]) -> Iterator[str]:
+def _launched(variant: Variant) -> Iterator[str]:
+    """What a launch takes beside parameters and a grid."""
+    if variant.cluster != ALONE:
+        yield f"clusters of {_shape(variant.cluster)} blocks"
+    blocks = variant.persistent_blocks_per_sm
+    if blocks is not None:
+        yield f"persistent, {blocks} block{'s' * (blocks != 1)} for each multiprocessor"
+    if variant.tensor_maps:
+        yield from columns([_map(one) for one in variant.tensor_maps], "")
+
+
+def _map(one: TensorMap) -> tuple[str, ...]:
+    swizzle = f"{one.swizzle}-byte swizzle" if one.swizzle else "no swizzle"
+    use = "written" if one.writes else "read"
+    return f"tensor map of {one.param}", f"boxes of {_shape(one.box)}", swizzle, use
+
+
+def _shape(extents: Sequence[int]) -> str:
+    return "x".join(map(str, extents))
+
+
+def _conditions(variant: Variant) -> Iterator[str]:
     """What must hold, said once for all tensors of which the same must hold."""
+    yield from _alignments(variant.preconditions)
+    mapped = dict.fromkeys(one.param for one in variant.tensor_maps)
+    if mapped:
+        yield f"tensor maps of {', '.join(mapped)}"
+
+
+def _alignments(preconditions: Sequence[Precondition]) -> Iterator[str]:
     tensors: dict[tuple[int, int], list[str]] = {}
     for p in preconditions:
         alignments = p.base_alignment_bytes, p.stride_multiple_bytes
