@@ -144,13 +144,13 @@ def _body(loop: Loop, out: ir.Value, image: ir.Value, source: ir.Value, trips: i
             a = _held(loop, source, thread, carried.induction_variable)
         after = start(dot, unpack(before) if loop.adds else None, a, b, group)
         if loop.waits:
-            after = words(finish(dot, after))
+            after = words(finish(dot.wgmma.total, after))
         else:
             wait(1)
         following = arith.addi(slot, i32(1))
         wraps = arith.cmpi(arith.CmpIPredicate.eq, following, i32(SLOTS))
         scf.yield_([pack(after), arith.select(wraps, i32(0), following)])
-    done = finish(dot, unpack(carried.results[0]))
+    done = finish(dot.wgmma.total, unpack(carried.results[0]))
     put(done, out, thread)
 
 

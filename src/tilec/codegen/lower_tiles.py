@@ -24,7 +24,15 @@ from tilec.ir.walk import operations
 from tilec.layout import LANES
 from tilec.ops.channel import tensor_maps_of
 from tilec.ops.fragments import in_memory, index, llvm_ptr
-from tilec.ops.lowering import ROWS_TOGETHER, UNIFORM, Lowered, Lowering, TensorMap, View, first_place
+from tilec.ops.lowering import (
+    ROWS_TOGETHER,
+    UNIFORM,
+    Lowered,
+    Lowering,
+    TensorMap,
+    View,
+    first_place,
+)
 from tilec.ops.notes import Note, Place
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
+from typing import Literal, TypeAlias
 
 # Units: bytes, widest first.
-SWIZZLES = (128, 64, 32)
+Swizzle: TypeAlias = Literal[128, 64, 32]
+SWIZZLES: tuple[Swizzle, ...] = (128, 64, 32)
 MOST_AXES = 5
 # Units: elements along one axis of one copy.
 MOST_IN_COPY = 256
@@ -46,7 +48,7 @@ class SwizzledTile:
 
     shape: tuple[int, ...]
     element_bytes: int
-    swizzle: int
+    swizzle: Swizzle
 
     def __post_init__(self) -> None:
         assert self.swizzle in SWIZZLES, f"expected a swizzle of {SWIZZLES}, got {self.swizzle}"

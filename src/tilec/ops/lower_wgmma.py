@@ -111,13 +111,14 @@ def wait(pending: int) -> None:
     nvvm.wgmma_wait_group_sync_aligned(pending)
 
 
-def finish(dot: WgmmaDot, sums: Sequence[ir.Value], pending: int = 0) -> list[ir.Value]:
+def finish(total: str, sums: Sequence[ir.Value], pending: int = 0) -> list[ir.Value]:
     """Wait likewise, for these words among others, and give the registers that they are.
 
-    The words are handed through the wait: nothing can read them before it.
+    `total` is the type of the sums, in the language. The words are handed through the wait: nothing
+    can read them before it.
     """
     done = _tied(f"wgmma.wait_group.sync.aligned {pending};", sums)
-    if _in_word(dot) == 1:
+    if total != "f16":
         return done
     pair = ir.VectorType.get([2], ir.F16Type.get())
     return [register for word in done for register in unpack(_cast(word, pair))]

@@ -18,6 +18,7 @@ from mlir import ir
 from tilec.artifact.abi import COUNT_LIMIT
 from tilec.ir.dialects import arith, llvm, nvvm
 from tilec.layout import LANE_BITS, LANES, Layout, unique_holders
+from tilec.layout.swizzled import Swizzle
 from tilec.ops.fragments import i32, in_registers, index, llvm_ptr
 from tilec.ops.notes import Note, Place, place_of
 
@@ -83,7 +84,7 @@ class TensorMap:
 
     param: str
     box: tuple[int, ...]
-    swizzle: int
+    swizzle: Swizzle
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,7 @@ class Lowering:
         self.team, self.entry, self._coordinates = outer
 
     def warpgroup(self) -> ir.Value:
-        """The number (i32) of this thread's warpgroup, the same in all lanes as the assembler sees."""
+        """The number (i32) of this thread's warpgroup, which the assembler sees to be uniform."""
         word = ir.IntegerType.get_signless(32)
         group = arith.shrui(self.thread, i32((LANES * 4).bit_length() - 1))
         return nvvm.shfl_sync(

@@ -308,7 +308,7 @@ class OpRules:
         return None
 
     def multiplied(self, op: ir.OpView) -> tuple[str, str, str] | None:
-        """For a matrix product: the element types, in the language, of both factors and the sums."""
+        """For a matrix product: the element types of both factors and the sums, by the language."""
         return None
 
     def access(self, op: ir.OpView) -> AccessShape | None:

@@ -109,7 +109,7 @@ def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> int:
 def _fits(product: Product, groups: int) -> bool:
     rows, columns = product.shape
     sums = rows * columns // (groups * _THREADS_OF_GROUP)
-    return fits(product.shape, groups) and sums <= _SUMS_PER_THREAD
+    return bool(fits(product.shape, groups)) and sums <= _SUMS_PER_THREAD
 
 
 def _rows_together(products: Sequence[Product], target: Target) -> int:

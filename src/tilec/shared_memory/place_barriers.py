@@ -1,8 +1,8 @@
 """Let accesses to shared memory take effect in program order.
 
 Before:   buffers with offsets
-After:    `nvvm.barrier0` (of the math warps: theirs; or `nvvm.bar.warp.sync`, where that is enough) stands between any two
-          accesses to the same bytes, one of which writes
+After:    `nvvm.barrier0` (of the math warps: theirs; or `nvvm.bar.warp.sync`, where that is enough)
+          stands between any two accesses to the same bytes, one of which writes
 
 Algorithm: walk the skeleton with the accesses since the last barrier.
 1. An access that conflicts with one of them gets a barrier before it. A barrier of the block

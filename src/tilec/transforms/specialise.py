@@ -474,7 +474,7 @@ class _Math:
 
 
 def _guard(loop: ir.OpView, count: int) -> None:
-    """A branch around a loop with what follows it up to its last wait and release: taken if it turns.
+    """A branch around a loop and the waits and releases that follow it, taken if the loop turns.
 
     Sums that no product has been added to would meet those under way where they are waited for,
     and then the assembler lets products run one by one (ptxas, C7515).
