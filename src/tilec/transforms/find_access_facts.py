@@ -26,8 +26,8 @@ from tilec.ops.facts import KnownFacts
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, Facts, IndexedShape
 
-_NOTHING = Proved(Inside.UNKNOWN, Inside.UNKNOWN)
-_INSIDE = Proved(Inside.ANYWHERE, Inside.ANYWHERE)
+_NOTHING = Proved(*[Inside.UNKNOWN] * 3)
+_INSIDE = Proved(*[Inside.ANYWHERE] * 3)
 
 
 def find_access_facts(function: ir.OpView) -> None:
@@ -57,6 +57,7 @@ def _bounds(access: AccessShape, axis: int, proved: Proved, facts: Facts) -> Bou
     return Bounds(
         inside=bool(proved.low and proved.high),
         nonnegative=bool(proved.low) or facts.bits(start) is not None,
+        begins=bool(proved.low and (proved.high or proved.first)),
         divisor=gcd(facts.divisor(start) * scale, facts.start_divisor(access.view, axis)),
         extent_divisor=facts.extent_divisor(access.view, axis),
     )
@@ -67,10 +68,11 @@ def _bounds_where(op: ir.OpView, access: IndexedShape, axis: int, facts: Facts) 
     start, view = access.starts[axis], access.view
     inside, extent = "unchecked" in op.attributes, facts.extent_divisor(access.view, axis)
     if start is None:
-        return Bounds(inside, nonnegative=inside, divisor=1, extent_divisor=extent)
+        return Bounds(inside, nonnegative=inside, begins=inside, divisor=1, extent_divisor=extent)
     return Bounds(
         inside,
         nonnegative=inside or facts.bits(start) is not None,
+        begins=inside,
         divisor=gcd(facts.divisor(start), facts.start_divisor(view, axis)),
         extent_divisor=extent,
     )
