@@ -15,6 +15,7 @@ from tilec.codegen.record import Recorder
 
 KERNELS = sorted((Path(__file__).parents[2] / "kernels").glob("*.tile"))
 
+
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 def test_there_are_no_bank_conflicts_and_the_report_says_so(path: Path) -> None:
     with program(path.read_text(encoding="utf-8")) as compiled:

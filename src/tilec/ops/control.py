@@ -7,7 +7,7 @@ from math import gcd
 
 from mlir import ir
 
-from tilec.integers.formula import FORMULAS, less, negated
+from tilec.integers.formula import FORMULAS, at_least, less, negated
 from tilec.integers.number import Number, always
 from tilec.integers.polynomial import Polynomial
 from tilec.ops.abstract import Abstract, Reasoning
@@ -78,6 +78,32 @@ class _For(OpRules):
 
         kinds = [v.type for v in op.results]
         return reasoning.repeated(carried, kinds, turn, turns, op)
+
+
+class _InRange(OpRules):
+    """What a loop counts, where that is not its own variable: with what is known of it."""
+
+    name = "tile.in_range"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return [operands[0]]
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        counter, start, end = operands
+        assert isinstance(counter, Number) and isinstance(start, Number) and isinstance(end, Number)
+        number, first, last = map(reasoning.single, (counter, start, end))
+        is_inclusive = ir.BoolAttr(op.attributes["inclusive"]).value
+        # The emitter sees to it: a turn of the loop is a number of the range.
+        reasoning.know_here(at_least(number, first), op)
+        reasoning.know_here(at_least(last, number) if is_inclusive else less(number, last), op)
+        return [always(number)]
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return [operands[0]]
 
 
 class _While(OpRules):
@@ -221,6 +247,7 @@ def _slot(function: ir.OpView, argument: ir.Value) -> ir.DictAttr | None:
 RULES: tuple[OpRules, ...] = (
     _Function(),
     _For(),
+    _InRange(),
     _While(),
     _If(),
     _Call(),
