@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import gcd
 
+import numpy as np
 from mlir import ir
 
 from tilec.integers.formula import FORMULAS, at_least, less, negated
@@ -169,7 +170,11 @@ class _If(OpRules):
         return ("select", condition, then, otherwise)
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
-        region = op.regions[0 if operands[0] else 1]
+        [condition] = operands
+        if np.ndim(condition):  # in a combiner that runs on whole arrays (`ops/whole_arrays.py`)
+            sides = [machine.run(r.blocks[0], []) for r in op.regions if len(r.blocks)]
+            return [np.where(condition, *pair) for pair in zip(*sides, strict=True)]
+        region = op.regions[0 if condition else 1]
         return machine.run(region.blocks[0], []) if len(region.blocks) else []
 
     def abstract(
