@@ -15,8 +15,8 @@ from mlir.dialects import irdl
 
 FILES = ("tile.irdl.mlir", "warp.irdl.mlir")
 
-# What Python makes operations of; parsers and passes load what else they need. Loading all that MLIR
-# has takes three times as long, for every context.
+# What Python makes operations of; parsers and passes load what else they need. Loading all that
+# MLIR has takes three times as long, for every context.
 DIALECTS = (
     "arith", "cf", "func", "gpu", "linalg", "llvm", "math", "memref", "nvvm", "scf", "tensor",
     "vector",
