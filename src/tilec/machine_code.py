@@ -1,16 +1,13 @@
 """Checked kernels to a cubin and its manifest: every instance in each of its variants.
 
 A *variant* is machine code for one set of preconditions. One takes pointers and outer strides as
-multiples of the widest access wherever it accesses memory in larger pieces than elements; another
-takes nothing for granted. Where conditions on the arguments make masks unnecessary, there is a
-third, before them, that takes these for granted too. All entries go through LLVM and ptxas
-together.
+multiples of the widest access wherever it accesses memory in larger pieces than elements; the other
+takes nothing for granted. All entries go through LLVM and ptxas together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,7 +79,6 @@ class EntryPoint:
 class _Entry:
     instance: Instance
     point: EntryPoint
-    is_whole: bool = False
 
 
 def compile_kernels(
@@ -127,82 +123,38 @@ def lower_all(instances: Sequence[Instance], target: Target) -> None:
 def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]:
     """The variants of one instance, the most demanding first: one, if that demands nothing."""
     symbol, widest = instance.description.symbol, target.access_bytes
-    found = []
-    has_whole = bool(instance.description.conditions)
-    with _placed(instance, widest, target, whole=has_whole) as placed:
-        if has_whole:
-            whole = _lowered(placed, f"{symbol}__v{widest}_whole", body)
-            found.append(_Entry(instance, whole, is_whole=True))
-            with stage("access facts"):
-                find_access_facts(placed.function)
-        aligned = _lowered(placed, f"{symbol}__v{widest}", body)
+    aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
     general = lower_variant(instance, symbol, 1, body, target)
     if aligned.alignments:
-        return [*found, _Entry(instance, aligned), _Entry(instance, general)]
+        return [_Entry(instance, aligned), _Entry(instance, general)]
     _erase(body, aligned.symbol)
-    return [*found, _Entry(instance, general)]
+    return [_Entry(instance, general)]
 
 
 def lower_variant(
-    instance: Instance,
-    symbol: str,
-    vector_bytes: int,
-    body: ir.Block,
-    target: Target,
-    *,
-    whole: bool = False,
+    instance: Instance, symbol: str, vector_bytes: int, body: ir.Block, target: Target
 ) -> EntryPoint:
     """Lower one variant of an instance to threads, as the last function of `body`.
 
     Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
-    `whole`:  the conditions of the instance are taken to hold
     """
-    with _placed(instance, vector_bytes, target, whole=whole) as placed:
-        return _lowered(placed, symbol, body)
-
-
-@dataclass(frozen=True)
-class _Placed:
-    """A copy of an instance whose tiles have layouts.
-
-    Layouts and barriers depend on where accesses begin, not on what of them is inside: for variants
-    that differ in that, and so in their masks, only the access facts have to be found again.
-
-    Units:    bytes: what pointers and outer strides are taken to be multiples of
-    """
-
-    function: ir.OpView
-    warps: int
-    vector_bytes: int
-    target: Target
-
-
-@contextmanager
-def _placed(
-    instance: Instance, vector_bytes: int, target: Target, *, whole: bool
-) -> Iterator[_Placed]:
     function = instance.function.operation.clone().opview
     try:
         if instance.description.hints.get("fast_math"):
             relax_floats(function)
         warps = warps_for(function, instance.description.hints, target)
         with stage("access facts"):
-            find_access_facts(function, whole=whole)
+            find_access_facts(function)
         with stage("layouts"):
             mark_last_uses(function)
             place_layouts(function, Placing(warps, vector_bytes))
         # After layouts, which say what thread touches which element.
         with stage("barriers"):
             insert_barriers(function)
-        yield _Placed(function, warps, vector_bytes, target)
+        with stage("lowering to threads"):
+            code = lower_tiles(function, symbol, body, warps=warps, vector_bytes=vector_bytes)
     finally:
         function.operation.erase()
-
-
-def _lowered(placed: _Placed, symbol: str, body: ir.Block) -> EntryPoint:
-    function, warps, target = placed.function, placed.warps, placed.target
-    with stage("lowering to threads"):
-        code = lower_tiles(function, symbol, body, warps=warps, vector_bytes=placed.vector_bytes)
     with stage("shared memory"):
         room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
         shared = finish(code.function, SHARED, warps=warps, room=room)
@@ -255,7 +207,6 @@ def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recor
         threads=point.threads,
         slots=told.slots,
         preconditions=preconditions,
-        conditions=told.conditions if entry.is_whole else (),
         static_smem_bytes=taken.smem,
         dynamic_smem_bytes=point.smem_bytes,
         registers=taken.registers,

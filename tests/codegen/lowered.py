@@ -15,7 +15,8 @@ from simt import Code, Launch, run_block
 from simt_memory import Memory, Segment
 
 from tests.on_cpu import checked_text
-from tilec.artifact.expression import evaluate, holds
+from tilec.artifact.abi import launch_grid
+from tilec.artifact.expression import evaluate
 from tilec.artifact.manifest import Slot
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import gpu_module
@@ -45,17 +46,15 @@ class Program:
     instances: Mapping[str, Instance]
     body: ir.Block
     target: str
-    _lowered: dict[tuple[str, int, bool], tuple[EntryPoint, Code]] = field(default_factory=dict)
+    _lowered: dict[tuple[str, int], tuple[EntryPoint, Code]] = field(default_factory=dict)
 
-    def lowered(
-        self, symbol: str, vector_bytes: int, *, whole: bool = False
-    ) -> tuple[EntryPoint, Code]:
+    def lowered(self, symbol: str, vector_bytes: int) -> tuple[EntryPoint, Code]:
         """One variant of a kernel: what launching it takes, and its code."""
-        key = (symbol, vector_bytes, whole)
+        key = (symbol, vector_bytes)
         if key not in self._lowered:
-            name = f"{symbol}__v{vector_bytes}{'_whole' if whole else ''}"
+            name = f"{symbol}__v{vector_bytes}"
             instance, target = self.instances[symbol], resolve(self.target)
-            point = lower_variant(instance, name, vector_bytes, self.body, target, whole=whole)
+            point = lower_variant(instance, name, vector_bytes, self.body, target)
             function = list(self.body.operations)[-1]
             assert function.operation.verify()
             self._lowered[key] = point, Code(function)
@@ -67,7 +66,7 @@ class Program:
         arguments: Mapping[str, Any],
         vector_bytes: int = ANY,
         *,
-        grid_x: int = 2**31 - 1,
+        grid_x: int | None = None,
         strides: Mapping[str, tuple[int, ...]] | None = None,
         steps: int = 10**9,
     ) -> None:
@@ -80,10 +79,7 @@ class Program:
         """
         told = self.instances[symbol].description
         values = _values(told, arguments)
-        # As a launcher chooses: without masks where the conditions hold.
-        whole = vector_bytes == ALIGNED and bool(told.conditions)
-        whole = whole and all(holds(c.expression, values) for c in told.conditions)
-        point, code = self.lowered(symbol, vector_bytes, whole=whole)
+        point, code = self.lowered(symbol, vector_bytes)
         tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
         _expect_alignments(point, tensors)
         memory = Memory()
@@ -91,11 +87,12 @@ class Program:
             for segment in tensor.segments:
                 memory.add(segment)
         slots = [_slot_value(slot, tensors, values) for slot in told.slots]
-        count = int(prod(evaluate(extent, values) for extent in told.grid))
-        across = max(1, min(count, grid_x))
-        for number in range(-(-count // across) * across):
-            at = number % across, number // across
-            launch = Launch(point.threads, at, across, point.smem_bytes, steps)
+        extents = [int(evaluate(extent, values)) for extent in told.grid]
+        grid = (0, 0, 0) if 0 in extents else launch_grid(extents)
+        if grid_x is not None:  # as where there are more programs than a grid has along x
+            grid = grid_x, 1, -(-prod(extents) // grid_x)
+        for z, y, x in np.ndindex(grid[::-1]):
+            launch = Launch(point.threads, (x, y, z), grid, point.smem_bytes, steps)
             steps = run_block(code, slots, launch, memory)
         for tensor in tensors.values():
             tensor.read_back()

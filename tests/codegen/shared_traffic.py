@@ -78,7 +78,7 @@ class _Executed:
     def __init__(self, function: ir.OpView, threads: int) -> None:
         self.threads = threads
         self.code = Code(function)
-        self.block = _Block(self.code, Launch(threads, (0, 0), 1, 0, 10**9), Memory())
+        self.block = _Block(self.code, Launch(threads, (0, 0, 0), (1, 1, 1), 0, 10**9), Memory())
 
     def of(self, value: ir.Value) -> Array:
         number = self.code.number(value)

@@ -30,11 +30,11 @@ Array = Any  # rows of numbers; a tuple of them for a struct
 
 @dataclass(frozen=True)
 class Launch:
-    """One block of a launch; `block` is blockIdx.x and .y, `grid_x` is gridDim.x."""
+    """One block of a launch: `block` is blockIdx, `grid` is gridDim."""
 
     threads: int
-    block: tuple[int, int]
-    grid_x: int
+    block: tuple[int, int, int]
+    grid: tuple[int, int, int]
     smem_bytes: int
     steps: int = 10**9  # operations, after which it is given up
 
@@ -650,7 +650,9 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "nvvm.read.ptx.sreg.tid.x": _register(lambda b: b.threads),
     "nvvm.read.ptx.sreg.ctaid.x": _register(lambda b: b.launch.block[0]),
     "nvvm.read.ptx.sreg.ctaid.y": _register(lambda b: b.launch.block[1]),
-    "nvvm.read.ptx.sreg.nctaid.x": _register(lambda b: b.launch.grid_x),
+    "nvvm.read.ptx.sreg.ctaid.z": _register(lambda b: b.launch.block[2]),
+    "nvvm.read.ptx.sreg.nctaid.x": _register(lambda b: b.launch.grid[0]),
+    "nvvm.read.ptx.sreg.nctaid.y": _register(lambda b: b.launch.grid[1]),
     "cf.assert": _assert,
     "nvvm.convert.f32x2.to.f8x2": _f32_to_f8,
     "nvvm.convert.f16x2.to.f8x2": _f16_to_f8,

@@ -20,8 +20,7 @@ KERNELS = sorted((Path(__file__).parents[2] / "kernels").glob("*.tile"))
 def test_there_are_no_bank_conflicts_and_the_report_says_so(path: Path) -> None:
     with program(path.read_text(encoding="utf-8")) as compiled:
         for symbol, instance in compiled.instances.items():
-            whole = bool(instance.description.conditions)
-            point, code = compiled.lowered(symbol, ALIGNED, whole=whole)
+            point, code = compiled.lowered(symbol, ALIGNED)
             elements = {p.name: p.element for p in instance.description.parameters}
             report = Recorder(elements).report(point.notes, point.shared)
             reported: dict[tuple[int, int], Wavefronts] = {}

@@ -97,20 +97,11 @@ def kernel(text: str, name: str) -> Kernel:
 
 
 def test_what_the_wide_variant_asks_for() -> None:
-    whole, wide, narrow = kernel(COPIES, "copy_f16").variants
-    for variant in (whole, wide):
-        assert [(p.param, p.base_alignment_bytes) for p in variant.preconditions] == [
-            ("x", 16), ("z", 16),
-        ]  # fmt: skip
+    wide, narrow = kernel(COPIES, "copy_f16").variants
+    assert [(p.param, p.base_alignment_bytes) for p in wide.preconditions] == [
+        ("x", 16), ("z", 16),
+    ]  # fmt: skip
     assert not narrow.preconditions
-    assert whole.conditions and not wide.conditions and not narrow.conditions
-
-
-def test_the_variant_for_whole_tiles_has_no_mask() -> None:
-    found = kernel(COPIES, "copy_f16")
-    for variant in found.variants:
-        moves = accesses(ptx_of(compiled(COPIES), variant.symbol))
-        assert moves and all(a.startswith("@") for a in moves) != bool(variant.conditions)
 
 
 WHOLE = """
@@ -221,16 +212,15 @@ def test_every_target_is_built(target: str, tmp_path: Path) -> None:
     assert f".target {target}\n" in compiled(text, target).ptx.replace(" \n", "\n")
 
 
-FEW_BYTES = 16  # which ptxas gives up for a block more on a processor
+FEW_BYTES = 16  # which ptxas gives up for a block more on a processor, or for 32 warps in one
 
 
 @pytest.mark.parametrize("file", sorted(LIBRARY.glob("*.tile")), ids=lambda file: file.stem)
 def test_no_kernel_of_the_library_spills(file: Path) -> None:
-    """Not at all where there are no masks, and a few words at most elsewhere."""
     for one in compiled(file.read_text(encoding="utf-8")).kernels:
-        for number, variant in enumerate(one.variants):
+        for variant in one.variants:
             spilled = variant.spill_store_bytes + variant.spill_load_bytes
-            assert spilled <= (FEW_BYTES if number else 0), variant.symbol
+            assert spilled <= FEW_BYTES, variant.symbol
             assert 0 < variant.registers <= 255
 
 

@@ -29,7 +29,7 @@ def numbers(*shape: int, dtype: Any = np.float32) -> np.ndarray:
     return RANDOM.integers(-8, 8, shape).astype(dtype)
 
 
-def agree(text: str, grid_x: int = 2**31 - 1, **arguments: Any) -> None:
+def agree(text: str, grid_x: int | None = None, **arguments: Any) -> None:
     """Both variants of the kernel `k` give what the CPU execution gives."""
     with program(f"#[kernel]\n{text}" if "#[kernel" not in text else text) as compiled:
         wanted = _copies(arguments)
@@ -179,14 +179,46 @@ def test_rows_that_are_one_row() -> None:
 # ---- the grid ------------------------------------------------------------------------------------
 
 
-def test_a_grid_of_three_axes_folded_into_rows_of_blocks() -> None:
+@pytest.mark.parametrize("grid_x", [None, 7])
+def test_a_grid_of_three_axes_as_it_is_and_folded_into_rows_of_blocks(grid_x: int | None) -> None:
     agree(
         """pub fn k<A: Dim, B: Dim, C: Dim>(
             z: Part<&mut Tensor<i32, A, B, C>, 1, 4, 16>,
         ) {
             z.store(Tile::<i32, 1, 4, 16>::full((z.id(0) * 100 + z.id(1) * 10 + z.id(2)) as i32));
         }""",
-        grid_x=7, z=numbers(3, 9, 40, dtype=np.int32),
+        grid_x=grid_x, z=numbers(3, 9, 40, dtype=np.int32),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(5, 16), (1, 40), (7, 40), (1, 1), (0, 16), (5, 0)],
+    ids=lambda s: "x".join(map(str, s)),
+)
+@pytest.mark.parametrize("grid_x", [None, 3])
+def test_a_grid_of_two_axes_of_any_extents(shape: tuple[int, int], grid_x: int | None) -> None:
+    if 0 in shape and grid_x is not None:
+        return  # nothing is launched
+    agree(
+        """pub fn k<A: Dim, B: Dim>(z: Part<&mut Tensor<i32, A, B>, 1, 16>) {
+            z.store(Tile::<i32, 1, 16>::full((z.id(0) * 100 + z.id(1)) as i32));
+        }""",
+        grid_x=grid_x, z=numbers(*shape, dtype=np.int32),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 2, 20), (3, 1, 4, 5)], ids=str)
+@pytest.mark.parametrize("grid_x", [None, 5])
+def test_a_grid_of_four_axes(shape: tuple[int, ...], grid_x: int | None) -> None:
+    agree(
+        """pub fn k<A: Dim, B: Dim, C: Dim, D: Dim>(
+            z: Part<&mut Tensor<i32, A, B, C, D>, 1, 1, 2, 16>,
+        ) {
+            let i = (z.id(0) * 10 + z.id(1)) * 100 + z.id(2) * 10 + z.id(3);
+            z.store(Tile::<i32, 1, 1, 2, 16>::full(i as i32));
+        }""",
+        grid_x=grid_x, z=numbers(*shape, dtype=np.int32),
     )  # fmt: skip
 
 
@@ -207,8 +239,8 @@ def test_a_program_beyond_two_to_the_thirty_one() -> None:
     with program(text) as compiled:
         point, code = compiled.lowered("k", ANY)
         for block in range(2):  # and the one after it, which does nothing
-            at = (number + block) % across, (number + block) // across
-            launch = Launch(point.threads, at, across, point.smem_bytes)
+            at = (number + block) % across, 0, (number + block) // across
+            launch = Launch(point.threads, at, (across, 1, 3), point.smem_bytes)
             run_block(code, [z, x, extent], launch, memory)
     np.testing.assert_array_equal(result.bytes, content + np.uint8(1))
 

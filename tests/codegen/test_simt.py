@@ -40,7 +40,7 @@ def run(*body: str, threads: int = 64, elements: int = 64) -> None:
         memory.add(Segment("x", 1 << 40, content, is_read_only=False))
         function = list(module.body.operations)[-1]
         # One more element than there are threads, which the last thread's `other` is.
-        launch = Launch(threads, (0, 0), 1, 4 * threads + 4)
+        launch = Launch(threads, (0, 0, 0), (1, 1, 1), 4 * threads + 4)
         run_block(Code(function), [1 << 40], launch, memory)
 
 

@@ -89,9 +89,8 @@ class Said:
 
     verdicts: Mapping[Place, Verdict] = field(default_factory=dict)
     refusals: Sequence[Refusal] = ()
-    # What a launcher asks before it takes the code without masks, and what has none then.
-    conditions: Sequence[Expression] = ()
-    unmasked: frozenset[Place] = frozenset()
+    # On what launch-checked accesses are inside, by place.
+    conditions: Mapping[Place, Sequence[Expression]] = field(default_factory=dict)
 
 
 # The proofs, asked of a module that was emitted from these sources and not changed since.
@@ -208,7 +207,7 @@ def reproduces(module: ir.Module, code: str, witness: Witness) -> bool:
 
 # ---- many random kernels -------------------------------------------------------------------------
 
-# Launches that are looked through for some that take the code without masks.
+# Launches that are looked through for some that meet the conditions of accesses.
 LAUNCHES_TRIED = 40
 
 # Of work on one kernel; it is then given up.
@@ -250,26 +249,34 @@ def trial(seed: int, verifier: Verifier | None) -> Trials:
         return Trials(counts)
     said = verifier(module, program.sources)
     wrong = disagreements(module, said.verdicts, said.refusals, seen)
-    tried = islice(kernel.launches(), LAUNCHES_TRIED)
-    whole = [launch for launch in tried if _all_hold(said.conditions, launch)]
-    if said.unmasked and whole:
-        wrong += _wrong_conditions(said, observe(module, whole))
-        counts["with launches without masks"] = 1
+    tried = list(islice(kernel.launches(), LAUNCHES_TRIED))
+    met = {place: _meeting(conditions, tried) for place, conditions in said.conditions.items()}
+    # The accesses of one kernel mostly have the same conditions.
+    shown = {
+        launches: observe(module, [tried[n] for n in launches])
+        for launches in set(met.values())
+        if launches
+    }
+    for place, launches in met.items():
+        wrong += _wrong_condition(place, shown[launches]) if launches else ()
+    counts["with launches that meet conditions"] = bool(shown)
     return Trials(counts + _counted(said, seen), tuple(_shown(seed, text) for text in wrong))
 
 
-def _all_hold(conditions: Sequence[Expression], launch: Launch) -> bool:
-    values = {**launch.dims, **launch.scalars}
-    return bool(conditions) and all(holds(condition, values) for condition in conditions)
+def _meeting(conditions: Sequence[Expression], tried: Sequence[Launch]) -> tuple[int, ...]:
+    """The numbers of the launches that meet all conditions."""
+    return tuple(
+        number
+        for number, launch in enumerate(tried)
+        if all(holds(condition, {**launch.dims, **launch.scalars}) for condition in conditions)
+    )
 
 
-def _wrong_conditions(said: Said, seen: Observed) -> list[str]:
-    """(e) An access without a mask, under conditions that a launch meets, that went outside."""
-    return [
-        f"no mask at {place[0]}:{place[1]}, but outside at {access.outside_at}"
-        for place, access in seen.accesses.items()
-        if place in said.unmasked and access.outside
-    ]
+def _wrong_condition(place: Place, seen: Observed) -> Iterator[str]:
+    """(e) An access that is outside in a launch that meets its conditions."""
+    access = seen.accesses.get(place)
+    if access is not None and access.outside:
+        yield f"launch-checked, at {place[0]}:{place[1]}, but outside at {access.outside_at}"
 
 
 def _shown(seed: int, text: str) -> str:

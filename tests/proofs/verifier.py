@@ -9,7 +9,8 @@ from mlir import ir
 from tests.proofs.adversary import Refusal, Said, Verdict, Witness
 from tests.proofs.observed import Launch, place_of
 from tilec.ir.walk import functions
-from tilec.proofs.bounds import Bounds, is_never_inside
+from tilec.proofs.bounds import Verdict as Proved
+from tilec.proofs.bounds import is_never_inside
 from tilec.proofs.proof import Proof
 from tilec.proofs.races import Race
 from tilec.recursion import deep_recursion
@@ -33,21 +34,12 @@ def verify(module: ir.Module, sources: Mapping[str, SourceFile]) -> Said:
             if access.starts is not None and is_never_inside(proof.reasoning, access):
                 verdicts[place] = Verdict.NEVER_INSIDE
                 refusals.append(Refusal("E0601", place[0]))
-        conditions = tuple(map(proof.expression_of, proof.conditions))
-        unmasked = frozenset(
-            place_of(bounds.access.op.location)
+        conditions = {
+            place_of(bounds.access.op.location): tuple(map(proof.expression_of, bounds.conditions))
             for bounds in proof.bounds
-            if bounds.access.starts is not None and _is_unmasked(proof, bounds)
-        )
-    return Said(verdicts, refusals, conditions, unmasked)
-
-
-def _is_unmasked(proof: Proof, bounds: Bounds) -> bool:
-    return all(
-        side.is_inside or (side.condition is not None and proof.is_granted(side.condition))
-        for pair in bounds.sides
-        for side in pair
-    )
+            if bounds.verdict is Proved.LAUNCH_CHECKED
+        }
+    return Said(verdicts, refusals, conditions)
 
 
 def _refusal(race: Race, proof: Proof) -> Refusal:

@@ -20,7 +20,7 @@ from tilec.runtime.contract import (
     check_form,
     check_requires,
     check_type,
-    program_count,
+    grid_extents,
 )
 from tilec.runtime.errors import ContractError
 from tilec.runtime.overlap import may_overlap, overlaps_itself
@@ -202,7 +202,7 @@ def test_a_requirement_that_does_not_hold_shows_its_values():
     ],
 )
 def test_programs_are_counted(grid, n, count):
-    assert program_count(grid, {"N": n}) == count
+    assert math.prod(grid_extents(grid, {"N": n})) == count
 
 
 def test_a_grid_beyond_the_limit_or_below_zero_is_refused():
@@ -212,7 +212,7 @@ def test_a_grid_beyond_the_limit_or_below_zero_is_refused():
         ((("sub", 3, "N"),), "grid extent 0, `3 - N`, is -1048573, where N = 1048576"),
     ]:
         with pytest.raises(ContractError, match=message):
-            program_count(grid, {"N": 2**20})
+            grid_extents(grid, {"N": 2**20})
 
 
 def test_addresses_are_multiples_of_the_element():

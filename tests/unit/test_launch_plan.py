@@ -36,7 +36,7 @@ def test_strides_go_before_what_follows_a_tensor():
     source = Array(BASE + 4096, "i8", (6, 64), (64, 1), 0)
     plan = Planner([copy_kernel()]).plan([target, source, np.int8(3)])
     assert plan.arguments == (BASE, 100, BASE + 4096, 64, 3, 6)
-    assert plan.grid == (9, 1, 1)  # (6 / 2) · 3 programs
+    assert plan.grid == (3, 3, 1)  # 6 / 2 rows of 3 programs
 
 
 def test_the_first_variant_whose_preconditions_hold_is_launched():
@@ -130,7 +130,7 @@ def test_the_grid_covers_the_parts(n, grid):
 def test_a_grid_beyond_the_hardware_is_folded():
     kernel = replace(add_kernel(), grid=("N",))
     plan = Planner([kernel]).plan(add_arguments(2**31, step=2**45))
-    assert plan.grid == (2**31 - 1, 2, 1)
+    assert plan.grid == (2**31 - 1, 1, 2)
 
 
 def test_a_written_tensor_overlaps_no_other_argument():
@@ -172,8 +172,8 @@ def test_what_was_remembered_of_shapes_is_not_reused_for_others():
 def test_a_scalar_in_the_grid_counts_for_each_launch():
     planner = Planner([copy_kernel()])
     target, source = dense(BASE, "i8", 4, 64), dense(2 * BASE, "i8", 4, 64)
-    assert planner.plan([target, source, 3]).grid == (6, 1, 1)
-    assert planner.plan([target, source, 5]).grid == (10, 1, 1)
+    assert planner.plan([target, source, 3]).grid == (3, 2, 1)
+    assert planner.plan([target, source, 5]).grid == (5, 2, 1)
     for wrong in (300, True, 1.0, [1]):
         with pytest.raises(ContractError, match="`count`"):
             planner.plan([target, source, wrong])

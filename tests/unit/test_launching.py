@@ -189,7 +189,7 @@ def test_scalars_are_checked_at_each_launch():
     target, source = (Array(BASE * i, "i8", (4, 64), (64, 1), 0) for i in (1, 2))
     for count in (3, 5, 3, 100):
         loaded.copy(target, source, count)
-        assert driver.log[-2][2] == (2 * count, 1, 1)
+        assert driver.log[-2][2] == (count, 2, 1)
         assert driver.cells[-1][-2:] == [count, 4]
     with pytest.raises(rt.ContractError, match=r"grid extent 1.*is -1"):
         loaded.copy(target, source, -1)

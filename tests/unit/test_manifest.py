@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from importlib.resources import files
+from math import prod
 
 import jsonschema
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from manifest_samples import add_kernel, copy_kernel, manifest, report
 
-from tilec.artifact.abi import COUNT_LIMIT, GRID_X_LIMIT, folded_grid, slots_of
+from tilec.artifact.abi import COUNT_LIMIT, launch_grid, slots_of
 from tilec.artifact.lowering_report import LoweringReport, SharedBuffer
 from tilec.artifact.manifest import ManifestError, Parameter, Slot, from_json, to_json
 from tilec.artifact.schema import schema_text
@@ -163,8 +164,37 @@ def test_slots_are_parameters_in_order_then_extents():
     )
 
 
-@given(st.integers(1, COUNT_LIMIT) | st.sampled_from([1, GRID_X_LIMIT, GRID_X_LIMIT + 1]))
-def test_a_folded_grid_covers_every_program_within_the_hardware_limits(count):
-    x, y, z = folded_grid(count)
-    assert 1 <= x <= 2**31 - 1 and 1 <= y <= 65535 and z == 1
-    assert count <= x * y < count + x
+_EXTENTS = st.integers(1, 2**13) | st.sampled_from([1, 2**16 - 1, 2**16, 2**31 - 1, 2**31])
+
+
+def _is_launchable(extents):
+    return prod(extents) <= COUNT_LIMIT
+
+
+@given(st.lists(_EXTENTS, min_size=1, max_size=5).filter(_is_launchable))
+def test_a_grid_covers_every_program_within_the_hardware_limits(extents):
+    x, y, z = launch_grid(extents)
+    assert 1 <= x <= 2**31 - 1 and 1 <= y <= 65535 and 1 <= z <= 65535
+    count = prod(extents)
+    if y > 1:  # blocks are programs
+        assert (x, y) == (extents[-1], extents[-2]) and x * y * z == count
+    else:
+        assert count <= x * z < count + x
+
+
+@pytest.mark.parametrize(
+    ("extents", "grid"),
+    [
+        ([5], (5, 1, 1)),
+        ([2**40], (2**31 - 1, 1, 513)),
+        ([65535, 1], (1, 65535, 1)),
+        ([65536, 1], (65536, 1, 1)),  # more rows than the hardware has
+        ([1, 7], (7, 1, 1)),
+        ([3, 4, 5], (5, 4, 3)),
+        ([6, 1, 1], (6, 1, 1)),
+        ([2, 3, 4, 5], (5, 4, 6)),
+        ([2**8, 2**9, 2, 1], (2**18, 1, 1)),
+    ],
+)
+def test_the_grid_of_a_launch(extents, grid):
+    assert launch_grid(extents) == grid

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from math import prod
 
 from tilec.artifact.manifest import Parameter, Slot
 
@@ -22,9 +23,10 @@ COUNT_LIMIT = 2**40
 # of one tensor are exact too.
 ELEMENT_LIMIT = 2**60
 
-# The most thread blocks of a launch along x (CUDA C++ Programming Guide, "Technical
-# Specifications per Compute Capability").
+# The most thread blocks of a launch along x, and along y and z (CUDA C++ Programming Guide,
+# "Technical Specifications per Compute Capability").
 GRID_X_LIMIT = 2**31 - 1
+GRID_YZ_LIMIT = 2**16 - 1
 
 
 def slots_of(parameters: Iterable[Parameter], dims: Iterable[str]) -> tuple[Slot, ...]:
@@ -39,17 +41,24 @@ def slots_of(parameters: Iterable[Parameter], dims: Iterable[str]) -> tuple[Slot
     return (*slots, *(Slot("extent", dim) for dim in dims))
 
 
-def folded_grid(program_count: int) -> tuple[int, int, int]:
-    """The thread blocks along x, y and z that cover a number of programs.
+def launch_grid(extents: Sequence[int]) -> tuple[int, int, int]:
+    """The thread blocks along x, y and z of a grid of programs.
 
-    Program p runs where `blockIdx.x + blockIdx.y * gridDim.x` is p; the blocks past the last
-    program, fewer than `gridDim.x`, return at once.
+    Where the hardware has room, blocks are programs: x is the last axis of the grid, y the one
+    before, z all others, row-major. That costs no division; `gridDim.y` above 1 says so. Otherwise
+    program p runs where `blockIdx.x + blockIdx.z * gridDim.x` is p, row-major over the grid, and
+    the blocks past the last program, fewer than `gridDim.x`, return at once.
 
-    Assumes:  0 < program_count <= COUNT_LIMIT
+    Assumes:  all extents are above 0, their product at most COUNT_LIMIT
     """
-    assert 0 < program_count <= COUNT_LIMIT, f"no grid covers {program_count} programs"
-    x = min(program_count, GRID_X_LIMIT)
-    return x, -(-program_count // x), 1
+    count = prod(extents)
+    assert 0 < count <= COUNT_LIMIT, f"no grid covers {count} programs"
+    *outer, y, x = (1, 1, *extents)
+    z = prod(outer)
+    if 1 < y <= GRID_YZ_LIMIT and z <= GRID_YZ_LIMIT and x <= GRID_X_LIMIT:
+        return x, y, z
+    x = min(count, GRID_X_LIMIT)
+    return x, 1, -(-count // x)
 
 
 def _own_slots(parameter: Parameter) -> list[Slot]:

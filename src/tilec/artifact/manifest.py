@@ -131,22 +131,14 @@ class Precondition:
 
 
 @dataclass(frozen=True)
-class Condition:
-    """What a variant takes for granted of extents and scalars: as text, and as data."""
-
-    text: str
-    expression: Expression
-
-
-@dataclass(frozen=True)
 class Access:
     """One access of a kernel to a tensor, and what is known of its place.
 
-    `verdict`: "proved" inside for every launch that meets the contract; "launch-checked": where
-    `conditions` hold, which the launcher asks before it takes a variant without masks;
-    "in-kernel": the code keeps its masks; "unchecked": vouched for in `unsafe`. `facts` are what
-    the proof needs; or "data-dependent", where indices choose the elements: of `gather`, `scatter`
-    and atomic updates.
+    `verdict`: "proved" inside for every launch that meets the contract; "launch-checked": inside
+    in launches whose extents and scalars meet `conditions`; "in-kernel": only the code itself
+    knows; "unchecked": vouched for in `unsafe`. What is neither proved nor vouched for has masks.
+    `facts` are what the proof needs; or "data-dependent", where indices choose the elements: of
+    `gather`, `scatter` and atomic updates.
 
     Units:    `line` and `column` are one-based
     """
@@ -185,7 +177,6 @@ class Variant:
     threads: int
     slots: tuple[Slot, ...]
     preconditions: tuple[Precondition, ...] = ()
-    conditions: tuple[Condition, ...] = ()
     cluster: tuple[int, int, int] = (1, 1, 1)
     static_smem_bytes: int = 0
     dynamic_smem_bytes: int = 0
@@ -202,7 +193,7 @@ class Kernel:
 
     `name` is the kernel's, `symbol` the instance's (`add__f32_1024`). `dims` are in the order of
     declaration. `grid` is row-major, its last axis the fastest, and of any rank. `variants` are in
-    order of preference: the first whose preconditions and conditions hold is the one to launch.
+    order of preference: the first whose preconditions hold is the one to launch.
     `layouts` are those that the variants' reports name by number.
     """
 

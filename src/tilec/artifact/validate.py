@@ -58,7 +58,6 @@ def _unknown_names(kernel: Kernel) -> Iterator[str]:
     yield from (f"no tensor binds the `Dim` `{dim}`" for dim in kernel.dims if dim not in bound)
     known = {*kernel.dims, *scalars}
     used: list[Expression] = [*kernel.grid, *(r.expression for r in kernel.requires)]
-    used += [c.expression for variant in kernel.variants for c in variant.conditions]
     for name in dict.fromkeys(n for expression in used for n in names_in(expression)):
         if name not in known:
             yield f"an expression names the unknown `{name}`"

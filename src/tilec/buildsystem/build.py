@@ -114,8 +114,11 @@ def _compile(
     if not inputs:
         return iter(())
     _prepare(inputs, job)
-    jobs = [partial(job, sources, request.options) for sources in inputs]
-    return run_in_children(jobs, request.jobs or len(os.sched_getaffinity(0)))
+    # The longest first, so that no core waits for one that was started last.
+    order = sorted(range(len(inputs)), key=lambda one: -len(inputs[one].root.text))
+    jobs = [partial(job, inputs[one], request.options) for one in order]
+    answers = run_in_children(jobs, request.jobs or len(os.sched_getaffinity(0)))
+    return ((order[number], answer) for number, answer in answers)
 
 
 def _prepare(inputs: Sequence[Sources], job: Callable[[Sources, Options], Compiled]) -> None:

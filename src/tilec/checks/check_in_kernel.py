@@ -25,13 +25,13 @@ INLINED = True
 
 
 def check_in_kernel(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
-    """Yields E0602 for each access that keeps its mask in every variant, helpers inlined."""
+    """Yields E0603 for each access of which only the kernel itself knows, helpers inlined."""
     for function in functions(module):
         yield from in_kernel_checks_of(Proof(function), sources)
 
 
 def in_kernel_checks_of(proof: Proof, sources: Sources) -> Iterator[Diagnostic]:
-    """Yields E0603 for each access of a kernel that keeps its mask in every variant."""
+    """Yields E0603 for each access of a kernel of which only the kernel itself knows."""
     for bounds in proof.bounds:
         if bounds.verdict is Verdict.IN_KERNEL:
             access = bounds.access

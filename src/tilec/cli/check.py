@@ -38,9 +38,9 @@ def command(
     """Find the errors of FILES, and write nothing.
 
     With --report, each load and store is listed with its place, and how it is known to be inside
-    its tensor: `proved` for every launch, `launch-checked` under a condition that launchers
-    evaluate, or `in-kernel` by a check in the machine code. With --error-format=json the report
-    is one object an instance, on standard output; a SARIF document has no place for it.
+    its tensor: `proved` for every launch, `launch-checked` where the launch's extents and scalars
+    meet a condition, or `in-kernel` where only the machine code can know. With --error-format=json
+    the report is one object an instance, on standard output; a SARIF document has no place for it.
 
     Operations that type-check but have no GPU code yet are accepted here and refused by `build`.
     """

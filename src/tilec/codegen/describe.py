@@ -15,7 +15,6 @@ from mlir import ir
 
 from tilec.artifact.manifest import (
     Access,
-    Condition,
     Coverage,
     Generic,
     Parameter,
@@ -28,7 +27,7 @@ from tilec.ops.facts import KnownFacts
 from tilec.ops.host_expression import host_expression
 from tilec.ops.registry import rules
 from tilec.ops.rules import HostExpression
-from tilec.proofs.account import accesses_of, conditions_of, coverage_of
+from tilec.proofs.account import accesses_of, coverage_of
 from tilec.proofs.proof import Proof
 
 
@@ -49,7 +48,6 @@ class Description:
     unsafe: tuple[UnsafeUse, ...]
     accesses: tuple[Access, ...]
     coverage: tuple[Coverage, ...]
-    conditions: tuple[Condition, ...]
     hints: dict[str, Any]
 
 
@@ -77,7 +75,6 @@ def describe(proof: Proof) -> Description:
         unsafe=tuple(dict.fromkeys(_unsafe_uses(kernel))),
         accesses=accesses_of(proof),
         coverage=coverage_of(proof),
-        conditions=conditions_of(proof),
         hints=dict(_items(attributes["tile.hints"])),
     )
 

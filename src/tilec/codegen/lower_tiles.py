@@ -6,13 +6,14 @@ After:    one more `llvm.func` in a `gpu.module`; inside it `arith`, `math`, `sc
 
 Algorithm: walk the kernel in order; each operation's rule emits its results (`OpRules.lower`). The
 kernel's own part is the entry: arguments in the order of the manifest's slots, this program's
-index in the grid, and a guard for the programs that a folded grid has too many (docs/abi.md).
+index in the grid, and a guard for the blocks that a folded grid has too many (docs/abi.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from mlir import ir
 
@@ -115,7 +116,6 @@ def _emit_entry(
         values[slot] = _argument(slot, argument, name)
     thread = nvvm.read_ptx_sreg_tid_x(ir.IntegerType.get_signless(32))
     walker = TileWalker(values)
-    number = _program_number()
     # Everything up to the grid's own definition is scalar arithmetic on the arguments.
     lowering = Lowering(
         warps,
@@ -128,13 +128,11 @@ def _emit_entry(
     )
     walker.lowering = lowering
     grid = walker.emit_grid(source)
-    count = index(1)
-    for extent in grid:
-        count = arith.muli(count, extent)
-    guard = scf.IfOp(arith.cmpi(arith.CmpIPredicate.slt, number, count))
+    ids, is_program = _program_of_block(grid)
+    guard = scf.IfOp(is_program)
     guard.attributes[UNIFORM] = ir.UnitAttr.get()
     with ir.InsertionPoint(guard.then_block):
-        lowering.program = _delinearise(number, grid)
+        lowering.program = ids
         lowering.grid = grid
         lowering.entry = _first_place()
         walker.emit_block(source)
@@ -171,24 +169,68 @@ def _argument(slot: ir.Value, argument: ir.Value, name: str) -> Lowered:
     return argument
 
 
-def _program_number() -> ir.Value:
-    """blockIdx.x + blockIdx.y * gridDim.x, as index."""
-    word = ir.IntegerType.get_signless(32)
-    wide = ir.IntegerType.get_signless(64)
-    x = arith.extui(wide, nvvm.read_ptx_sreg_ctaid_x(word))
-    y = arith.extui(wide, nvvm.read_ptx_sreg_ctaid_y(word))
-    row = arith.extui(wide, nvvm.read_ptx_sreg_nctaid_x(word))
-    return arith.index_cast(ir.IndexType.get(), arith.addi(x, arith.muli(y, row)))
+def _program_of_block(grid: Sequence[ir.Value]) -> tuple[tuple[ir.Value, ...], ir.Value]:
+    """The program of this block (an index an axis), and whether it has one: as `launch_grid` says.
+
+    What stands before a program's first load delays all that it does, hence no division where
+    blocks are programs, and none where all axes but the first are of extent 1.
+    """
+    x, z = _register(nvvm.read_ptx_sreg_ctaid_x), _register(nvvm.read_ptx_sreg_ctaid_z)
+    bit, ids = ir.IntegerType.get_signless(1), [ir.IndexType.get()] * len(grid)
+
+    def spread() -> Sequence[ir.Value]:
+        y = _register(nvvm.read_ptx_sreg_ctaid_y)
+        return (*_delinearise(z, grid[:-2]), y, x, arith.constant(bit, 1))
+
+    def numbered() -> Sequence[ir.Value]:
+        number = arith.addi(x, arith.muli(z, _register(nvvm.read_ptx_sreg_nctaid_x)))
+        count = reduce(arith.muli, grid, index(1))
+        is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count)
+        if len(grid) < 2:
+            return (*(number for _ in grid), is_program)
+        is_first = arith.cmpi(arith.CmpIPredicate.eq, count, grid[0])
+        first = (number, *(index(0) for _ in grid[1:]))
+        found = _either(is_first, lambda: first, lambda: _delinearise(number, grid), ids)
+        return (*found, is_program)
+
+    if len(grid) < 2:
+        *program, is_program = numbered()
+        return tuple(program), is_program
+    rows = _register(nvvm.read_ptx_sreg_nctaid_y)
+    is_spread = arith.cmpi(arith.CmpIPredicate.sgt, rows, index(1))
+    *program, is_program = _either(is_spread, spread, numbered, [*ids, bit])
+    return tuple(program), is_program
+
+
+def _register(read: Callable[[ir.Type], ir.Value]) -> ir.Value:
+    """A special register of 32 bits, as index."""
+    word = read(ir.IntegerType.get_signless(32))
+    wide = arith.extui(ir.IntegerType.get_signless(64), word)
+    return arith.index_cast(ir.IndexType.get(), wide)
+
+
+def _either(
+    condition: ir.Value,
+    one: Callable[[], Sequence[ir.Value]],
+    other: Callable[[], Sequence[ir.Value]],
+    types: Sequence[ir.Type],
+) -> Sequence[ir.Value]:
+    """By a condition that is the same for all threads of the block."""
+    branch = scf.IfOp(condition, types, has_else=True)
+    branch.attributes[UNIFORM] = ir.UnitAttr.get()
+    for block, values in ((branch.then_block, one), (branch.else_block, other)):
+        with ir.InsertionPoint(block):
+            scf.yield_(values())
+    return list(branch.results)
 
 
 def _delinearise(number: ir.Value, grid: Sequence[ir.Value]) -> tuple[ir.Value, ...]:
-    """Row-major: the last axis runs fastest. The first needs no division."""
+    """Row-major: the last axis runs fastest. The first needs no division; without axes, nothing."""
     ids: list[ir.Value] = []
-    rest = number
     for extent in reversed(grid[1:]):
-        ids.append(arith.remui(rest, extent))
-        rest = arith.divui(rest, extent)
-    return (rest, *reversed(ids))
+        ids.append(arith.remui(number, extent))
+        number = arith.divui(number, extent)
+    return (number, *reversed(ids))[: len(grid)]
 
 
 class TileWalker:

@@ -16,17 +16,16 @@ from tilec.ops.rules import AccessShape
 from tilec.target.description import Target
 
 # What a thread holds of the largest tile. Where threads only load, compute and store, one access
-# of 16 bytes: small tensors then still fill the machine, and large ones do not care. Where they
-# combine what they hold, four of them, for an exchange costs a warp the same however much it holds;
-# but two warps, if there is an access for each thread.
+# of 16 bytes: small tensors then still fill the machine, and large ones do not care. No thread can
+# hold more than so many elements.
 _BYTES_PER_THREAD = 16
-_BYTES_PER_COMBINING_THREAD = 64
-_LEAST_COMBINING_WARPS = 2
-# Larger blocks leave no room for others, whose loads would hide the barriers of the first; but no
-# thread can hold more than so many elements.
 _MOST_WARPS = 8
-_MOST_COMBINING_WARPS = 4
 _MOST_ELEMENTS = 64
+# Where threads combine what they hold, an exchange costs a warp the same however much it holds, and
+# a larger block leaves less room for others, whose loads would hide its barriers. So the larger a
+# block is, the more a thread of it holds: up to so many warps, so many bytes. The most that one of
+# these gives is taken (measured: docs/notes.md).
+_COMBINING = ((4, 16), (8, 32), (16, 64), (32, 128))
 # Of what an operation asks its own number of warps for: on its way to that, a thread holds no more.
 _MOST_BYTES_HELD = 256
 
@@ -59,16 +58,14 @@ def _bytes(access: AccessShape) -> int:
 def _warps(access: AccessShape, *, combines: bool) -> int:
     """How many warps hold a tile as they should."""
     size = prod(access.shape)
-    total = _bytes(access)
-    warps = total // (LANES * _BYTES_PER_THREAD)
-    if combines:
-        enough = total // (LANES * _BYTES_PER_COMBINING_THREAD)
-        warps = min(warps, max(_LEAST_COMBINING_WARPS, enough))
+    warps = _bytes(access) // LANES
     # Only powers of two in its extents are spread over threads.
     spread = prod(extent & -extent for extent in access.shape) // LANES
-    warps = _power_below(min(warps, spread))
-    most = _MOST_COMBINING_WARPS if combines else _MOST_WARPS
-    return min(warps, max(most, _power_below(2 * size // (LANES * _MOST_ELEMENTS) - 1)))
+    if combines:
+        enough = max(min(most, warps // held) for most, held in _COMBINING)
+        return _power_below(min(enough, spread))
+    warps = _power_below(min(warps // _BYTES_PER_THREAD, spread))
+    return min(warps, max(_MOST_WARPS, _power_below(2 * size // (LANES * _MOST_ELEMENTS) - 1)))
 
 
 def _power_below(number: int) -> int:

@@ -22,19 +22,15 @@ class Inside(IntEnum):
 
 @dataclass(frozen=True)
 class Proved:
-    """What was proved of one axis of an access: of the lower end and of the upper end.
+    """What was proved of one axis of an access, for every launch: of each of its ends."""
 
-    `always` holds for every launch, `where` for those that fulfil the conditions of the whole
-    variant.
-    """
-
-    always: tuple[Inside, Inside]
-    where: tuple[Inside, Inside]
+    low: Inside
+    high: Inside
 
 
 def give_proved(op: ir.OpView, proved: Sequence[Proved]) -> None:
-    """Write down what was proved, one row of four numbers an axis."""
-    rows = [[int(side) for side in (*p.always, *p.where)] for p in proved]
+    """Write down what was proved, one row of two numbers an axis."""
+    rows = [[int(p.low), int(p.high)] for p in proved]
     op.attributes[PROVED] = ir.Attribute.parse(str(rows))
 
 
@@ -42,11 +38,8 @@ def proved_of(op: ir.OpView) -> tuple[Proved, ...] | None:
     """What was proved of an access; None if nobody tried."""
     if PROVED not in op.attributes:
         return None
-    found = []
-    for row in ir.ArrayAttr(op.attributes[PROVED]):
-        sides = [Inside(ir.IntegerAttr(side).value) for side in ir.ArrayAttr(row)]
-        found.append(Proved((sides[0], sides[1]), (sides[2], sides[3])))
-    return tuple(found)
+    rows = map(ir.ArrayAttr, ir.ArrayAttr(op.attributes[PROVED]))
+    return tuple(Proved(*(Inside(ir.IntegerAttr(side).value) for side in row)) for row in rows)
 
 
 def give_residual(op: ir.OpView) -> None:
@@ -62,12 +55,11 @@ def moved_out(op: ir.OpView) -> None:
     """Forget what only holds where an access stood: it now runs where it may not have run."""
     proved = proved_of(op)
     if proved is not None:
-        give_proved(op, [Proved(_anywhere(p.always), _anywhere(p.where)) for p in proved])
+        give_proved(op, [Proved(_anywhere(p.low), _anywhere(p.high)) for p in proved])
 
 
-def _anywhere(sides: tuple[Inside, Inside]) -> tuple[Inside, Inside]:
-    low, high = (s if s is Inside.ANYWHERE else Inside.UNKNOWN for s in sides)
-    return low, high
+def _anywhere(side: Inside) -> Inside:
+    return side if side is Inside.ANYWHERE else Inside.UNKNOWN
 
 
 PROVED = "inside"

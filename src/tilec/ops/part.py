@@ -110,15 +110,17 @@ def _axis_of(op: ir.OpView) -> int:
     return int(ir.IntegerAttr(op.attributes["axis"]).value)
 
 
-def _tile_of(view: View, ids: Sequence[ir.Value], block: Sequence[int]) -> View:
-    """The tile of `block` at these tile indices of a view, clipped to it."""
+def _tile_of(view: View, ids: Sequence[ir.Value], block: Sequence[int], *, begins: bool) -> View:
+    """The tile of `block` at these tile indices of a view, clipped to it.
+
+    `begins`: it certainly begins in the view.
+    """
     sizes = [index(size) for size in block]
     starts = [arith.muli(i, size) for i, size in zip(ids, sizes, strict=True)]
     left = [arith.subi(extent, start) for extent, start in zip(view.extents, starts, strict=True)]
-    extents = [
-        arith.maxsi(arith.minsi(size, rest), index(0))
-        for size, rest in zip(sizes, left, strict=True)
-    ]
+    extents = [arith.minsi(size, rest) for size, rest in zip(sizes, left, strict=True)]
+    if not begins:
+        extents = [arith.maxsi(extent, index(0)) for extent in extents]
     origins = [arith.addi(a, b) for a, b in zip(view.starts, starts, strict=True)]
     return replace(view, starts=tuple(origins), extents=tuple(extents), ids=tuple(ids))
 
@@ -167,8 +169,9 @@ class _TilePart(OpRules):
     ) -> Sequence[Lowered]:
         [view] = operands
         assert isinstance(view, View)
-        # A grid of higher rank, of another part, has extent 1 along the further axes.
-        return [_tile_of(view, lowering.program[: view.rank], _block(op))]
+        # A grid of higher rank, of another part, has extent 1 along the further axes. In each axis
+        # there are as many programs as tiles that begin in the tensor.
+        return [_tile_of(view, lowering.program[: view.rank], _block(op), begins=True)]
 
 
 class _TileSub(OpRules):
@@ -208,7 +211,7 @@ class _TileSub(OpRules):
     ) -> Sequence[Lowered]:
         part, *indices = operands
         assert isinstance(part, View)
-        found = _tile_of(part, [within_reach(i) for i in indices], _block(op))
+        found = _tile_of(part, [within_reach(i) for i in indices], _block(op), begins=False)
         # At a negative index there is nothing of the part.
         below = arith.CmpIPredicate.slt
         extents = [

@@ -8,20 +8,13 @@ from pathlib import Path
 from mlir import ir
 
 from tilec.artifact.expression import text_of
-from tilec.artifact.manifest import Access, Condition, Coverage
+from tilec.artifact.manifest import Access, Coverage
 from tilec.ir.dialect import declarations
 from tilec.ir.walk import operations
 from tilec.ops.abstract import AbstractView
 from tilec.proofs.bounds import Bounds, Verdict, needed_facts
 from tilec.proofs.knowledge import Fact
 from tilec.proofs.proof import Proof
-
-
-def conditions_of(proof: Proof) -> tuple[Condition, ...]:
-    """The conditions of the variant without masks."""
-    expressions = map(proof.expression_of, proof.conditions)
-    return tuple(Condition(text_of(e), e) for e in expressions)
-
 
 # Of an access whose elements are chosen by indices that may be data: the code asks for each.
 DATA_DEPENDENT = "data-dependent"

@@ -2,8 +2,9 @@
 
 For each access and each axis of it, two questions: can some of its elements be below the view, and
 can some be past its end? What cannot be is *proved*. Where it can be, the arguments for which it
-cannot are asked for (`tilec.integers.conditions`): a condition that launchers evaluate makes the
-access *launch-checked*; what remains is *in-kernel*: the code keeps its mask.
+cannot are asked for (`tilec.integers.conditions`): if there is such a condition on extents and
+scalars, a launch decides, and the access is *launch-checked*; what remains is *in-kernel*. The code
+masks both: that costs no time.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""Conditions on arguments as launchers evaluate them, and as users read them."""
+"""Conditions on arguments, over the names that users know them by."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from tilec.artifact.expression import text_of
 from tilec.integers.conditions import Comparison, Condition, Floor, Linear
-from tilec.integers.formula import Formula, at_least, both, either, equal
-from tilec.integers.polynomial import Polynomial, Unknown, number, variable
+from tilec.integers.polynomial import Unknown
 from tilec.ops.rules import HostExpression
 
 _Term = tuple[int, "Unknown | Floor"]
@@ -21,33 +19,6 @@ def expression_of(condition: Condition, names: Mapping[Unknown, str]) -> HostExp
         for comparisons in condition
     ]
     return _joined("or", alternatives, empty=False)
-
-
-def text_of_condition(condition: Condition, names: Mapping[Unknown, str]) -> str:
-    return text_of(expression_of(condition, names))
-
-
-def formula_of(condition: Condition, define: Callable[[Floor], Polynomial]) -> Formula:
-    """The condition as a formula; `define` gives the unknown for a floored quotient."""
-
-    def value(linear: Linear) -> Polynomial:
-        terms = (
-            (variable(t) if isinstance(t, Unknown) else define(t)).scaled(c)
-            for c, t in linear.terms
-        )
-        return sum(terms, start=number(linear.constant))
-
-    return either(
-        *(
-            both(
-                *(
-                    equal(value(c.value), 0) if c.is_equality else at_least(value(c.value), 0)
-                    for c in comparisons
-                )
-            )
-            for comparisons in condition
-        )
-    )
 
 
 def _joined(word: str, parts: Sequence[HostExpression], *, empty: bool) -> HostExpression:

@@ -112,9 +112,9 @@ def check_requires(requires: Iterable[Requirement], values: Mapping[str, Value])
             )
 
 
-def program_count(grid: Iterable[Expression], values: Mapping[str, Value]) -> int:
-    """How many programs a grid has; none of its extents is negative."""
-    count = 1
+def grid_extents(grid: Iterable[Expression], values: Mapping[str, Value]) -> tuple[int, ...]:
+    """The extents of a grid: none is negative, and there are not too many programs."""
+    extents = []
     for axis, expression in enumerate(grid):
         extent = int(evaluate(expression, values))
         where = f"grid extent {axis}, `{text_of(expression)}`,"
@@ -124,10 +124,11 @@ def program_count(grid: Iterable[Expression], values: Mapping[str, Value]) -> in
             raise ContractError(
                 f"{where} is {extent}, above the limit of {COUNT_LIMIT}{_where(expression, values)}"
             )
-        count *= extent
+        extents.append(extent)
+    count = prod(extents)
     if count > COUNT_LIMIT:
         raise ContractError(f"the grid has {count} programs, above the limit of {COUNT_LIMIT}")
-    return count
+    return tuple(extents)
 
 
 def check_address(parameter: Parameter, array: Array) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
-from tilec.artifact.abi import ELEMENT_BYTES, folded_grid
-from tilec.artifact.expression import Value, holds
+from tilec.artifact.abi import ELEMENT_BYTES, launch_grid
+from tilec.artifact.expression import Value
 from tilec.artifact.manifest import Kernel, Parameter, Precondition, Variant
 from tilec.runtime.array import Array
 from tilec.runtime.contract import (
@@ -16,8 +16,8 @@ from tilec.runtime.contract import (
     check_form,
     check_overlap,
     check_requires,
+    grid_extents,
     pairs_to_compare,
-    program_count,
 )
 from tilec.runtime.entry import Entry
 from tilec.runtime.errors import ContractError
@@ -112,9 +112,9 @@ class Fitted:
         }
         values.update(bound_dims(tensors))
         check_requires(kernel.requires, values)
-        count = program_count(kernel.grid, values)
+        extents = grid_extents(kernel.grid, values)
         device = tensors[0][1].device if tensors else None
-        grid = folded_grid(count) if count else None
+        grid = launch_grid(extents) if all(extents) else None
         spans = [array.span_bytes for _, array in tensors]
         self.kernel = kernel
         self._parameters = [parameter for parameter, _ in tensors]
@@ -123,7 +123,7 @@ class Fitted:
         fixed, self.pointers, self.scalars = _packing(kernel, values, tensors)
         self._variants = [
             (Entry(kernel, variant, device, grid, fixed, sum(spans)), alignments)
-            for variant, alignments in _usable_variants(kernel, tensors, values)
+            for variant, alignments in _usable_variants(kernel, tensors)
         ]
         self._entries: dict[tuple[int, ...], Entry] = {}
         # Two tensors of which one is written, with the bytes that each spans.
@@ -245,7 +245,7 @@ def _passed_stride(array: Array, axis: int) -> int:
 
 
 def _usable_variants(
-    kernel: Kernel, tensors: Sequence[tuple[Parameter, Array]], values: Mapping[str, Value]
+    kernel: Kernel, tensors: Sequence[tuple[Parameter, Array]]
 ) -> list[tuple[Variant, list[tuple[int, int]]]]:
     """The variants that can take these shapes, each with the alignment of tensors it needs."""
     number = {p.name: i for i, (p, _) in enumerate(tensors)}
@@ -261,7 +261,6 @@ def _usable_variants(
         )
         for variant in kernel.variants
         if all(_strides_fit(p, arrays[p.param]) for p in variant.preconditions if p.param in arrays)
-        and all(holds(condition.expression, values) for condition in variant.conditions)
     ]
 
 

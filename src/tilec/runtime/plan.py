@@ -113,7 +113,6 @@ def _expressions(kernel: Kernel) -> Iterator[Expression]:
     """Everything that launchers evaluate for an instance."""
     yield from kernel.grid
     yield from (requirement.expression for requirement in kernel.requires)
-    yield from (c.expression for variant in kernel.variants for c in variant.conditions)
 
 
 def _deciding_scalars(kernels: Sequence[Kernel]) -> tuple[int, ...]:

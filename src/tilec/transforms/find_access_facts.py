@@ -26,15 +26,12 @@ from tilec.ops.facts import KnownFacts
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, Facts, IndexedShape
 
-_NOTHING = Proved((Inside.UNKNOWN,) * 2, (Inside.UNKNOWN,) * 2)
-_INSIDE = Proved((Inside.ANYWHERE,) * 2, (Inside.ANYWHERE,) * 2)
+_NOTHING = Proved(Inside.UNKNOWN, Inside.UNKNOWN)
+_INSIDE = Proved(Inside.ANYWHERE, Inside.ANYWHERE)
 
 
-def find_access_facts(function: ir.OpView, *, whole: bool = False) -> None:
-    """Sets `bounds` on each access of the function; needs a current context.
-
-    `whole`: what holds only under the conditions of a variant for whole tiles is taken to hold.
-    """
+def find_access_facts(function: ir.OpView) -> None:
+    """Sets `bounds` on each access of the function; needs a current context."""
     facts = KnownFacts.of(function)
     for op in operations(function):
         rule = rules()[op.operation.name]
@@ -42,7 +39,7 @@ def find_access_facts(function: ir.OpView, *, whole: bool = False) -> None:
         if access is not None:
             proved = _proved(op, access)
             axes = range(len(access.shape))
-            give_bounds(op, [_bounds(access, axis, proved[axis], facts, whole) for axis in axes])
+            give_bounds(op, [_bounds(access, axis, proved[axis], facts) for axis in axes])
         elif indexed is not None:
             axes = range(len(indexed.starts))
             give_bounds(op, [_bounds_where(op, indexed, axis, facts) for axis in axes])
@@ -54,13 +51,12 @@ def _proved(op: ir.OpView, access: AccessShape) -> tuple[Proved, ...]:
     return proved_of(op) or (_NOTHING,) * len(access.shape)
 
 
-def _bounds(access: AccessShape, axis: int, proved: Proved, facts: Facts, whole: bool) -> Bounds:
+def _bounds(access: AccessShape, axis: int, proved: Proved, facts: Facts) -> Bounds:
     start = access.indices[axis]
     scale = access.shape[axis] if access.unit == "tile" else 1
-    low, high = proved.where if whole else proved.always
     return Bounds(
-        inside=bool(low and high),
-        nonnegative=bool(low) or facts.bits(start) is not None,
+        inside=bool(proved.low and proved.high),
+        nonnegative=bool(proved.low) or facts.bits(start) is not None,
         divisor=gcd(facts.divisor(start) * scale, facts.start_divisor(access.view, axis)),
         extent_divisor=facts.extent_divisor(access.view, axis),
     )
