@@ -80,6 +80,9 @@ class Program:
         told = self.instances[symbol].description
         values = _values(told, arguments)
         point, code = self.lowered(symbol, vector_bytes)
+        if any(arguments[p].shape[-1] % n for p, n in point.row_multiples.items()):
+            # A launcher takes the other one then.
+            vector_bytes, (point, code) = ANY, self.lowered(symbol, ANY)
         tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
         _expect_alignments(point, tensors)
         memory = Memory()

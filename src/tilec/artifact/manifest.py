@@ -17,7 +17,7 @@ from tilec.artifact.expression import Expression
 from tilec.artifact.lowering_report import HeldLayout, LoweringReport
 from tilec.artifact.structure import StructureError, decoded, encoded
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 Own = Literal["shared", "mut", "part", "atomic"]
@@ -122,12 +122,14 @@ class Precondition:
     """What a variant takes for granted of one tensor.
 
     Units:    bytes: the pointer is a multiple of the first, and each stride but the last, of axes
-              of extent above 1, times the element's size a multiple of the second
+              of extent above 1, times the element's size a multiple of the second; elements: the
+              last extent is a multiple of `row_multiple`
     """
 
     param: str
     base_alignment_bytes: int
     stride_multiple_bytes: int
+    row_multiple: int = 1
 
 
 @dataclass(frozen=True)

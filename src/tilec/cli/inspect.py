@@ -212,10 +212,11 @@ def _variant(variant: Variant, target: Target) -> tuple[str, ...]:
 
 def _conditions(preconditions: Sequence[Precondition]) -> Iterator[str]:
     """What must hold, said once for all tensors of which the same must hold."""
-    tensors: dict[tuple[int, int], list[str]] = {}
+    tensors: dict[tuple[int, int, int], list[str]] = {}
     for p in preconditions:
-        alignments = p.base_alignment_bytes, p.stride_multiple_bytes
-        tensors.setdefault(alignments, []).append(p.param)
-    for (base, stride), names in tensors.items():
+        asked = p.base_alignment_bytes, p.stride_multiple_bytes, p.row_multiple
+        tensors.setdefault(asked, []).append(p.param)
+    for (base, stride, row), names in tensors.items():
         strides = f", strides too ({stride})" if stride > 1 else ""
-        yield f"{', '.join(names)} {base}-byte aligned{strides}"
+        rows = f", rows of {row}n" if row > 1 else ""
+        yield f"{', '.join(names)} {base}-byte aligned{strides}{rows}"

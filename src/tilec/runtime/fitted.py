@@ -261,6 +261,11 @@ def _usable_variants(
         )
         for variant in kernel.variants
         if all(_strides_fit(p, arrays[p.param]) for p in variant.preconditions if p.param in arrays)
+        and all(
+            tensors[number[p.param]][1].shape[-1] % p.row_multiple == 0
+            for p in variant.preconditions
+            if p.row_multiple > 1
+        )
     ]
 
 
@@ -275,7 +280,7 @@ def _strides_fit(precondition: Precondition, array: Array) -> bool:
 def _preconditions_text(variant: Variant) -> str:
     asked = ", ".join(
         f"`{p.param}` at a multiple of {p.base_alignment_bytes} bytes, its strides of "
-        f"{p.stride_multiple_bytes}"
+        f"{p.stride_multiple_bytes}, its rows of {p.row_multiple} elements"
         for p in variant.preconditions
     )
     return f"`{variant.symbol}` asks for {asked}"

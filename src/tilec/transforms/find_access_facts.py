@@ -16,6 +16,7 @@ preconditions: launchers check those, and refuse extents and program counts abov
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import gcd
 
 from mlir import ir
@@ -30,9 +31,11 @@ _NOTHING = Proved(*[Inside.UNKNOWN] * 3)
 _INSIDE = Proved(*[Inside.ANYWHERE] * 3)
 
 
-def find_access_facts(function: ir.OpView) -> None:
-    """Sets `bounds` on each access of the function; needs a current context."""
-    facts = KnownFacts.of(function)
+def find_access_facts(function: ir.OpView, multiples: Mapping[ir.Value, int] | None = None) -> None:
+    """Sets `bounds` on each access of the function; needs a current context.
+
+    `multiples` are divisors that are taken of some values."""
+    facts = KnownFacts.of(function, multiples)
     for op in operations(function):
         rule = rules()[op.operation.name]
         access, indexed = rule.access(op), rule.indexed(op)
