@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from mlir import ir
 from simt import Code, Launch, run_block
+from simt_copies import MappedTensor
 from simt_memory import Memory, Segment
+from simt_strands import LATE, Timing
 
 from tests.on_cpu import checked_text
 from tilec.artifact.abi import launch_grid
@@ -25,6 +27,7 @@ from tilec.interpret.contract import strides_of
 from tilec.ir.dialect import context
 from tilec.ir.walk import functions
 from tilec.machine_code import EntryPoint, Instance, lower_variant
+from tilec.ops.lowering import TensorMap
 from tilec.outputs import describe_kernels
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
@@ -36,6 +39,7 @@ from tilec.transforms.simplify import simplify
 
 FIRST_ADDRESS = 1 << 40
 APART = 1 << 44  # between tensors: room for any stride
+FIRST_MAP = 1 << 61  # what stands for the description of a tensor
 ALIGNED, ANY = 16, 1  # what pointers and outer strides are multiples of, in bytes
 
 
@@ -69,6 +73,7 @@ class Program:
         grid_x: int | None = None,
         strides: Mapping[str, tuple[int, ...]] | None = None,
         steps: int = 10**9,
+        timing: Timing = LATE,
     ) -> None:
         """Run every block of a launch on arrays, in place.
 
@@ -84,18 +89,25 @@ class Program:
             # A launcher takes the other one then.
             vector_bytes, (point, code) = ANY, self.lowered(symbol, ANY)
         tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
+        if not _are_mappable(point, tensors):
+            return self.run(symbol, arguments, ANY, grid_x=grid_x, steps=steps)
         _expect_alignments(point, tensors)
         memory = Memory()
         for tensor in tensors.values():
             for segment in tensor.segments:
                 memory.add(segment)
-        slots = [_slot_value(slot, tensors, values) for slot in told.slots]
+        maps = {
+            FIRST_MAP + number: _mapped(one, tensors[one.param])
+            for number, one in enumerate(point.tensor_maps)
+        }
+        slots = [*(_slot_value(slot, tensors, values) for slot in told.slots), *maps]
         extents = [int(evaluate(extent, values)) for extent in told.grid]
         grid = (0, 0, 0) if 0 in extents else launch_grid(extents)
         if grid_x is not None:  # as where there are more programs than a grid has along x
             grid = grid_x, 1, -(-prod(extents) // grid_x)
         for z, y, x in np.ndindex(grid[::-1]):
-            launch = Launch(point.threads, (x, y, z), grid, point.smem_bytes, steps)
+            place = (x, y, z)
+            launch = Launch(point.threads, place, grid, point.smem_bytes, steps, maps, timing)
             steps = run_block(code, slots, launch, memory)
         for tensor in tensors.values():
             tensor.read_back()
@@ -207,6 +219,19 @@ def _tensor(
                 content[begin : begin + row.size * size] = np.ascontiguousarray(row).view(np.uint8)
         segments.append(Segment(name, start, content, is_read_only=is_read_only))
     return _Tensor(array, address, strides, tuple(segments))
+
+
+def _are_mappable(point: EntryPoint, tensors: Mapping[str, _Tensor]) -> bool:
+    """Whether a launcher can describe the tensors; else it takes the other variant."""
+    return all(tensors[one.param].array.size for one in point.tensor_maps)
+
+
+def _mapped(one: TensorMap, tensor: _Tensor) -> MappedTensor:
+    """As a launcher describes a tensor; it is only read."""
+    assert all(segment.is_read_only for segment in tensor.segments)
+    size = tensor.array.itemsize
+    strides = tuple(size * stride for stride in tensor.strides[:-1])
+    return MappedTensor(tensor.array, tensor.address, strides, one.box, one.swizzle)
 
 
 def _expect_alignments(point: EntryPoint, tensors: Mapping[str, _Tensor]) -> None:

@@ -161,4 +161,7 @@ def _depth(
 
 
 def _in_loop(copied: Copied) -> bool:
-    return bool(copied.block.owner.name != "func.func")
+    around = copied.load.operation.parent
+    while around is not None and around.name not in ("scf.for", "scf.while"):
+        around = around.parent
+    return around is not None
