@@ -34,6 +34,7 @@ from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
+from tilec.warp.verify import expect_no_problem
 
 
 @dataclass(frozen=True)
@@ -156,14 +157,17 @@ def lower_variant(
             schedule = plan(function, hints, target) if is_aligned else None
             if schedule is not None:
                 schedule = specialise(function, schedule)
+            expect_no_problem(function, "specialise")
         warps = warps_for(function, hints, target) if schedule is None else schedule.math_warps
         loader_warps = 0 if schedule is None else schedule.warps - warps
         with stage("layouts"):
             mark_last_uses(function)
             place_layouts(function, Placing(warps, vector_bytes))
+            expect_no_problem(function, "place_layouts")
         # After layouts, which say what thread touches which element.
         with stage("barriers"):
             insert_barriers(function)
+            expect_no_problem(function, "insert_barriers")
         with stage("lowering to threads"):
             code = lower_tiles(
                 function,
