@@ -161,4 +161,4 @@ def _depth(
 
 
 def _in_loop(copied: Copied) -> bool:
-    return copied.block.owner.name != "func.func"
+    return bool(copied.block.owner.name != "func.func")
