@@ -28,9 +28,8 @@ MUTATED = (
 CHANGES = ("delete", "duplicate", "later", "earlier", "drain more", "drain less")
 
 # None, one, two turns; more than there are slots; the same for the second loop, or the outer one.
-TURNS = tuple(
-    {"K": k, "L": l} for k, l in ((0, 0), (64, 1), (64, 2), (128, 3), (128, 130), (640, 2))
-)
+EXTENTS = ((0, 0), (64, 1), (64, 2), (128, 3), (128, 130), (640, 2))
+TURNS = tuple({"K": extent, "L": other} for extent, other in EXTENTS)
 
 # What changes nothing that matters, with what an operation is moved past.
 HARMLESS = {
