@@ -15,6 +15,7 @@ from mlir import ir
 
 from tilec.artifact import manifest
 from tilec.artifact.manifest import Kernel, Precondition, Slot, Variant
+from tilec.artifact.schedule_report import ScheduleReport
 from tilec.codegen.cubin import Resources, assemble
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import SHARED, gpu_module, lower_tiles
@@ -24,6 +25,7 @@ from tilec.codegen.warps import warps_for
 from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
+from tilec.schedule.describe import describe
 from tilec.schedule.plan import plan
 from tilec.shared_memory.finish import Room, finish
 from tilec.stages import stage
@@ -79,6 +81,7 @@ class EntryPoint:
     notes: tuple[tuple[Place, Note], ...] = ()
     shared: SharedMemoryUse = field(default_factory=SharedMemoryUse)
     tensor_maps: tuple[TensorMap, ...] = ()
+    schedule: ScheduleReport = field(default_factory=ScheduleReport)
 
 
 @dataclass(frozen=True)
@@ -155,8 +158,12 @@ def lower_variant(
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):
             schedule = plan(function, hints, target) if is_aligned else None
+            report = ScheduleReport()
             if schedule is not None:
+                # What it names in the function is gone once it is carried out.
+                planned = describe(schedule, target)
                 schedule = specialise(function, schedule)
+                report = planned if schedule is not None else report
             expect_no_problem(function, "specialise")
         warps = warps_for(function, hints, target) if schedule is None else schedule.math_warps
         loader_warps = 0 if schedule is None else schedule.warps - warps
@@ -184,7 +191,14 @@ def lower_variant(
         shared = finish(code.function, SHARED, warps=warps, room=room)
     threads = (warps + loader_warps) * target.threads_per_warp
     return EntryPoint(
-        symbol, threads, shared.bytes, code.alignments, code.notes, shared, code.tensor_maps
+        symbol,
+        threads,
+        shared.bytes,
+        code.alignments,
+        code.notes,
+        shared,
+        code.tensor_maps,
+        report,
     )
 
 
@@ -244,5 +258,5 @@ def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recor
         spill_store_bytes=taken.spill_stores,
         spill_load_bytes=taken.spill_loads,
         stack_bytes=taken.stack,
-        lowering=recorder.report(point.notes, point.shared),
+        lowering=recorder.report(point.notes, point.shared, point.schedule),
     )
