@@ -15,6 +15,7 @@ from mlir import ir
 
 from tilec.artifact import manifest
 from tilec.artifact.manifest import Kernel, Precondition, Slot, Variant
+from tilec.artifact.schedule_report import ScheduleReport
 from tilec.codegen.cubin import Resources, assemble
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import SHARED, gpu_module, lower_tiles
@@ -24,6 +25,7 @@ from tilec.codegen.warps import warps_for
 from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
+from tilec.schedule.describe import describe
 from tilec.schedule.plan import plan
 from tilec.shared_memory.finish import Room, finish
 from tilec.stages import stage
@@ -35,6 +37,7 @@ from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
 from tilec.transforms.whole_rows import whole_rows
+from tilec.warp.verify import expect_no_problem
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class EntryPoint:
     notes: tuple[tuple[Place, Note], ...] = ()
     shared: SharedMemoryUse = field(default_factory=SharedMemoryUse)
     tensor_maps: tuple[TensorMap, ...] = ()
+    schedule: ScheduleReport = field(default_factory=ScheduleReport)
 
 
 @dataclass(frozen=True)
@@ -157,16 +161,23 @@ def lower_variant(
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):
             schedule = plan(function, hints, target) if is_aligned else None
+            report = ScheduleReport()
             if schedule is not None:
+                # What it names in the function is gone once it is carried out.
+                planned = describe(schedule, target)
                 schedule = specialise(function, schedule)
+                report = planned if schedule is not None else report
+            expect_no_problem(function, "specialise")
         warps = warps_for(function, hints, target) if schedule is None else schedule.math_warps
         loader_warps = 0 if schedule is None else schedule.warps - warps
         with stage("layouts"):
             mark_last_uses(function)
             place_layouts(function, Placing(warps, vector_bytes))
+            expect_no_problem(function, "place_layouts")
         # After layouts, which say what thread touches which element.
         with stage("barriers"):
             insert_barriers(function)
+            expect_no_problem(function, "insert_barriers")
         with stage("lowering to threads"):
             code = lower_tiles(
                 function,
@@ -191,6 +202,7 @@ def lower_variant(
         code.notes,
         shared,
         code.tensor_maps,
+        report,
     )
 
 
@@ -255,5 +267,5 @@ def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recor
         spill_store_bytes=taken.spill_stores,
         spill_load_bytes=taken.spill_loads,
         stack_bytes=taken.stack,
-        lowering=recorder.report(point.notes, point.shared),
+        lowering=recorder.report(point.notes, point.shared, point.schedule),
     )

@@ -510,7 +510,9 @@ def _roles(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> li
     self.all_here(active, "roles")
     [is_math] = operands
     parts = []
-    for region, takes, name in zip(op.regions, (is_math, ~is_math), ("math", "loader"), strict=True):
+    for region, takes, name in zip(
+        op.regions, (is_math, ~is_math), ("math", "loader"), strict=True
+    ):
         rows = np.flatnonzero(takes)
         if (takes.reshape(-1, 128).any(axis=1) != takes.reshape(-1, 128).all(axis=1)).any():
             raise SimtError("a warpgroup has two roles")

@@ -374,9 +374,7 @@ def test_turns_that_depend_on_the_program() -> None:
         z.store(sum);"""
     )
     x, y = wide(given["x"]), wide(given["y"])
-    sums = np.concatenate(
-        [x[i : i + 64, : i // 4] @ y[: i // 4] for i in range(0, 200, 64)]
-    )
+    sums = np.concatenate([x[i : i + 64, : i // 4] @ y[: i // 4] for i in range(0, 200, 64)])
     run(text, given, {"z": sums}, *BOTH)
 
 

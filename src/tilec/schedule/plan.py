@@ -45,6 +45,14 @@ class Channel:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Something that was decided, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Schedule:
     """What a kernel is made into. `rows_together` rows of programs are walked at a time.
 
@@ -58,6 +66,7 @@ class Schedule:
     rows_together: int
     loader_registers: int
     math_registers: int
+    reasons: tuple[Reason, ...] = ()
 
     @property
     def math_warps(self) -> int:
@@ -77,33 +86,42 @@ def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Sched
     if not target.has_async_products:
         return None
     products = find_products(function)
-    groups = _math_groups(products, hints)
+    groups, *reasons = _math_groups(products, hints)
     products = [product for product in products if _fits(product, groups)]
     if not products:
         return None
     rings = _rings(products)
-    depth = _depth(rings, hints, target)
-    if depth is None:
+    found = _depth(rings, hints, target)
+    if found is None:
         return None
-    channels = tuple(Channel(ring, depth if _in_loop(ring[0]) else 1) for ring in rings)
+    depth, *more = found
+    rows = _rows_together(products, target)
     shares = groups > 1
+    reasons += [*more, _why_order(rows, target), *([_why_registers(groups)] if shares else [])]
+    channels = tuple(Channel(ring, depth if is_in_loop(ring[0].block) else 1) for ring in rings)
     return Schedule(
         channels,
         tuple(products),
         groups,
-        _rows_together(products, target),
+        rows,
         _LOADER_REGISTERS if shares else 0,
         _MATH_REGISTERS if shares else 0,
+        tuple(reasons),
     )
 
 
-def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> int:
+def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> tuple[int, Reason]:
     """As many as split the rows of every product."""
     most = max(1, int(hints["warps"]) // WARPGROUP_WARPS) if "warps" in hints else _MOST_GROUPS
     groups = min(most, _MOST_GROUPS)
-    if all(product.shape[0] % (groups * ROWS) == 0 for product in products):
-        return groups
-    return 1
+    odd = [p.shape for p in products if p.shape[0] % (groups * ROWS)]
+    if odd:
+        why = f"{odd[0][0]} rows of a product are no multiple of {groups * ROWS}"
+        return 1, Reason("1 math warpgroup", why)
+    what = f"{groups} math warpgroup{'s' * (groups > 1)}"
+    if groups < _MOST_GROUPS:
+        return groups, Reason(what, f"asked for by `warps = {hints['warps']}`")
+    return groups, Reason(what, f"each product has {ROWS} rows or more for each")
 
 
 def _fits(product: Product, groups: int) -> bool:
@@ -139,29 +157,53 @@ def _rings(products: Sequence[Product]) -> list[tuple[Copied, ...]]:
             ring = [one]
             rings.append(ring)
             met.append(ring)
-    return [tuple(ring) for ring in rings]
+    return [_in_program_order(ring) for ring in rings]
+
+
+def _in_program_order(ring: Sequence[Copied]) -> tuple[Copied, ...]:
+    """Loads of one block, as they stand there."""
+    ops = list(ring[0].block.operations)
+    return tuple(sorted(ring, key=lambda copied: ops.index(copied.load)))
+
+
+def _why_order(rows: int, target: Target) -> Reason:
+    what = f"{rows} row{'s' * (rows > 1)} of programs at a time"
+    why = f"{target.multiprocessors} programs run at once, which read least if they are a square"
+    return Reason(what, why)
+
+
+def _why_registers(groups: int) -> Reason:
+    what = f"{_MATH_REGISTERS} registers of a math thread, {_LOADER_REGISTERS} of one that loads"
+    return Reason(what, f"{groups + 1} warpgroups share those of a multiprocessor")
 
 
 def _depth(
     rings: Sequence[Sequence[Copied]], hints: Mapping[str, Any], target: Target
-) -> int | None:
+) -> tuple[int, Reason] | None:
     """How many slots the rings in loops have."""
     room = target.smem_per_block_bytes - _REST - _BARRIERS
     turning = 0
     for ring in rings:
         size = sum(one.tile.bytes for one in ring)
-        if _in_loop(ring[0]):
+        if is_in_loop(ring[0].block):
             turning += size
         else:
             room -= size
     if turning == 0:
         return None  # nothing to overlap with
-    depth = min(room // turning, _MOST_DEPTH, int(hints.get("stages", _MOST_DEPTH)))
-    return depth if depth >= _LEAST_DEPTH else None
+    limits = {
+        room // turning: f"{room} bytes of room, {turning} for a slot of each",
+        _MOST_DEPTH: "no more than that hides anything",
+    }
+    if "stages" in hints:
+        limits[int(hints["stages"])] = f"asked for by `stages = {hints['stages']}`"
+    depth = min(limits)
+    return (depth, Reason(f"depth {depth}", limits[depth])) if depth >= _LEAST_DEPTH else None
 
 
-def _in_loop(copied: Copied) -> bool:
-    around = copied.load.operation.parent
+def is_in_loop(block: ir.Block) -> bool:
+    """Whether a block may run several times."""
+    around = block.owner
     while around is not None and around.name not in ("scf.for", "scf.while"):
         around = around.parent
     return around is not None
