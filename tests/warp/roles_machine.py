@@ -131,6 +131,8 @@ class _Machine:
                         yield "waits"
                     self.values[op.results[0]] = Slot(op.operands[0], channel.got)
                     channel.got += 1
+                case "warp.program":
+                    pass
                 case name if name.startswith("warp."):
                     getattr(self, name.partition(".")[2])(op)
                 case "scf.yield" | "gpu.yield":
@@ -252,8 +254,12 @@ def _computed(op: ir.OpView, values: list) -> int:  # type: ignore[type-arg]
                 case predicates.ne:
                     return values[0] != values[1]
             raise AssertionError(f"nothing is known of {op}")
-        case "tile.part_id":
+        case "tile.part_id" | "warp.first_program":
             return 0
+        case "warp.program_step":
+            return 1
+        case "warp.program_count":
+            return 2
         case name:
             raise AssertionError(f"nothing is known of {name}")
 

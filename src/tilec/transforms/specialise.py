@@ -451,14 +451,17 @@ class _Math:
             if use.owner.name == "warp.tile"
             for reader in use.owner.results[0].uses
         }
-        is_read = False
-        for op in block.operations:
-            if is_read and op.operation.name == "warp.wait":
-                with op.location, ir.InsertionPoint.after(op.operation):
-                    self._release(number, slot)
-                return True
-            is_read = is_read or any(_is_in(reader, op) for reader in readers)
-        return False
+        ops = list(block.operations)
+        last = max(n for n, op in enumerate(ops) if any(_is_in(r, op) for r in readers))
+        # Loops and branches leave no product under way.
+        is_over = bool(len(ops[last].regions))
+        waits = [op for op in ops[last:] if op.operation.name == "warp.wait"]
+        if not is_over and not waits:
+            return False
+        after = ops[last] if is_over else waits[0]
+        with after.location, ir.InsertionPoint.after(after.operation):
+            self._release(number, slot)
+        return True
 
     def _release(self, number: int, slot: ir.Value) -> None:
         ir.Operation.create("warp.release", operands=[self.channels[number], slot])

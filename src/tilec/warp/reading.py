@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith
 
 ROLES, CHANNEL = "warp.roles", "warp.channel"
@@ -45,8 +46,10 @@ def is_same(one: ir.Value, other: ir.Value, pairs: Pairs | None = None) -> bool:
 
 
 def _is_number(op: ir.OpView) -> bool:
-    """Whether equal operands make it equal, wherever it stands."""
-    return bool(op.operation.name.startswith("arith."))
+    """Whether equal operands make it equal, wherever it stands for one program."""
+    name = op.operation.name
+    declared = declarations().get(name)
+    return name.startswith("arith.") or (declared is not None and declared.pure)
 
 
 def _attributes(op: ir.OpView) -> dict[str, ir.Attribute]:
