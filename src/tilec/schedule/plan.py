@@ -139,7 +139,13 @@ def _rings(products: Sequence[Product]) -> list[tuple[Copied, ...]]:
             ring = [one]
             rings.append(ring)
             met.append(ring)
-    return [tuple(ring) for ring in rings]
+    return [_in_program_order(ring) for ring in rings]
+
+
+def _in_program_order(ring: Sequence[Copied]) -> tuple[Copied, ...]:
+    """Loads of one block."""
+    places = {op.operation: place for place, op in enumerate(ring[0].block.operations)}
+    return tuple(sorted(ring, key=lambda copied: places[copied.load.operation]))
 
 
 def _depth(
