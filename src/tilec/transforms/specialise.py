@@ -398,7 +398,8 @@ class _Math:
     def _is_released(self, block: ir.Block, number: int) -> bool:
         """Releases the slot that a block got, after a wait in it that covers its products.
 
-        False if there is none.
+        False if those go on into the next turn of a loop. Where all that read it are inside of
+        another loop or branch, the waits are there too.
         """
         slot = self.slots[number]
         readers = {
@@ -408,13 +409,21 @@ class _Math:
             for reader in use.owner.results[0].uses
         }
         is_read = False
-        for op in block.operations:
+        for op in list(block.operations):
             if is_read and op.operation.name == "warp.wait":
                 with op.location, ir.InsertionPoint.after(op.operation):
                     self._release(number, slot)
                 return True
             is_read = is_read or any(_is_in(reader, op) for reader in readers)
-        return False
+        if any(
+            reader.operation.block == block and reader.results[0] in self.begun
+            for reader in readers
+        ):
+            return False
+        last = [op for op in block.operations if any(_is_in(reader, op) for reader in readers)][-1]
+        with last.location, ir.InsertionPoint.after(last.operation):
+            self._release(number, slot)
+        return True
 
     def _release(self, number: int, slot: ir.Value) -> None:
         ir.Operation.create("warp.release", operands=[self.channels[number], slot])
