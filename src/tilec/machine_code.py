@@ -7,7 +7,7 @@ takes nothing for granted. All entries go through LLVM and ptxas together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
+from tilec.transforms.whole_rows import whole_rows
 from tilec.warp.verify import expect_no_problem
 
 
@@ -71,13 +72,14 @@ class EntryPoint:
     """What launching a variant takes.
 
     Units:    bytes: `smem_bytes` of dynamic shared memory a block; `alignments` of pointers and
-              outer strides
+              outer strides; elements: what the last extent of parameters is a multiple of
     """
 
     symbol: str
     threads: int
     smem_bytes: int
     alignments: dict[str, int]
+    row_multiples: dict[str, int]
     notes: tuple[tuple[Place, Note], ...] = ()
     shared: SharedMemoryUse = field(default_factory=SharedMemoryUse)
     tensor_maps: tuple[TensorMap, ...] = ()
@@ -153,7 +155,8 @@ def lower_variant(
         if hints.get("fast_math"):
             relax_floats(function)
         with stage("access facts"):
-            find_access_facts(function)
+            rows = whole_rows(function, vector_bytes)
+            find_access_facts(function, rows.of_extents)
         # Copies by hardware begin at multiples of 16 bytes.
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):
@@ -195,6 +198,7 @@ def lower_variant(
         threads,
         shared.bytes,
         code.alignments,
+        rows.of_params,
         code.notes,
         shared,
         code.tensor_maps,
@@ -235,13 +239,18 @@ def _kernel(
     )
 
 
+def _preconditions(point: EntryPoint, ranks: Mapping[str, int]) -> Iterator[Precondition]:
+    for name in sorted({*point.alignments, *point.row_multiples}):
+        size = point.alignments.get(name, 1)
+        yield Precondition(
+            name, size, size if ranks[name] > 1 else 1, point.row_multiples.get(name, 1)
+        )
+
+
 def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recorder) -> Variant:
     point = entry.point
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
-    preconditions = tuple(
-        Precondition(name, size, size if ranks[name] > 1 else 1)
-        for name, size in sorted(point.alignments.items())
-    )
+    preconditions = tuple(_preconditions(point, ranks))
     maps = tuple(
         manifest.TensorMap(one.param, one.box, one.swizzle, writes=False)
         for one in point.tensor_maps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
@@ -12,26 +12,25 @@ from typing import Any
 import numpy as np
 from mlir import ir
 from simt import Code, Launch, run_block
+from simt_copies import MappedTensor
 from simt_memory import Memory, Segment
+from simt_strands import LATE, Timing
 
+from tests.on_cpu import checked_text
 from tilec.artifact.abi import launch_grid
 from tilec.artifact.expression import evaluate
 from tilec.artifact.manifest import Slot
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import gpu_module
-from tilec.diagnostics import CompileError
-from tilec.frontend.check import check_program
 from tilec.frontend.emit import emit
-from tilec.frontend.modules import load_program
-from tilec.frontend.parse import parse
 from tilec.interpret.contract import strides_of
 from tilec.ir.dialect import context
 from tilec.ir.walk import functions
 from tilec.machine_code import EntryPoint, Instance, lower_variant
+from tilec.ops.lowering import TensorMap
 from tilec.outputs import describe_kernels
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
-from tilec.source import SourceFile
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
@@ -40,6 +39,7 @@ from tilec.transforms.simplify import simplify
 
 FIRST_ADDRESS = 1 << 40
 APART = 1 << 44  # between tensors: room for any stride
+FIRST_MAP = 1 << 61  # what stands for the description of a tensor
 ALIGNED, ANY = 16, 1  # what pointers and outer strides are multiples of, in bytes
 
 
@@ -73,6 +73,7 @@ class Program:
         grid_x: int | None = None,
         strides: Mapping[str, tuple[int, ...]] | None = None,
         steps: int = 10**9,
+        timing: Timing = LATE,
     ) -> None:
         """Run every block of a launch on arrays, in place.
 
@@ -84,40 +85,58 @@ class Program:
         told = self.instances[symbol].description
         values = _values(told, arguments)
         point, code = self.lowered(symbol, vector_bytes)
+        if any(arguments[p].shape[-1] % n for p, n in point.row_multiples.items()):
+            # A launcher takes the other one then.
+            vector_bytes, (point, code) = ANY, self.lowered(symbol, ANY)
         tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
+        if not _are_mappable(point, tensors):
+            return self.run(symbol, arguments, ANY, grid_x=grid_x, steps=steps)
         _expect_alignments(point, tensors)
         memory = Memory()
         for tensor in tensors.values():
             for segment in tensor.segments:
                 memory.add(segment)
-        slots = [_slot_value(slot, tensors, values) for slot in told.slots]
+        maps = {
+            FIRST_MAP + number: _mapped(one, tensors[one.param])
+            for number, one in enumerate(point.tensor_maps)
+        }
+        slots = [*(_slot_value(slot, tensors, values) for slot in told.slots), *maps]
         extents = [int(evaluate(extent, values)) for extent in told.grid]
         grid = (0, 0, 0) if 0 in extents else launch_grid(extents)
         if grid_x is not None:  # as where there are more programs than a grid has along x
             grid = grid_x, 1, -(-prod(extents) // grid_x)
         for z, y, x in np.ndindex(grid[::-1]):
-            launch = Launch(point.threads, (x, y, z), grid, point.smem_bytes, steps)
+            place = (x, y, z)
+            launch = Launch(point.threads, place, grid, point.smem_bytes, steps, maps, timing)
             steps = run_block(code, slots, launch, memory)
         for tensor in tensors.values():
             tensor.read_back()
 
 
 @contextmanager
-def program(text: str, *, checked: bool = False, target: str = "sm_90a") -> Iterator[Program]:
-    """A program, valid inside the `with`; `checked` as a checked build has it."""
-    parsed, found = load_program(SourceFile("case.tile", text), parse)
-    typed, more = ((), ()) if found else check_program(parsed)
-    if found or more:
-        raise CompileError(*found, *more)
+def program(
+    text: str,
+    *,
+    checked: bool = False,
+    target: str = "sm_90a",
+    chosen: Collection[str] | None = None,
+    name: str = "case.tile",
+) -> Iterator[Program]:
+    """A program, valid inside the `with`; `checked` as a checked build has it.
+
+    `chosen`: of its instances only these, by symbol.
+    """
+    typed, sources = checked_text(name, text)
     with context():
-        tiles = emit(typed, parsed.sources)  # kept: operations die with their module
+        kept = [one for one in typed if chosen is None or one.symbol in chosen]
+        tiles = emit(kept, sources)  # kept: operations die with their module
         inline_helpers(tiles)
         proofs = [Proof(kernel) for kernel in functions(tiles)]
         instances = describe_kernels(proofs)
         if checked:
             for proof in proofs:
                 mark_residual(proof)
-            insert_traps(tiles, parsed.sources)
+            insert_traps(tiles, sources)
         drop_markers(tiles)
         simplify(tiles)
         module, body = gpu_module("kernels", f'#nvvm.target<chip = "{target}">')
@@ -200,6 +219,19 @@ def _tensor(
                 content[begin : begin + row.size * size] = np.ascontiguousarray(row).view(np.uint8)
         segments.append(Segment(name, start, content, is_read_only=is_read_only))
     return _Tensor(array, address, strides, tuple(segments))
+
+
+def _are_mappable(point: EntryPoint, tensors: Mapping[str, _Tensor]) -> bool:
+    """Whether a launcher can describe the tensors; else it takes the other variant."""
+    return all(tensors[one.param].array.size for one in point.tensor_maps)
+
+
+def _mapped(one: TensorMap, tensor: _Tensor) -> MappedTensor:
+    """As a launcher describes a tensor; it is only read."""
+    assert all(segment.is_read_only for segment in tensor.segments)
+    size = tensor.array.itemsize
+    strides = tuple(size * stride for stride in tensor.strides[:-1])
+    return MappedTensor(tensor.array, tensor.address, strides, one.box, one.swizzle)
 
 
 def _expect_alignments(point: EntryPoint, tensors: Mapping[str, _Tensor]) -> None:

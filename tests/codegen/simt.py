@@ -10,18 +10,21 @@ loops whose bounds differ between threads are errors.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import simt_async
 import simt_matrix
-import simt_wgmma
 from mlir import ir
 from mlir.dialects import llvm
+from simt_copies import MappedTensor
 from simt_memory import LANES, SHARED_BASE, Memory, Segment, SimtError
+from simt_strands import LATE, Timing
 
 from tilec.ops.formats import dtype_of, saturated_f8
 from tilec.ops.registry import rules
@@ -38,6 +41,8 @@ class Launch:
     grid: tuple[int, int, int]
     smem_bytes: int
     steps: int = 10**9  # operations, after which it is given up
+    tensor_maps: Mapping[int, MappedTensor] = field(default_factory=dict)  # by what is passed
+    timing: Timing = LATE
 
 
 class GivenUp(Exception):  # noqa: N818  (no fault of the program)
@@ -80,7 +85,8 @@ class Code:
 
     def _step(self, op: ir.OpView) -> _Step:
         name = op.operation.name
-        execute = None if name in _LAST else _RULES.get(name) or _meaning_of(op)
+        known = None if name in _LAST else simt_async.rule_of(op) or _RULES.get(name)
+        execute = None if name in _LAST else known or _meaning_of(op)
         return _Step(
             op, execute, tuple(map(self.number, op.operands)), tuple(map(self.number, op.results))
         )
@@ -91,10 +97,6 @@ def run_block(code: Code, arguments: Sequence[Any], launch: Launch, memory: Memo
 
     Arguments are numbers; pointers are addresses in `memory`.
     """
-    block = _Block(code, launch, memory)
-    kinds = [_dtype(argument.type) for argument in code.body.arguments]
-    numbers = [np.asarray(v).astype(kind) for v, kind in zip(arguments, kinds, strict=True)]
-    block.bind(code.body, [np.full(launch.threads, number) for number in numbers])
     shared = Segment(
         "shared memory",
         SHARED_BASE,
@@ -102,6 +104,11 @@ def run_block(code: Code, arguments: Sequence[Any], launch: Launch, memory: Memo
         is_read_only=False,
         is_written=False,
     )
+    machine = simt_async.Machine(launch.threads, memory, shared, launch.tensor_maps, launch.timing)
+    block = _Block(code, launch, memory, machine, np.arange(launch.threads))
+    kinds = [_dtype(argument.type) for argument in code.body.arguments]
+    numbers = [np.asarray(v).astype(kind) for v, kind in zip(arguments, kinds, strict=True)]
+    block.bind(code.body, [np.full(launch.threads, number) for number in numbers])
     memory.clock.block += 1
     memory.clock.program += 1
     memory.clock.acquired = False
@@ -109,19 +116,41 @@ def run_block(code: Code, arguments: Sequence[Any], launch: Launch, memory: Memo
     try:
         with np.errstate(all="ignore"):
             block.run(code.body, np.ones(launch.threads, bool))
+        block.products.expect_over()
+        machine.expect_over()
     finally:
-        memory.segments.remove(shared)
+        memory.remove(shared)
     return block.steps
 
 
 class _Block:
-    def __init__(self, code: Code, launch: Launch, memory: Memory) -> None:
+    """Threads of a block that run in lock-step: all, or those of a role."""
+
+    def __init__(
+        self,
+        code: Code,
+        launch: Launch,
+        memory: Memory,
+        machine: simt_async.Machine,
+        threads: Array,
+    ) -> None:
         self.code = code
         self.launch = launch
         self.memory = memory
-        self.threads = np.arange(launch.threads)
+        self.machine = machine
+        self.threads = threads
         self.values: dict[int, Array] = {}
+        self.variables: dict[int, Array] = {}
+        self.products = simt_async.Products()
         self.steps = launch.steps
+
+    def part(self, rows: Array) -> _Block:
+        """Some of the threads, with what they know."""
+        found = _Block(self.code, self.launch, self.memory, self.machine, self.threads[rows])
+        found.values = {number: _rows(value, rows) for number, value in self.values.items()}
+        found.variables = {name: value[rows] for name, value in self.variables.items()}
+        found.steps = self.steps
+        return found
 
     def run(self, block: ir.Block, active: Array) -> list[Array]:
         """Execute a block for the active threads; gives what its terminator hands over."""
@@ -157,6 +186,12 @@ class _Block:
     def all_here(self, active: Array, what: str) -> None:
         if not active.all():
             raise SimtError(f"not all threads meet {what}")
+
+
+def _rows(value: Array, rows: Array) -> Array:
+    if isinstance(value, tuple):
+        return tuple(_rows(member, rows) for member in value)
+    return None if value is None else value[rows]
 
 
 # ---- arithmetic ----------------------------------------------------------------------------------
@@ -345,6 +380,8 @@ def _loaded(
     _check_space(pointers, active, shared)
     content = np.full((len(active), size), 0xA5, np.uint8)
     threads = self.threads[active]
+    if shared:
+        self.machine.touch(pointers[active], size, writes=False)
     content[active] = self.memory.load(pointers[active], size, threads, read_only=read_only)
     return content
 
@@ -359,6 +396,8 @@ def _store(self: _Block, op: ir.OpView, operands: list[Array], active: Array) ->
 def _stored(self: _Block, pointers: Array, active: Array, value: Array, *, shared: bool) -> None:
     _check_space(pointers, active, shared)
     rows = np.ascontiguousarray(value).reshape(len(active), -1).view(np.uint8)
+    if shared:
+        self.machine.touch(pointers[active], rows.shape[1], writes=True)
     self.memory.store(pointers[active], rows[active], self.threads[active])
 
 
@@ -379,6 +418,13 @@ _ACCESS = re.compile(
 )
 
 
+@lru_cache(maxsize=256)
+def _form_of(text: str) -> tuple[str | None, ...]:
+    matched = _ACCESS.fullmatch(text)
+    assert matched, text
+    return matched.groups()
+
+
 def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     """A load or store of `ops/global_memory.py`: predicated, relaxed, or for the last time.
 
@@ -386,10 +432,9 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
     """
     text = ir.StringAttr(op.attributes["asm_string"]).value
     if "wgmma" in text or not text:
-        return _wgmma_text(self, text, operands, active)
-    matched = _ACCESS.fullmatch(text)
-    assert matched, text
-    predicate, kind, relaxed, read_only, words, bits, _ = matched.groups()
+        return simt_async.wgmma_text(self, text, operands, active)
+    form = _form_of(text)
+    predicate, kind, relaxed, read_only, words, bits, _ = form
     pointers, *values = operands
     mask = values.pop(0) if predicate else active
     here = active & mask
@@ -430,8 +475,8 @@ def _updated(
     _check_alignment(pointers, dtype.itemsize, active)
     _check_space(pointers, active, False)
     found = np.full((len(active), dtype.itemsize), 0xA5, np.uint8)
-    for thread in self.threads[active]:
-        own = [value[thread : thread + 1] for value in values]
+    for row in np.flatnonzero(active):
+        own = [value[row : row + 1] for value in values]
 
         def changed(old: Array, own: list[Array] = own) -> Array:
             assert change is not None
@@ -439,8 +484,8 @@ def _updated(
             return np.ascontiguousarray(new).view(np.uint8)
 
         done = None if change is None else changed
-        address = int(pointers[thread])
-        found[thread] = self.memory.update(address, dtype.itemsize, int(thread), done)
+        address, thread = int(pointers[row]), int(self.threads[row])
+        found[row] = self.memory.update(address, dtype.itemsize, thread, done)
     return [found.view(dtype)[:, 0]]
 
 
@@ -503,13 +548,6 @@ def _assert(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -
     return []
 
 
-def _barrier(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
-    self.all_here(active, "a barrier")
-    self.memory.clock.block += 1
-    self.memory.clock.warp += 1
-    return []
-
-
 def _warp_barrier(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     self.all_here(active, "a barrier of the warp")
     self.memory.clock.warp += 1
@@ -524,7 +562,7 @@ def _shuffle(self: _Block, op: ir.OpView, operands: list[Array], active: Array) 
     source = lane ^ number if "bfly" in str(op.attributes["kind"]) else number
     if ((source < 0) | (source >= LANES)).any():
         raise SimtError("a shuffle from a lane that there is not")
-    return [value[self.threads - lane + source]]
+    return [value[np.arange(len(active)) - lane + source]]
 
 
 # ---- matrices ------------------------------------------------------------------------------------
@@ -586,52 +624,8 @@ def _stmatrix(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
     return []
 
 
-def _wgmma(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
-    sums, a, b = operands
-    return [_multiplied(self, simt_wgmma.from_attributes(op), sums, a, b, active)]
-
-
-def _wgmma_text(self: _Block, text: str, operands: list[Array], active: Array) -> list[Array]:
-    """A product whose first factor is in registers; or a fence or wait that words go through."""
-    instruction = simt_wgmma.from_text(text)
-    if instruction is None:
-        self.all_here(active, text)
-        return [tuple(operands)]
-    *sums, w0, w1, w2, w3, b = operands
-    words = np.stack([w0, w1, w2, w3], axis=1)
-    return [_multiplied(self, instruction, sums, words, b, active)]
-
-
-def _multiplied(
-    self: _Block,
-    instruction: simt_wgmma.Instruction,
-    sums: Sequence[Array],
-    a: Array,
-    b: Array,
-    active: Array,
-) -> Array:
-    """The sums of all warpgroups, which read what is in shared memory now."""
-    self.all_here(active, "a wgmma")
-    [shared] = [s.bytes for s in self.memory.segments if s.start == SHARED_BASE]
-    before, found = np.stack(sums, axis=1), []
-    for first in range(0, len(active), simt_wgmma.THREADS):
-        own = slice(first, first + simt_wgmma.THREADS)
-        here = (active & False).copy()
-        here[own] = True
-        left = a[own] if a.ndim == 2 else self.uniform(a, here, "a descriptor")
-        right = int(self.uniform(b, here, "a descriptor"))
-        found.append(simt_wgmma.multiply(instruction, shared, before[own], left, right))
-    after = np.concatenate(found)
-    return tuple(after[:, i] for i in range(after.shape[1]))
-
-
 def _address_number(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
     return [operands[0].astype(_dtype(op.results[0].type))]
-
-
-def _nothing(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
-    self.all_here(active, op.operation.name)
-    return []
 
 
 def _same_bits(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
@@ -717,14 +711,9 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "nvvm.convert.f32x2.to.f8x2": _f32_to_f8,
     "nvvm.convert.f16x2.to.f8x2": _f16_to_f8,
     "nvvm.convert.f8x2.to.f16x2": _f8_to_f16,
-    "nvvm.barrier0": _barrier,
     "nvvm.bar.warp.sync": _warp_barrier,
     "nvvm.shfl.sync": _shuffle,
     "nvvm.mma.sync": _mma,
-    "nvvm.wgmma.mma_async": _wgmma,
-    "nvvm.wgmma.fence.aligned": _nothing,
-    "nvvm.wgmma.commit.group.sync.aligned": _nothing,
-    "nvvm.wgmma.wait.group.sync.aligned": _nothing,
     "nvvm.ldmatrix": _ldmatrix,
     "nvvm.stmatrix": _stmatrix,
     "scf.if": _if,

@@ -1,8 +1,7 @@
 """What `wgmma` does, warpgroup by warpgroup, as the PTX ISA writes it.
 
 Places of registers and of elements in shared memory are written out here as the ISA's formulas,
-apart from `tilec.layout`. Instructions have run when they are started: that nothing reads sums
-too early is seen in machine code, not here.
+apart from `tilec.layout`. When they run is for `simt_async` to say.
 Source:   PTX ISA, "Register Fragments", "Canonical Layouts" and "Matrix Descriptor Format" of
           wgmma.mma_async
 """
@@ -11,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -39,6 +39,7 @@ class Instruction:
     b_along: bool
 
 
+@lru_cache(maxsize=1024)
 def addresses(descriptor: int, along: bool, across: int, element_bytes: int) -> Array:
     """Where each element (i, k) of a factor is read: an array [across, k].
 

@@ -251,10 +251,11 @@ def _conditions(variant: Variant) -> Iterator[str]:
 
 
 def _alignments(preconditions: Sequence[Precondition]) -> Iterator[str]:
-    tensors: dict[tuple[int, int], list[str]] = {}
+    tensors: dict[tuple[int, int, int], list[str]] = {}
     for p in preconditions:
-        alignments = p.base_alignment_bytes, p.stride_multiple_bytes
-        tensors.setdefault(alignments, []).append(p.param)
-    for (base, stride), names in tensors.items():
+        asked = p.base_alignment_bytes, p.stride_multiple_bytes, p.row_multiple
+        tensors.setdefault(asked, []).append(p.param)
+    for (base, stride, row), names in tensors.items():
         strides = f", strides too ({stride})" if stride > 1 else ""
-        yield f"{', '.join(names)} {base}-byte aligned{strides}"
+        rows = f", rows of {row}n" if row > 1 else ""
+        yield f"{', '.join(names)} {base}-byte aligned{strides}{rows}"

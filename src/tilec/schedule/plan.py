@@ -203,4 +203,7 @@ def _depth(
 
 def is_in_loop(block: ir.Block) -> bool:
     """Whether a block may run several times."""
-    return bool(block.owner.name != "func.func")
+    around = block.owner
+    while around is not None and around.name not in ("scf.for", "scf.while"):
+        around = around.parent
+    return around is not None

@@ -23,6 +23,8 @@ from tilec.ops.rules import AccessShape, shape_of
 
 # Tensor cores sum f8 in fewer bits than f32 has, and cut f32 to tf32 instead of rounding it.
 _EXACT = ("f16", "bf16", "i8", "u8")
+# Sums of 16 bits are two in a register while they are under way.
+_TOTALS = ("f32", "i32")
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,7 @@ def _parameters(function: ir.OpView) -> dict[ir.Value, str]:
 
 def _product(op: ir.OpView, names: dict[ir.Value, str]) -> Product | None:
     elements = rules()[op.operation.name].multiplied(op)
-    # Sums in f16 are words of two while they are under way, which no other operation knows.
-    if elements is None or elements[0] not in _EXACT or elements[2] == "f16":
+    if elements is None or elements[0] not in _EXACT or elements[2] not in _TOTALS:
         return None
     a, b, sums = list(op.operands)[:3]
     instruction = wgmma_for(*elements)
