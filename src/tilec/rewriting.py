@@ -30,7 +30,7 @@ from tilec.ir.dialect import context
 from tilec.ir.place_texts import Reader
 from tilec.ir.places import text_with_places
 from tilec.ops.rules import Placing
-from tilec.schedule.plan import plan
+from tilec.schedule.plan import Schedule, plan
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.description import Target
@@ -148,7 +148,7 @@ def _run_own(transform: Transform, module: ir.Module, target: Target) -> None:
                 here(Placing(warps_for(function, {}, target), _VECTOR_BYTES))
             elif "schedule" not in names:
                 here()
-            elif (schedule := plan(function, {}, target)) is not None:
+            elif isinstance(schedule := plan(function, {}, target), Schedule):
                 here(schedule)
 
 

@@ -39,7 +39,7 @@ def planned() -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
             with one.function.location:
                 find_access_facts(one.function)
                 schedule = plan(one.function, one.description.hints, resolve("sm_90a"))
-            assert schedule is not None, one.description.name
+            assert isinstance(schedule, Schedule), schedule
             found[one.description.name] = (one.function, schedule)
         yield found
 
@@ -50,5 +50,5 @@ def specialised() -> Iterator[dict[str, ir.OpView]]:
     with planned() as found:
         for function, schedule in found.values():
             with function.location:
-                assert specialise(function, schedule) is not None
+                assert isinstance(specialise(function, schedule), Schedule)
         yield {name: function for name, (function, _) in found.items()}
