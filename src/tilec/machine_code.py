@@ -84,6 +84,7 @@ class EntryPoint:
     shared: SharedMemoryUse = field(default_factory=SharedMemoryUse)
     tensor_maps: tuple[TensorMap, ...] = ()
     schedule: ScheduleReport = field(default_factory=ScheduleReport)
+    is_persistent: bool = False
 
 
 @dataclass(frozen=True)
@@ -205,6 +206,7 @@ def lower_variant(
         shared,
         code.tensor_maps,
         report,
+        is_persistent=isinstance(schedule, Schedule) and schedule.is_persistent,
     )
 
 
@@ -262,6 +264,7 @@ def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recor
         threads=point.threads,
         slots=(*told.slots, *(Slot("tensor_map", one.param) for one in maps)),
         preconditions=preconditions,
+        persistent_blocks_per_sm=1 if point.is_persistent else None,
         tensor_maps=maps,
         static_smem_bytes=taken.smem,
         dynamic_smem_bytes=point.smem_bytes,

@@ -90,7 +90,8 @@ class Program:
             vector_bytes, (point, code) = ANY, self.lowered(symbol, ANY)
         tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
         if not _are_mappable(point, tensors):
-            return self.run(symbol, arguments, ANY, grid_x=grid_x, steps=steps)
+            self.run(symbol, arguments, ANY, grid_x=grid_x, steps=steps)
+            return
         _expect_alignments(point, tensors)
         memory = Memory()
         for tensor in tensors.values():
@@ -103,7 +104,9 @@ class Program:
         slots = [*(_slot_value(slot, tensors, values) for slot in told.slots), *maps]
         extents = [int(evaluate(extent, values)) for extent in told.grid]
         grid = (0, 0, 0) if 0 in extents else launch_grid(extents)
-        if grid_x is not None:  # as where there are more programs than a grid has along x
+        if point.is_persistent:  # as on a device of few multiprocessors
+            grid = min(prod(extents), grid_x or 3), 1, 1
+        elif grid_x is not None:  # as where there are more programs than a grid has along x
             grid = grid_x, 1, -(-prod(extents) // grid_x)
         for z, y, x in np.ndindex(grid[::-1]):
             place = (x, y, z)

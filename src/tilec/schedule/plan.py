@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import log2, prod
 from pathlib import Path
 from typing import Any
 
 from mlir import ir
 
+from tilec.ir.walk import operations
 from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, fits
+from tilec.ops.fragments import bit_width
 from tilec.ops.notes import place_of
+from tilec.ops.pieces import PIECE_BYTES
+from tilec.ops.registry import rules
 from tilec.schedule.products import Copied, Product, Unfit, find_products
 from tilec.target.description import KIB, Target
 
@@ -24,10 +28,8 @@ _SUMS_PER_THREAD = 200
 _MOST_GROUPS = 2
 _MOST_DEPTH = 8
 _LEAST_DEPTH = 2
-# Units: bytes. What is left for the rest of the kernel, such as its results on their way out; for
-# barriers; and what alignment may cost.
-_REST = 33 * KIB
-_BARRIERS = KIB
+# Units: bytes. What is left for barriers, reductions, and what alignment may cost.
+_REST = 4 * KIB
 # Registers of a thread of each role, where the block has more warpgroups than registers for all:
 # together no more than there are. Multiples of 8 (PTX ISA, "setmaxnreg").
 _LOADER_REGISTERS = 40
@@ -66,6 +68,7 @@ class Schedule:
     products: tuple[Product, ...]
     math_groups: int
     rows_together: int
+    is_persistent: bool
     loader_registers: int
     math_registers: int
     reasons: tuple[Reason, ...] = ()
@@ -107,7 +110,10 @@ def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Sched
     if not products:
         return NoSchedule(tuple(unfit))
     rings = _rings(products)
-    depth, *more = _depth(rings, hints, target)
+    # Where a block has a multiprocessor to itself, it goes on to the next program with copies under
+    # way.
+    is_persistent = groups > 1 and bool(hints.get("persistent", True))
+    depth, *more = _depth(rings, hints, target, _stored_bytes(function) if is_persistent else 0)
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
     rows = _rows_together(products, target)
@@ -120,10 +126,25 @@ def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Sched
         tuple(products),
         groups,
         rows,
+        is_persistent,
         _LOADER_REGISTERS if shares else 0,
         _MATH_REGISTERS if shares else 0,
         tuple(reasons),
     )
+
+
+def _stored_bytes(function: ir.OpView) -> int:
+    """The largest tile that goes through shared memory on its way out, or what of it at once does.
+
+    A block that does one program has the room of its rings for that, once they have been read.
+    """
+    sizes = [0]
+    for op in operations(function):
+        access = rules()[op.operation.name].access(op)
+        if access is not None and access.tile not in list(op.results):
+            element = ir.MemRefType(access.view.type).element_type
+            sizes.append(prod(access.shape) * bit_width(element) // 8)
+    return min(max(sizes), PIECE_BYTES)
 
 
 def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> tuple[int, Reason]:
@@ -200,10 +221,13 @@ def _why_registers(groups: int) -> Reason:
 
 
 def _depth(
-    rings: Sequence[Sequence[Copied]], hints: Mapping[str, Any], target: Target
+    rings: Sequence[Sequence[Copied]], hints: Mapping[str, Any], target: Target, stored: int
 ) -> tuple[int, Reason]:
-    """How many slots the rings in loops have; fewer than `_LEAST_DEPTH`, to have none."""
-    room = target.smem_per_block_bytes - _REST - _BARRIERS
+    """How many slots the rings in loops have, where `stored` bytes are beside them.
+
+    Fewer than `_LEAST_DEPTH`, to have none.
+    """
+    room = target.smem_per_block_bytes - stored - _REST
     turning = 0
     for ring in rings:
         size = sum(one.tile.bytes for one in ring)

@@ -28,7 +28,7 @@ from tilec.warp.problem import Problem
 from tilec.warp.reading import CHANNEL, ROLES
 
 # What stands outside of roles.
-_OUTSIDE = (ROLES, CHANNEL)
+_OUTSIDE = (ROLES, CHANNEL, "warp.first_program", "warp.program_count", "warp.program_step")
 # Of other dialects, what only computes numbers and views, and control flow.
 _NUMBERS = ("arith.", "memref.", "scf.", "gpu.yield")
 
