@@ -27,7 +27,7 @@ from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.schedule.describe import describe
-from tilec.schedule.plan import plan
+from tilec.schedule.plan import NoSchedule, Schedule, plan
 from tilec.shared_memory.finish import Room, finish
 from tilec.stages import stage
 from tilec.target.description import Target
@@ -161,16 +161,18 @@ def lower_variant(
         # Copies by hardware begin at multiples of 16 bytes.
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):
-            schedule = plan(function, hints, target) if is_aligned else None
-            report = ScheduleReport()
-            if schedule is not None:
+            schedule = plan(function, hints, target) if is_aligned else NoSchedule()
+            report = describe(schedule, target)
+            if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
-                planned = describe(schedule, target)
                 schedule = specialise(function, schedule)
-                report = planned if schedule is not None else report
+            if isinstance(schedule, NoSchedule):
+                report = describe(schedule, target)
             expect_no_problem(function, "specialise")
-        warps = warps_for(function, hints, target) if schedule is None else schedule.math_warps
-        loader_warps = 0 if schedule is None else schedule.warps - warps
+        if isinstance(schedule, Schedule):
+            warps, loader_warps = schedule.math_warps, schedule.warps - schedule.math_warps
+        else:
+            warps, loader_warps = warps_for(function, hints, target), 0
         with stage("layouts"):
             mark_last_uses(function)
             place_layouts(function, Placing(warps, vector_bytes))
@@ -204,7 +206,7 @@ def lower_variant(
         shared,
         code.tensor_maps,
         report,
-        is_persistent=schedule is not None and schedule.is_persistent,
+        is_persistent=isinstance(schedule, Schedule) and schedule.is_persistent,
     )
 
 

@@ -12,7 +12,7 @@ from tilec.compilation import Options
 from tilec.driver import front_end
 from tilec.ir.dialect import context
 from tilec.outputs import describe_kernels
-from tilec.schedule.plan import plan
+from tilec.schedule.plan import Schedule, plan
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.resolve import resolve
@@ -25,8 +25,8 @@ FILE = Path(__file__).parent / "loops.tile"
 
 
 @contextmanager
-def specialised() -> Iterator[dict[str, ir.OpView]]:
-    """Functions by the name of the kernel, in a context that is entered."""
+def planned() -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
+    """Functions and their schedules by the name of the kernel, in a context that is entered."""
     source = SourceFile(FILE.name, FILE.read_text(encoding="utf-8"))
     with context():
         front = front_end(Sources(source, {}, {}, {}), Options())
@@ -39,7 +39,16 @@ def specialised() -> Iterator[dict[str, ir.OpView]]:
             with one.function.location:
                 find_access_facts(one.function)
                 schedule = plan(one.function, one.description.hints, resolve("sm_90a"))
-                assert schedule is not None, one.description.name
-                assert specialise(one.function, schedule) is not None
-            found[one.description.name] = one.function
+            assert isinstance(schedule, Schedule), schedule
+            found[one.description.name] = (one.function, schedule)
         yield found
+
+
+@contextmanager
+def specialised() -> Iterator[dict[str, ir.OpView]]:
+    """The functions, with roles."""
+    with planned() as found:
+        for function, schedule in found.values():
+            with function.location:
+                assert isinstance(specialise(function, schedule), Schedule)
+        yield {name: function for name, (function, _) in found.items()}

@@ -19,7 +19,7 @@ from tilec.warp.verify import problems_of
 
 KERNELS = (
     "nn", "nt", "tn", "gated", "two_channels", "two_loops", "outer_loop", "used_inside",
-    "branch_inside", "known_turns",
+    "branch_inside", "known_turns", "kept_factor", "loop_in_branch",
 )  # fmt: skip
 MUTATED = (
     "warp.acquire", "warp.fill", "warp.publish", "warp.get", "warp.release", "warp.drain",

@@ -23,6 +23,7 @@ def schedule_of(kernel: Kernel, variant: Variant) -> Iterator[str]:
     yield f"  schedule, {variant.symbol}"
     if not told.roles:
         yield f"{_INDENT}none: all threads do one thing after the other"
+        yield from columns([(one.what, one.why) for one in told.choices], _INDENT)
         return
     rows = [("roles", ", ".join(map(_role, told.roles)))]
     rows += [("channel", _channel(one)) for one in told.channels]

@@ -20,13 +20,16 @@ from tilec.artifact.schedule_report import (
 from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, columns_of_instructions
 from tilec.ops.notes import place_of
 from tilec.schedule.bound import busy
-from tilec.schedule.plan import Channel, Schedule, is_in_loop
+from tilec.schedule.plan import Channel, NoSchedule, Schedule, is_in_loop
 from tilec.schedule.products import Copied, Product
 from tilec.target.description import Target
 
 
-def describe(schedule: Schedule, target: Target) -> ScheduleReport:
-    """The report of a schedule for a target that has rates."""
+def describe(schedule: Schedule | NoSchedule, target: Target) -> ScheduleReport:
+    """The report of a schedule for a target that has rates, or of why there is none."""
+    choices = tuple(ScheduledChoice(one.what, one.why) for one in schedule.reasons)
+    if isinstance(schedule, NoSchedule):
+        return ScheduleReport(choices=choices)
     elements: dict[Copied, str] = {}
     for one in schedule.products:
         chosen = one.instruction
@@ -40,7 +43,7 @@ def describe(schedule: Schedule, target: Target) -> ScheduleReport:
         products=tuple(_product(one, schedule.math_groups) for one in schedule.products),
         turns=tuple(_turns(schedule, target)),
         rows_together=schedule.rows_together,
-        choices=tuple(ScheduledChoice(one.what, one.why) for one in schedule.reasons),
+        choices=choices,
     )
 
 

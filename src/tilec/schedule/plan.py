@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log2, prod
+from pathlib import Path
 from typing import Any
 
 from mlir import ir
@@ -15,9 +16,10 @@ from mlir import ir
 from tilec.ir.walk import operations
 from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, fits
 from tilec.ops.fragments import bit_width
+from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
-from tilec.schedule.products import Copied, Product, find_products
+from tilec.schedule.products import Copied, Product, Unfit, find_products
 from tilec.target.description import KIB, Target
 
 _THREADS_OF_GROUP = 128
@@ -81,29 +83,43 @@ class Schedule:
         return self.math_warps + WARPGROUP_WARPS
 
 
-def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Schedule | None:
-    """How to overlap copies and products of a kernel; None where nothing is to gain or it cannot.
+@dataclass(frozen=True)
+class NoSchedule:
+    """All threads do everything, one thing after the other; `reasons` are about products."""
+
+    reasons: tuple[Reason, ...] = ()
+
+
+def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Schedule | NoSchedule:
+    """How to overlap copies and products of a kernel, if that can be and gains something.
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
+    found = find_products(function)
     if not target.has_async_products:
-        return None
-    products = find_products(function)
-    groups, *reasons = _math_groups(products, hints)
-    products = [product for product in products if _fits(product, groups)]
+        why = f"{target.name} has no asynchronous products"
+        return NoSchedule((Reason("no loader", why),) if found else ())
+    unfit = [Reason(_unscheduled(one.op), one.why) for one in found if isinstance(one, Unfit)]
+    candidates = [one for one in found if isinstance(one, Product)]
+    groups, *reasons = _math_groups(candidates, hints)
+    products = [product for product in candidates if _fits(product, groups)]
+    for one in candidates:
+        if one not in products:
+            rows, columns = one.shape
+            unfit.append(Reason(_unscheduled(one.op), f"{rows}x{columns} is no size for it"))
     if not products:
-        return None
+        return NoSchedule(tuple(unfit))
     rings = _rings(products)
     # Where a block has a multiprocessor to itself, it goes on to the next program with copies under
     # way.
     is_persistent = groups > 1 and bool(hints.get("persistent", True))
-    found = _depth(rings, hints, target, _stored_bytes(function) if is_persistent else 0)
-    if found is None:
-        return None
-    depth, *more = found
+    depth, *more = _depth(rings, hints, target, _stored_bytes(function) if is_persistent else 0)
+    if depth < _LEAST_DEPTH:
+        return NoSchedule((*unfit, *more))
     rows = _rows_together(products, target)
     shares = groups > 1
     reasons += [*more, _why_order(rows, target), *([_why_registers(groups)] if shares else [])]
+    reasons += unfit
     channels = tuple(Channel(ring, depth if is_in_loop(ring[0].block) else 1) for ring in rings)
     return Schedule(
         channels,
@@ -187,6 +203,12 @@ def _in_program_order(ring: Sequence[Copied]) -> tuple[Copied, ...]:
     return tuple(sorted(ring, key=lambda copied: places[copied.load.operation]))
 
 
+def _unscheduled(op: ir.OpView) -> str:
+    place = place_of(op.location)
+    where = f" at {Path(place.file).name}:{place.line}:{place.column}" if place.file else ""
+    return f"no overlap of the product{where}"
+
+
 def _why_order(rows: int, target: Target) -> Reason:
     what = f"{rows} row{'s' * (rows > 1)} of programs at a time"
     why = f"{target.multiprocessors} programs run at once, which read least if they are a square"
@@ -200,8 +222,11 @@ def _why_registers(groups: int) -> Reason:
 
 def _depth(
     rings: Sequence[Sequence[Copied]], hints: Mapping[str, Any], target: Target, stored: int
-) -> tuple[int, Reason] | None:
-    """How many slots the rings in loops have, where `stored` bytes are beside them."""
+) -> tuple[int, Reason]:
+    """How many slots the rings in loops have, where `stored` bytes are beside them.
+
+    Fewer than `_LEAST_DEPTH`, to have none.
+    """
     room = target.smem_per_block_bytes - stored - _REST
     turning = 0
     for ring in rings:
@@ -211,7 +236,7 @@ def _depth(
         else:
             room -= size
     if turning == 0:
-        return None  # nothing to overlap with
+        return 0, Reason("no loader", "no loop turns around the copies")
     limits = {
         room // turning: f"{room} bytes of room, {turning} for a slot of each",
         _MOST_DEPTH: "no more than that hides anything",
@@ -219,7 +244,8 @@ def _depth(
     if "stages" in hints:
         limits[int(hints["stages"])] = f"asked for by `stages = {hints['stages']}`"
     depth = min(limits)
-    return (depth, Reason(f"depth {depth}", limits[depth])) if depth >= _LEAST_DEPTH else None
+    what = f"depth {depth}" if depth >= _LEAST_DEPTH else "no loader"
+    return depth, Reason(what, limits[depth])
 
 
 def is_in_loop(block: ir.Block) -> bool:

@@ -40,7 +40,7 @@ from tilec.ops.lower_control import terminator_of
 from tilec.ops.lowering import PERSISTENT, ROWS_TOGETHER, SLOT
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules, is_tile
-from tilec.schedule.plan import Channel, Schedule
+from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
 from tilec.schedule.products import Copied, Factor
 from tilec.transforms.remove_dead import remove_dead
 
@@ -55,16 +55,16 @@ class _NotLoadableError(Exception):
 _LOAD, _PRODUCT = "warp.load", "warp.product"
 
 
-def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | None:
-    """Rewrites the function in place, and gives what it did; None, if it left it as it was.
+def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule:
+    """Rewrites the function in place, and gives what it did; or why it left it as it was.
 
     Needs a current context and location.
     """
     [block] = function.regions[0].blocks
     try:
         _expect_loadable(schedule)
-    except _NotLoadableError:
-        return None
+    except _NotLoadableError as error:
+        return NoSchedule((Reason("no loader", f"where copies begin depends on {error}"),))
     _mark(schedule)
     own = _of_roles(block, with_program=schedule.is_persistent)
     end = terminator_of(block)
@@ -176,7 +176,7 @@ def _expect_loadable(schedule: Schedule) -> None:
         if rules()[op.operation.name].control:
             raise _NotLoadableError("a number that a loop or branch gives")
         if not _is_scalar(op):
-            raise _NotLoadableError(f"a number that {op.operation.name} gives")
+            raise _NotLoadableError(f"a number that `{op.operation.name}` gives")
         needed += op.operands
 
 
@@ -185,7 +185,7 @@ def _around(op: ir.OpView) -> Iterator[ir.Value]:
     around = op.operation.parent.opview
     while around.operation.name != "func.func":
         if around.operation.name not in ("scf.for", "scf.if"):
-            raise _NotLoadableError(f"inside of {around.operation.name}")
+            raise _NotLoadableError("how often a `while` turns")
         yield from (value for value in list(around.operands)[:3] if not is_tile(value))
         around = around.operation.parent.opview
 
