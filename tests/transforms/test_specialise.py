@@ -8,16 +8,23 @@ from passes import after
 MATMUL = """
 #[kernel]
 pub fn f<M: Dim, N: Dim, K: Dim>(
-    c: Part<&mut Tensor<f32, M, N>, 128, 64>, a: &Tensor<bf16, M, K>, b: &Tensor<bf16, K, N>,
+    c: Part<&mut Tensor<f32, M, N>, 64, 64>, a: &Tensor<bf16, M, K>, b: &Tensor<bf16, K, N>,
 ) {
-    let mut sum = Tile::<f32, 128, 64>::zeros();
+    let mut sum = Tile::<f32, 64, 64>::zeros();
     for k in 0..K.div_ceil(64) {
         let right = b.load::<64, 64>([k, c.id(1)]);
-        sum = dot(a.load::<128, 64>([c.id(0), k]), right, sum);
+        sum = dot(a.load::<64, 64>([c.id(0), k]), right, sum);
     }
     c.store(sum);
 }
 """
+
+# Two warpgroups have a multiprocessor to themselves.
+WIDE = (
+    MATMUL.replace("64, 64>, a:", "128, 64>, a:")
+    .replace("64, 64>::zeros", "128, 64>::zeros")
+    .replace("a.load::<64", "a.load::<128")
+)
 
 
 def told(text: str) -> list[str]:
@@ -42,14 +49,23 @@ def test_loads_go_to_the_loader_and_products_go_on_into_the_next_turn() -> None:
     ]  # fmt: skip
 
 
+def test_each_role_does_all_programs_of_its_block() -> None:
+    names = told(after("find_access_facts,specialise", WIDE))
+    assert names[:8] == [
+        "warp.channel", "warp.first_program", "warp.program_count", "warp.program_step",
+        "warp.roles", "scf.for", "warp.program", "scf.for",
+    ]  # fmt: skip
+    assert names.count("warp.program") == 2
+
+
 def test_the_tiles_of_a_slot_are_in_the_order_of_the_loads() -> None:
     text = after("find_access_facts,specialise", MATMUL)
-    assert 'params = ["b", "a"], tiles = [memref<64x64xbf16, 3>, memref<128x64xbf16, 3>]' in text
+    assert 'params = ["b", "a"], tiles = [memref<64x64xbf16, 3>, memref<64x64xbf16, 3>]' in text
 
 
 def test_a_slot_from_before_a_loop_is_released_after_it() -> None:
-    kept = MATMUL.replace("sum = dot(a.load::<128, 64>([c.id(0), k])", "sum = dot(left")
-    first = "let left = a.load::<128, 64>([c.id(0), 0]);\n    for k"
+    kept = MATMUL.replace("sum = dot(a.load::<64, 64>([c.id(0), k])", "sum = dot(left")
+    first = "let left = a.load::<64, 64>([c.id(0), 0]);\n    for k"
     names = told(after("find_access_facts,specialise", kept.replace("for k", first)))
     assert names[-4:] == ["warp.wait", "warp.release", "warp.release", "tile.store"]
     assert names.count("warp.channel") == names.count("warp.acquire") == 2

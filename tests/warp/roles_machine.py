@@ -178,6 +178,9 @@ class _Machine:
             raise WrongError("a tile is not filled, or twice")
         channel.published.add(slot.number)
 
+    def program(self, op: ir.OpView) -> None:
+        pass  # all do the same
+
     def no_slot(self, op: ir.OpView) -> None:
         self.values[op.results[0]] = None
 
@@ -252,8 +255,12 @@ def _computed(op: ir.OpView, values: list) -> int:  # type: ignore[type-arg]
                 case predicates.ne:
                     return values[0] != values[1]
             raise AssertionError(f"nothing is known of {op}")
-        case "tile.part_id":
+        case "tile.part_id" | "warp.first_program":
             return 0
+        case "warp.program_count":
+            return 2
+        case "warp.program_step":
+            return 1
         case name:
             raise AssertionError(f"nothing is known of {name}")
 

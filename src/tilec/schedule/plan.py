@@ -119,6 +119,9 @@ def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Sched
     rows = _rows_together(products, target)
     shares = groups > 1
     reasons += [*more, _why_order(rows, target), *([_why_registers(groups)] if shares else [])]
+    if is_persistent:
+        why = "it has a multiprocessor to itself, and copies for the next one go on"
+        reasons.append(Reason("several programs a block", why))
     reasons += unfit
     channels = tuple(Channel(ring, depth if is_in_loop(ring[0].block) else 1) for ring in rings)
     return Schedule(

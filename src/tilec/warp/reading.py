@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith
+from tilec.ops.rules import is_tile
 
-ROLES, CHANNEL = "warp.roles", "warp.channel"
+ROLES, CHANNEL, PROGRAM = "warp.roles", "warp.channel", "warp.program"
 
 
 def number_of(op: ir.OpView, name: str) -> int:
@@ -45,8 +47,12 @@ def is_same(one: ir.Value, other: ir.Value, pairs: Pairs | None = None) -> bool:
 
 
 def _is_number(op: ir.OpView) -> bool:
-    """Whether equal operands make it equal, wherever it stands."""
-    return bool(op.operation.name.startswith("arith."))
+    """Whether equal operands make it equal, wherever it stands in the program."""
+    if any(is_tile(value) for value in (*op.operands, *op.results)):
+        return False
+    name = op.operation.name
+    declared = declarations().get(name)
+    return bool(name.startswith("arith.")) if declared is None else declared.pure
 
 
 def _attributes(op: ir.OpView) -> dict[str, ir.Attribute]:
