@@ -22,6 +22,7 @@ from tilec.codegen.lower_tiles import SHARED, gpu_module, lower_tiles
 from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
 from tilec.codegen.record import Recorder
 from tilec.codegen.warps import warps_for
+from tilec.codegen.whole_rows import whole_rows
 from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
@@ -36,7 +37,6 @@ from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
-from tilec.transforms.whole_rows import whole_rows
 from tilec.warp.verify import expect_no_problem
 
 

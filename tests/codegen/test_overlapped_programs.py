@@ -91,6 +91,60 @@ def test_two_products_add_to_the_same_sums() -> None:
     run(text, given, {"z": x[:, last] @ (y - w)[last]}, *BOTH)
 
 
+def test_sums_that_are_under_way_are_added_to_twice() -> None:
+    given = factors(k=40)
+    given["w"], given["v"] = small(40, 40), small(40, 40)
+    text = kernel(
+        f"""let mut sum = {ZERO};
+        for k in {STEPS} {{
+            let a = {A};
+            let all = dot(a, {B}, {ZERO});
+            let one = dot(a, w.load::<16, 32>([k, z.id(1)]), all);
+            let other = dot(a, v.load::<16, 32>([k, z.id(1)]), all);
+            sum = sum + one * 3.0 - other;
+        }}
+        z.store(sum);""",
+        "w: &Tensor<bf16, K, N>, v: &Tensor<bf16, K, N>,",
+    )
+    x, y, w, v = (wide(given[name]) for name in "xywv")
+    run(text, given, {"z": x @ (2 * y + 3 * w - v)}, *BOTH)
+
+
+def test_sums_that_are_under_way_are_added_to_in_a_loop() -> None:
+    given = factors(k=40)
+    text = kernel(
+        f"""let mut sum = {ZERO};
+        for k in {STEPS} {{
+            let first = dot({A}, {B}, {ZERO});
+            for j in {STEPS} {{
+                let a = x.load::<64, 16>([z.id(0), j]);
+                sum = sum + dot(a, y.load::<16, 32>([j, z.id(1)]), first);
+            }}
+        }}
+        z.store(sum);"""
+    )
+    run(text, given, {"z": 6 * wide(given["x"]) @ wide(given["y"])}, *BOTH)
+
+
+def test_a_product_of_a_slot_after_a_wait_for_another() -> None:
+    given = factors(k=90)
+    given["w"] = small(90, 40)
+    text = kernel(
+        f"""let mut sum = {ZERO};
+        for k in {STEPS} {{
+            let a = {A};
+            let c = w.load::<16, 32>([k, z.id(1)]);
+            let first = dot(a, {B}, {ZERO}) * 2.0;
+            sum = dot(a, c, sum + first);
+        }}
+        z.store(sum);""",
+        "w: &Tensor<bf16, K, N>,",
+        "#[hint(stages = 2)]",
+    )
+    x, y, w = (wide(given[name]) for name in "xyw")
+    run(text, given, {"z": x @ (2 * y + w)}, *TIMINGS)
+
+
 def test_sums_that_are_carried_twice() -> None:
     given = factors(k=40)
     text = kernel(
@@ -306,7 +360,7 @@ def test_sums_that_go_on_in_an_outer_loop(turns: int) -> None:
     given["n"] = turns
     text = kernel(
         f"""let mut sum = {ZERO};
-        for i in 0..n {{
+        for i in 0..n as usize {{
             for k in i..K.div_ceil(16) {{ sum = dot({A}, {B}, sum); }}
         }}
         z.store(sum);""",

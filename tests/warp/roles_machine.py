@@ -131,6 +131,8 @@ class _Machine:
                         yield "waits"
                     self.values[op.results[0]] = Slot(op.operands[0], channel.got)
                     channel.got += 1
+                case "warp.program":
+                    pass
                 case name if name.startswith("warp."):
                     getattr(self, name.partition(".")[2])(op)
                 case "scf.yield" | "gpu.yield":
@@ -177,9 +179,6 @@ class _Machine:
         if sorted(slot.filled) != list(range(channel.tiles)):
             raise WrongError("a tile is not filled, or twice")
         channel.published.add(slot.number)
-
-    def program(self, op: ir.OpView) -> None:
-        pass  # all do the same
 
     def no_slot(self, op: ir.OpView) -> None:
         self.values[op.results[0]] = None
@@ -257,10 +256,10 @@ def _computed(op: ir.OpView, values: list) -> int:  # type: ignore[type-arg]
             raise AssertionError(f"nothing is known of {op}")
         case "tile.part_id" | "warp.first_program":
             return 0
-        case "warp.program_count":
-            return 2
         case "warp.program_step":
             return 1
+        case "warp.program_count":
+            return 2
         case name:
             raise AssertionError(f"nothing is known of {name}")
 

@@ -201,9 +201,9 @@ def _rings(products: Sequence[Product]) -> list[tuple[Copied, ...]]:
 
 
 def _in_program_order(ring: Sequence[Copied]) -> tuple[Copied, ...]:
-    """Loads of one block, as they stand there."""
-    ops = list(ring[0].block.operations)
-    return tuple(sorted(ring, key=lambda copied: ops.index(copied.load)))
+    """Loads of one block."""
+    places = {op.operation: place for place, op in enumerate(ring[0].block.operations)}
+    return tuple(sorted(ring, key=lambda copied: places[copied.load.operation]))
 
 
 def _unscheduled(op: ir.OpView) -> str:

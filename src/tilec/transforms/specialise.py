@@ -413,16 +413,19 @@ class _Math:
 
     def _goes_on(self, begun: ir.Value, block: ir.Block) -> bool:
         """Whether only products use sums, in this turn of a loop or the next."""
+        # Two that add to the same sums would need them twice, and copies would be of what changes.
+        if len(list(begun.uses)) > 1:
+            return False
         for use in begun.uses:
             user = use.owner.opview
-            if _is_added_to(use):
+            if _is_added_to(use, block):
                 continue
             loop = block.owner.opview
             hands_on = user.operation.block == block and rules()[user.operation.name].terminator
             if not hands_on or loop.operation.name != "scf.for":
                 return False
-            argument = block.arguments[1 + use.operand_number]
-            if not all(map(_is_added_to, argument.uses)):
+            uses = list(block.arguments[1 + use.operand_number].uses)
+            if len(uses) > 1 or not all(_is_added_to(use, block) for use in uses):
                 return False
         return True
 
@@ -440,10 +443,10 @@ class _Math:
     # ---- slots -------------------------------------------------------------------------------
 
     def _is_released(self, block: ir.Block, number: int) -> bool:
-        """Releases the slot that a block got, after a wait in it that covers its products.
+        """Releases the slot that a block got, once all products that read it are over.
 
-        False if those go on into the next turn of a loop. Where all that read it are inside of
-        another loop or branch, the waits are there too.
+        Those that began in control flow are, where that ends. False if some go on into the next
+        turn.
         """
         slot = self.slots[number]
         readers = {
@@ -452,20 +455,15 @@ class _Math:
             if use.owner.name == "warp.tile"
             for reader in use.owner.results[0].uses
         }
-        is_read = False
-        for op in list(block.operations):
-            if is_read and op.operation.name == "warp.wait":
-                with op.location, ir.InsertionPoint.after(op.operation):
-                    self._release(number, slot)
-                return True
-            is_read = is_read or any(_is_in(reader, op) for reader in readers)
-        if any(
-            reader.operation.block == block and reader.results[0] in self.begun
-            for reader in readers
-        ):
+        ops = list(block.operations)
+        last = max(i for i, op in enumerate(ops) if any(_is_in(one, op) for one in readers))
+        # Loops and branches leave no product under way.
+        is_over = ops[last].operation.name != "warp.dot"
+        waits = (op for op in ops[last + 1 :] if op.operation.name == "warp.wait")
+        after = ops[last] if is_over else next(waits, None)
+        if after is None:
             return False
-        last = [op for op in block.operations if any(_is_in(reader, op) for reader in readers)][-1]
-        with last.location, ir.InsertionPoint.after(last.operation):
+        with after.location, ir.InsertionPoint.after(after.operation):
             self._release(number, slot)
         return True
 
@@ -559,9 +557,10 @@ def _memory_of(load: Copied) -> ir.Type:
     return ir.MemRefType.get(load.tile.shape, load.element, memory_space=space)
 
 
-def _is_added_to(use: ir.OpOperand) -> bool:
-    """Whether a product adds to the value."""
-    return bool(use.owner.name == "warp.dot" and use.operand_number == 2)
+def _is_added_to(use: ir.OpOperand, block: ir.Block) -> bool:
+    """Whether a product of this block adds to the value: once a turn."""
+    is_sums = use.owner.name == "warp.dot" and use.operand_number == 2
+    return bool(is_sums and use.owner.operation.block == block)
 
 
 def _is_in(op: ir.Operation, around: ir.OpView) -> bool:
