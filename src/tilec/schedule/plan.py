@@ -99,6 +99,10 @@ def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Sched
     if not target.has_async_products:
         why = f"{target.name} has no asynchronous products"
         return NoSchedule((Reason("no loader", why),) if found else ())
+    if any(rules()[op.operation.name].ends_launch for op in operations(function)):
+        # With calls between them, the assembler lets products run one by one (ptxas, C7510).
+        why = "the build is checked: it calls the driver where something does not hold"
+        return NoSchedule((Reason("no loader", why),) if found else ())
     unfit = [Reason(_unscheduled(one.op), one.why) for one in found if isinstance(one, Unfit)]
     candidates = [one for one in found if isinstance(one, Product)]
     groups, *reasons = _math_groups(candidates, hints)
