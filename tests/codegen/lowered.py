@@ -91,7 +91,8 @@ class Program:
         point, code = self.lowered(symbol, vector_bytes)
         tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
         if not _are_mappable(point, tensors):
-            return self.run(symbol, arguments, ANY, grid_x=grid_x, steps=steps)
+            self.run(symbol, arguments, ANY, grid_x=grid_x, strides=strides, steps=steps)
+            return
         _expect_alignments(point, tensors)
         memory = Memory()
         for tensor in tensors.values():

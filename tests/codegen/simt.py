@@ -103,9 +103,7 @@ def run_block(code: Code, arguments: Sequence[Any], launch: Launch, memory: Memo
         is_read_only=False,
         is_written=False,
     )
-    machine = simt_async.Machine(
-        launch.threads, memory, shared, launch.tensor_maps, launch.timing
-    )
+    machine = simt_async.Machine(launch.threads, memory, shared, launch.tensor_maps, launch.timing)
     block = _Block(code, launch, memory, machine, np.arange(launch.threads))
     kinds = [_dtype(argument.type) for argument in code.body.arguments]
     numbers = [np.asarray(v).astype(kind) for v, kind in zip(arguments, kinds, strict=True)]

@@ -5,7 +5,6 @@ Factors are small whole numbers, so that sums are exact; NumPy gives them.
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from overlapped import TIMINGS, run, small, wide
 from simt_strands import Timing

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from overlapped import EARLY, LATE, TIMINGS, Timing, run, small, trips, wide
+from random_products import RandomProducts
 
 BOTH = (LATE, Timing(seed=3, split=True))
 F32 = {"element": "f32"}
@@ -428,9 +429,7 @@ def test_turns_that_depend_on_the_program() -> None:
         z.store(sum);"""
     )
     x, y = wide(given["x"]), wide(given["y"])
-    sums = np.concatenate(
-        [x[i : i + 64, : i // 4] @ y[: i // 4] for i in range(0, 200, 64)]
-    )
+    sums = np.concatenate([x[i : i + 64, : i // 4] @ y[: i // 4] for i in range(0, 200, 64)])
     run(text, given, {"z": sums}, *BOTH)
 
 
@@ -686,3 +685,21 @@ def test_a_product_that_is_overlapped_beside_one_that_is_not() -> None:
     )
     product = wide(given["x"]) @ wide(given["y"])
     run(text, given, {"z": 2 * product * product}, *BOTH, EARLY)
+
+
+# ---- at random -----------------------------------------------------------------------------------
+
+
+# The last ones had slots that loader and math warps waited for in different orders.
+@pytest.mark.parametrize("seed", [*range(8), 14, 37])
+def test_random_loops_and_branches(seed: int) -> None:
+    made = RandomProducts(seed)
+    m, n, k = made.rows + 6, 32, 56
+    given = {
+        "z": small(m, n, **F32), "x": small(m, k), "y": small(k, n), "w": small(k, m),
+        "v": small(n, k), "n": seed % 4,
+    }  # fmt: skip
+    wanted = made.results(given)
+    assert np.abs(wanted).max() < 2**24, "sums are exact"
+    timing = Timing(seed=seed, split=True) if seed % 2 else LATE
+    run(made.text, given, {"z": wanted}, timing, overlaps=None)
