@@ -88,6 +88,17 @@ irdl.dialect @tile {
     irdl.results(to: %view)
   }
 
+  // A marker, for what the counter is computed from does not say it. `inclusive`: it may be `end` too.
+  irdl.operation @in_range attributes {
+    summary = "The counter of a loop, which is from `start` on and below `end`.", pure, reads = [], writes = []
+  } {
+    %index = irdl.is index
+    %inclusive = irdl.base "#builtin.integer"
+    irdl.attributes { "inclusive" = %inclusive }
+    irdl.operands(counter: %index, start: %index, end: %index)
+    irdl.results(same: %index)
+  }
+
   irdl.operation @borrow attributes {
     summary = "Lends a part for as long as the result is used; alone if `mutable`.", pure, reads = [], writes = []
   } {

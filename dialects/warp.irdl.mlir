@@ -2,18 +2,54 @@
 //
 // A *channel* is a ring of `depth` slots in shared memory, each of which holds a tile of every type in `tiles` (memrefs,
 // in the order of the tensor's axes). One role fills slots: `acquire` waits until a slot is free, `fill` has the
-// hardware copy a tile into it, `publish` hands it on. The other one reads them in the same order: `get` waits until the
-// next slot is full, `release` frees it. A slot is a linear value: it is given up exactly once on every path.
+// hardware copy a tile into it, `publish` hands it on once every tile was filled. The other one reads them in the same
+// order: `get` waits until the next slot is full, `release` frees it. A slot is a linear value: it is given up exactly
+// once on every path, to its own channel. What `no_slot` gives is none: it may be given up, or not.
 // `roles` has the program once for each role: the first region is the loader's, the second that of the math warps. Both
-// end in `gpu.yield`, for IRDL has no terminators.
+// end in `gpu.yield`, for IRDL has no terminators. Both take slots in loops of equal bounds and branches of equal
+// conditions. The loader has no tiles, and writes nothing.
+// A block may do several programs: `program` says which one, and their order is that of the kernel's `warp.rows_together`.
+// Both roles say the same ones.
 // `dot` begins a product, which is done once `wait` gives its sums, or `drain` has waited until no more than `pending`
-// products are under way: only then may the slots that it reads be released.
+// products are under way: only then may the slots that it reads be released. Its sums are under way until `wait` gives
+// them: products may add to them, loops and branches hand them on, once on every path, and nothing else uses them.
+// `tilec.warp` proves all of that, after every pass.
 //
 // The unit attribute `warp.uniform` of a `scf.if`, `scf.for` or `scf.while` tells that all threads of the block take it
 // alike, so that barriers may stand inside.
 irdl.dialect @warp {
   irdl.type @ring {}
   irdl.type @place {}
+
+  irdl.operation @first_program attributes {
+    summary = "The number of the first program that this block does; it goes on in steps of `program_step`.",
+    reads = [], writes = []
+  } {
+    %index = irdl.is index
+    irdl.results(number: %index)
+  }
+
+  irdl.operation @program_step attributes {
+    summary = "How many blocks there are.", reads = [], writes = []
+  } {
+    %index = irdl.is index
+    irdl.results(count: %index)
+  }
+
+  irdl.operation @program_count attributes {
+    summary = "How many programs there are.", reads = [], writes = []
+  } {
+    %index = irdl.is index
+    irdl.results(count: %index)
+  }
+
+  irdl.operation @program attributes {
+    summary = "From here on, to the end of the block of operations, it is the program of this number that is done.",
+    reads = [], writes = []
+  } {
+    %index = irdl.is index
+    irdl.operands(number: %index)
+  }
 
   irdl.operation @channel attributes {
     summary = "A ring of `depth` slots, each of which holds tiles of these memref types, of these parameters.",

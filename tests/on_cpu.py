@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tilec.frontend.check import check_program
 from tilec.frontend.emit import emit
 from tilec.frontend.modules import load_program
 from tilec.frontend.parse import parse
+from tilec.frontend.typed import KernelInstance
 from tilec.interpret.contract import DTYPES
 from tilec.interpret.run import run_kernel
 from tilec.ir.dialect import context
@@ -49,14 +51,21 @@ def compiled(path: Path) -> Iterator[Compiled]:
 @contextmanager
 def compiled_text(name: str, text: str) -> Iterator[Compiled]:
     """The kernels of a program, valid inside the `with`."""
+    instances, sources = checked_text(name, text)
+    with context():
+        module = emit(instances, sources)
+        inline_helpers(module)
+        yield Compiled({_symbol(f): f for f in module.body.operations})
+
+
+@lru_cache(maxsize=4)
+def checked_text(name: str, text: str) -> tuple[Sequence[KernelInstance], Mapping[str, SourceFile]]:
+    """The instances of a program, type-checked, and its sources."""
     program, found = load_program(SourceFile(name, text), parse)
     instances, more = ((), ()) if found else check_program(program)
     if found or more:
         raise CompileError(*found, *more)
-    with context():
-        module = emit(instances, program.sources)
-        inline_helpers(module)
-        yield Compiled({_symbol(f): f for f in module.body.operations})
+    return instances, program.sources
 
 
 def _symbol(function: ir.OpView) -> str:

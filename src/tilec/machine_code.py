@@ -7,7 +7,7 @@ takes nothing for granted. All entries go through LLVM and ptxas together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,16 +15,19 @@ from mlir import ir
 
 from tilec.artifact import manifest
 from tilec.artifact.manifest import Kernel, Precondition, Slot, Variant
+from tilec.artifact.schedule_report import ScheduleReport
 from tilec.codegen.cubin import Resources, assemble
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import SHARED, gpu_module, lower_tiles
 from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
 from tilec.codegen.record import Recorder
 from tilec.codegen.warps import warps_for
+from tilec.codegen.whole_rows import whole_rows
 from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
-from tilec.schedule.plan import plan
+from tilec.schedule.describe import describe
+from tilec.schedule.plan import NoSchedule, Schedule, plan
 from tilec.shared_memory.finish import Room, finish
 from tilec.stages import stage
 from tilec.target.description import Target
@@ -34,6 +37,7 @@ from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
+from tilec.warp.verify import expect_no_problem
 
 
 @dataclass(frozen=True)
@@ -68,16 +72,19 @@ class EntryPoint:
     """What launching a variant takes.
 
     Units:    bytes: `smem_bytes` of dynamic shared memory a block; `alignments` of pointers and
-              outer strides
+              outer strides; elements: what the last extent of parameters is a multiple of
     """
 
     symbol: str
     threads: int
     smem_bytes: int
     alignments: dict[str, int]
+    row_multiples: dict[str, int]
     notes: tuple[tuple[Place, Note], ...] = ()
     shared: SharedMemoryUse = field(default_factory=SharedMemoryUse)
     tensor_maps: tuple[TensorMap, ...] = ()
+    schedule: ScheduleReport = field(default_factory=ScheduleReport)
+    is_persistent: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,21 +156,31 @@ def lower_variant(
         if hints.get("fast_math"):
             relax_floats(function)
         with stage("access facts"):
-            find_access_facts(function)
+            rows = whole_rows(function, vector_bytes)
+            find_access_facts(function, rows.of_extents)
         # Copies by hardware begin at multiples of 16 bytes.
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):
-            schedule = plan(function, hints, target) if is_aligned else None
-            if schedule is not None:
+            schedule = plan(function, hints, target) if is_aligned else NoSchedule()
+            report = describe(schedule, target)
+            if isinstance(schedule, Schedule):
+                # What it names in the function is gone once it is carried out.
                 schedule = specialise(function, schedule)
-        warps = warps_for(function, hints, target) if schedule is None else schedule.math_warps
-        loader_warps = 0 if schedule is None else schedule.warps - warps
+            if isinstance(schedule, NoSchedule):
+                report = describe(schedule, target)
+            expect_no_problem(function, "specialise")
+        if isinstance(schedule, Schedule):
+            warps, loader_warps = schedule.math_warps, schedule.warps - schedule.math_warps
+        else:
+            warps, loader_warps = warps_for(function, hints, target), 0
         with stage("layouts"):
             mark_last_uses(function)
             place_layouts(function, Placing(warps, vector_bytes))
+            expect_no_problem(function, "place_layouts")
         # After layouts, which say what thread touches which element.
         with stage("barriers"):
             insert_barriers(function)
+            expect_no_problem(function, "insert_barriers")
         with stage("lowering to threads"):
             code = lower_tiles(
                 function,
@@ -180,7 +197,16 @@ def lower_variant(
         shared = finish(code.function, SHARED, warps=warps, room=room)
     threads = (warps + loader_warps) * target.threads_per_warp
     return EntryPoint(
-        symbol, threads, shared.bytes, code.alignments, code.notes, shared, code.tensor_maps
+        symbol,
+        threads,
+        shared.bytes,
+        code.alignments,
+        rows.of_params,
+        code.notes,
+        shared,
+        code.tensor_maps,
+        report,
+        is_persistent=isinstance(schedule, Schedule) and schedule.is_persistent,
     )
 
 
@@ -217,13 +243,18 @@ def _kernel(
     )
 
 
+def _preconditions(point: EntryPoint, ranks: Mapping[str, int]) -> Iterator[Precondition]:
+    for name in sorted({*point.alignments, *point.row_multiples}):
+        size = point.alignments.get(name, 1)
+        yield Precondition(
+            name, size, size if ranks[name] > 1 else 1, point.row_multiples.get(name, 1)
+        )
+
+
 def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recorder) -> Variant:
     point = entry.point
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
-    preconditions = tuple(
-        Precondition(name, size, size if ranks[name] > 1 else 1)
-        for name, size in sorted(point.alignments.items())
-    )
+    preconditions = tuple(_preconditions(point, ranks))
     maps = tuple(
         manifest.TensorMap(one.param, one.box, one.swizzle, writes=False)
         for one in point.tensor_maps
@@ -233,6 +264,7 @@ def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recor
         threads=point.threads,
         slots=(*told.slots, *(Slot("tensor_map", one.param) for one in maps)),
         preconditions=preconditions,
+        persistent_blocks_per_sm=1 if point.is_persistent else None,
         tensor_maps=maps,
         static_smem_bytes=taken.smem,
         dynamic_smem_bytes=point.smem_bytes,
@@ -240,5 +272,5 @@ def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recor
         spill_store_bytes=taken.spill_stores,
         spill_load_bytes=taken.spill_loads,
         stack_bytes=taken.stack,
-        lowering=recorder.report(point.notes, point.shared),
+        lowering=recorder.report(point.notes, point.shared, point.schedule),
     )

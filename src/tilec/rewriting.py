@@ -1,8 +1,8 @@
 """Passes on a module in text form, as `tilec opt` runs them.
 
 A file of `tilec.transforms` with a public function of its own name is such a pass by being there.
-The function takes a module, or one function of it and how layouts are placed. So is every check, by
-the pass that it says it belongs to (`tilec.checks.registry`).
+The function takes a module, or one function of it and how layouts are placed, or its schedule. So
+is every check, by the pass that it says it belongs to (`tilec.checks.registry`).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tilec.ir.dialect import context
 from tilec.ir.place_texts import Reader
 from tilec.ir.places import text_with_places
 from tilec.ops.rules import Placing
+from tilec.schedule.plan import Schedule, plan
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.description import Target
@@ -143,10 +144,12 @@ def _run_own(transform: Transform, module: ir.Module, target: Target) -> None:
     for function in list(module.body.operations):
         with function.location:
             here = partial(transform, function)
-            if "placing" not in names:
+            if "placing" in names:
+                here(Placing(warps_for(function, {}, target), _VECTOR_BYTES))
+            elif "schedule" not in names:
                 here()
-                continue
-            here(Placing(warps_for(function, {}, target), _VECTOR_BYTES))
+            elif isinstance(schedule := plan(function, {}, target), Schedule):
+                here(schedule)
 
 
 def _pipeline(name: str) -> PassManager:

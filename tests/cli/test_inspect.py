@@ -81,6 +81,27 @@ def test_each_movement_has_its_cost(tilec, sample):
     assert "fma            64 instructions, 8192 operations a program" in shown
 
 
+def test_a_schedule_has_its_bounds_and_reasons(tilec, sample):
+    shown = tilec("inspect", sample, "--schedule", "--kernel", "add").out
+    assert (
+        "    roles          loader: 4 warps of 40 registers a thread, math: 8 warps\n"
+        "    channel        4 slots of 8192 bytes, filled by TMA at add.tile:16:9: "
+        "z 64x64 f32 in rows of 128 bytes\n"
+        "    product        4 x wgmma.m64n64k16.f32 a warpgroup at add.tile:16:5, "
+        "factors lie along k and n\n"
+        "    turn           256 cycles or more at add.tile:15:5, by shared memory "
+        "(tensor cores 128, shared memory 256, copies 200)\n"
+        "    shared memory  256 bytes\n"
+        "\n"
+        "    depth 4  there is room for no more\n"
+    ) in shown
+
+
+def test_a_variant_without_a_schedule_says_so(tilec, sample):
+    shown = tilec("inspect", sample, "--schedule", "--variant", "copy__i8").out
+    assert "schedule, copy__i8\n    none: all threads do one thing after the other" in shown
+
+
 def test_a_kernel_is_chosen_by_its_name_or_an_instance(tilec, sample):
     for name in ("copy", "copy__i8"):
         shown = tilec("inspect", sample, "--kernel", name).out

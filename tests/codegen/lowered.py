@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
@@ -16,16 +16,13 @@ from simt_copies import MappedTensor
 from simt_memory import Memory, Segment
 from simt_strands import LATE, Timing
 
+from tests.on_cpu import checked_text
 from tilec.artifact.abi import launch_grid
 from tilec.artifact.expression import evaluate
 from tilec.artifact.manifest import Slot
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import gpu_module
-from tilec.diagnostics import CompileError
-from tilec.frontend.check import check_program
 from tilec.frontend.emit import emit
-from tilec.frontend.modules import load_program
-from tilec.frontend.parse import parse
 from tilec.interpret.contract import strides_of
 from tilec.ir.dialect import context
 from tilec.ir.walk import functions
@@ -34,7 +31,6 @@ from tilec.ops.lowering import TensorMap
 from tilec.outputs import describe_kernels
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
-from tilec.source import SourceFile
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
@@ -89,6 +85,9 @@ class Program:
         told = self.instances[symbol].description
         values = _values(told, arguments)
         point, code = self.lowered(symbol, vector_bytes)
+        if any(arguments[p].shape[-1] % n for p, n in point.row_multiples.items()):
+            # A launcher takes the other one then.
+            vector_bytes, (point, code) = ANY, self.lowered(symbol, ANY)
         tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
         if not _are_mappable(point, tensors):
             self.run(symbol, arguments, ANY, grid_x=grid_x, strides=strides, steps=steps)
@@ -105,7 +104,9 @@ class Program:
         slots = [*(_slot_value(slot, tensors, values) for slot in told.slots), *maps]
         extents = [int(evaluate(extent, values)) for extent in told.grid]
         grid = (0, 0, 0) if 0 in extents else launch_grid(extents)
-        if grid_x is not None:  # as where there are more programs than a grid has along x
+        if point.is_persistent:  # as on a device of few multiprocessors
+            grid = min(prod(extents), grid_x or 3), 1, 1
+        elif grid_x is not None:  # as where there are more programs than a grid has along x
             grid = grid_x, 1, -(-prod(extents) // grid_x)
         for z, y, x in np.ndindex(grid[::-1]):
             place = (x, y, z)
@@ -116,21 +117,29 @@ class Program:
 
 
 @contextmanager
-def program(text: str, *, checked: bool = False, target: str = "sm_90a") -> Iterator[Program]:
-    """A program, valid inside the `with`; `checked` as a checked build has it."""
-    parsed, found = load_program(SourceFile("case.tile", text), parse)
-    typed, more = ((), ()) if found else check_program(parsed)
-    if found or more:
-        raise CompileError(*found, *more)
+def program(
+    text: str,
+    *,
+    checked: bool = False,
+    target: str = "sm_90a",
+    chosen: Collection[str] | None = None,
+    name: str = "case.tile",
+) -> Iterator[Program]:
+    """A program, valid inside the `with`; `checked` as a checked build has it.
+
+    `chosen`: of its instances only these, by symbol.
+    """
+    typed, sources = checked_text(name, text)
     with context():
-        tiles = emit(typed, parsed.sources)  # kept: operations die with their module
+        kept = [one for one in typed if chosen is None or one.symbol in chosen]
+        tiles = emit(kept, sources)  # kept: operations die with their module
         inline_helpers(tiles)
         proofs = [Proof(kernel) for kernel in functions(tiles)]
         instances = describe_kernels(proofs)
         if checked:
             for proof in proofs:
                 mark_residual(proof)
-            insert_traps(tiles, parsed.sources)
+            insert_traps(tiles, sources)
         drop_markers(tiles)
         simplify(tiles)
         module, body = gpu_module("kernels", f'#nvvm.target<chip = "{target}">')

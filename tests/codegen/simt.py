@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -118,7 +119,7 @@ def run_block(code: Code, arguments: Sequence[Any], launch: Launch, memory: Memo
         block.products.expect_over()
         machine.expect_over()
     finally:
-        memory.segments.remove(shared)
+        memory.remove(shared)
     return block.steps
 
 
@@ -417,6 +418,13 @@ _ACCESS = re.compile(
 )
 
 
+@lru_cache(maxsize=256)
+def _form_of(text: str) -> tuple[str | None, ...]:
+    matched = _ACCESS.fullmatch(text)
+    assert matched, text
+    return matched.groups()
+
+
 def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     """A load or store of `ops/global_memory.py`: predicated, relaxed, or for the last time.
 
@@ -425,9 +433,8 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
     text = ir.StringAttr(op.attributes["asm_string"]).value
     if "wgmma" in text or not text:
         return simt_async.wgmma_text(self, text, operands, active)
-    matched = _ACCESS.fullmatch(text)
-    assert matched, text
-    predicate, kind, relaxed, read_only, words, bits, _ = matched.groups()
+    form = _form_of(text)
+    predicate, kind, relaxed, read_only, words, bits, _ = form
     pointers, *values = operands
     mask = values.pop(0) if predicate else active
     here = active & mask

@@ -43,15 +43,19 @@ class _Accesses:
         self.warp = np.full(size, _NOBODY, np.int32)
         self.block_time = np.full(size, -1, np.int64)
         self.warp_time = np.full(size, -1, np.int64)
+        self.latest = -1  # of the times of the block
 
     def unordered(self, places: Array, threads: Array, clock: Clock) -> Array:
         """Where another thread's access is not ordered before one of these threads now."""
+        if self.latest < clock.block:
+            return np.zeros(len(places), bool)
         recent = self.block_time[places] == clock.block
         other = self.thread[places] != threads
         same_warp = self.warp[places] == threads // LANES
         return recent & other & ~(same_warp & (self.warp_time[places] < clock.warp))
 
     def note(self, places: Array, threads: Array, clock: Clock) -> None:
+        self.latest = clock.block
         stale = self.block_time[places] < clock.block
         for kept, new in ((self.thread, threads), (self.warp, threads // LANES)):
             kept[places[stale]] = _NOBODY
@@ -86,11 +90,21 @@ class Memory:
     """Segments by address; `clock` is moved on by whoever executes barriers."""
 
     def __init__(self) -> None:
-        self.segments: list[Segment] = []
+        self.segments: list[Segment] = []  # by address
         self.clock = Clock()
+        self._note_places()
 
     def add(self, segment: Segment) -> None:
-        self.segments.append(segment)
+        self.segments = sorted([*self.segments, segment], key=lambda s: s.start)
+        self._note_places()
+
+    def remove(self, segment: Segment) -> None:
+        self.segments.remove(segment)
+        self._note_places()
+
+    def _note_places(self) -> None:
+        self._starts = np.array([s.start for s in self.segments])
+        self._ends = np.array([s.end for s in self.segments])
 
     def load(
         self, addresses: Array, size: int, threads: Array, *, read_only: bool = False
@@ -102,6 +116,9 @@ class Memory:
             flat = places.ravel()
             self._expect(segment, segment.written[flat], who, "reads what nobody wrote")
             self._expect(segment, not read_only or segment.is_read_only, who, "takes as constant")
+            found[chosen] = segment.bytes[places]
+            if segment.is_read_only:
+                continue  # nobody writes there: there is nothing to be ordered
             for kind in (segment.writes, segment.atomics):
                 self._expect(
                     segment,
@@ -111,7 +128,6 @@ class Memory:
                 )
             self._expect_own(segment, flat, who)
             segment.reads.note(flat, who, self.clock)
-            found[chosen] = segment.bytes[places]
         return found
 
     def store(
@@ -123,8 +139,8 @@ class Memory:
             who = np.repeat(threads[chosen], size)
             flat = places.ravel()
             self._expect(segment, not segment.is_read_only, who, "writes to a shared tensor")
-            once = np.bincount(np.unique(flat, return_inverse=True)[1]).max(initial=0) <= 1
-            self._expect(segment, relaxed or once, who, "writes together with another thread")
+            once = relaxed or len(np.unique(flat)) == len(flat)
+            self._expect(segment, once, who, "writes together with another thread")
             for kind in (segment.reads, segment.writes, *([] if relaxed else [segment.atomics])):
                 self._expect(
                     segment,
@@ -162,23 +178,25 @@ class Memory:
 
     def _resolve(self, addresses: Array, size: int) -> list[tuple[Segment, Array, Array]]:
         """For each segment met: which addresses are in it, and the places of their bytes."""
-        segments = sorted(self.segments, key=lambda s: s.start)
-        starts = np.array([s.start for s in segments])
-        ends = np.array([s.end for s in segments])
-        met = np.searchsorted(starts, addresses, side="right") - 1
-        outside = (met < 0) | (addresses + size > ends[met])
+        if not len(addresses):
+            return []
+        met = np.searchsorted(self._starts, addresses, side="right") - 1
+        outside = (met < 0) | (addresses + size > self._ends[met])
         if outside.any():
             address = int(addresses[outside][0])
-            near = min(segments, key=lambda s: min(abs(s.start - address), abs(s.end - address)))
+            near = min(
+                self.segments, key=lambda s: min(abs(s.start - address), abs(s.end - address))
+            )
             raise SimtError(
                 f"an access of {size} bytes at byte {address - near.start} of `{near.name}`, "
                 f"which has {near.bytes.size}"
             )
         found = []
-        for number in np.unique(met):
+        bytes_ = np.arange(size)
+        for number in [met[0]] if (met == met[0]).all() else np.unique(met):
             chosen = met == number
-            offsets = addresses[chosen] - segments[number].start
-            found.append((segments[number], chosen, offsets[:, None] + np.arange(size)))
+            offsets = addresses[chosen] - self._starts[number]
+            found.append((self.segments[number], chosen, offsets[:, None] + bytes_))
         return found
 
     def _expect_own(self, segment: Segment, places: Array, who: Array) -> None:

@@ -64,7 +64,8 @@ def _run_kernel(threads: Program, problem: Problem, vector_bytes: int) -> None:
 @pytest.mark.parametrize("name", corpus.written())
 def test_program(name: str) -> None:
     done: set[str] = set()
-    with corpus.program(name) as found, program(corpus.text_of(name)) as threads:
+    text = corpus.text_of(name)
+    with corpus.program(name) as found, program(text, name=f"{name}.tile") as threads:
         for case in corpus.cases(name, found):
             if _largest(case) <= LARGEST and case.symbol not in done:
                 done.add(case.symbol)
@@ -76,11 +77,13 @@ def test_generated_program(name: str) -> None:
     """A few of its kernels: by turns as this and an older target has them."""
     turn = crc32(name.encode()) % EACH
     target = TARGETS[turn % len(TARGETS)]
-    with corpus.program(name) as found, program(corpus.text_of(name), target=target) as threads:
+    text = corpus.text_of(name)
+    with corpus.program(name) as found:
         chosen = list(found.kernels)[turn::EACH]
-        for case in corpus.cases(name, found, chosen):
-            if _largest(case) <= LARGEST:
-                _run_case(threads, case, (ANY, ALIGNED)[turn % 2])
+        with program(text, target=target, chosen=chosen, name=f"{name}.tile") as threads:
+            for case in corpus.cases(name, found, chosen):
+                if _largest(case) <= LARGEST:
+                    _run_case(threads, case, (ANY, ALIGNED)[turn % 2])
 
 
 def _largest(case: corpus.Case) -> int:

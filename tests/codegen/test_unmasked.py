@@ -22,6 +22,7 @@ WHOLE = {
     "layernorm_long": "N % B == 0",
     "softmax_long": "N % B == 0",
     "permute_heads": "M % BM == 0",
+    "sum_all": "N % B == 0",
 }
 
 

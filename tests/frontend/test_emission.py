@@ -82,6 +82,43 @@ pub fn k<N: Dim>(mut z: Part<&mut Tensor<f32, N>, 64>) {
     assert "call @k.fill(%arg1, " in module
 
 
+LOOP = """#[kernel(grid = [1])]
+pub fn k(a: usize, b: u64, s: usize) {{
+    let mut r = 0;
+    for i in {0} {{
+        r += i as i64;
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("range_", "inclusive"),
+    [
+        ("(2..a).step_by(s)", False),
+        ("(2..=a).step_by(s)", True),
+        ("(2..a).rev()", False),
+        ("(2..a).step_by(s).rev().step_by(3)", False),
+        ("(a..=a)", True),  # `a + 1` might not be a number
+    ],
+)
+def test_a_counter_that_is_computed_is_said_to_be_in_its_range(
+    range_: str, inclusive: bool
+) -> None:
+    [line] = [n for n in emitted(LOOP.format(range_)).splitlines() if '"tile.in_range"' in n]
+    assert f"inclusive = {str(inclusive).lower()}" in line
+
+
+@pytest.mark.parametrize(
+    "range_", ["2..a", "(2..a).step_by(4)", "3..=9", "(2..b).step_by(s)", "(2..b).rev()"]
+)
+def test_a_loop_says_no_more_where_its_bounds_do_or_where_it_counts_beyond_them(
+    range_: str,
+) -> None:
+    # Numbers of `u64` are counted by their bits, of which half have a sign.
+    assert '"tile.in_range"' not in emitted(LOOP.format(range_))
+
+
 def test_an_access_in_unsafe_says_so() -> None:
     text = """#[kernel(grid = [1])]
 pub fn k<N: Dim>(y: &mut Tensor<f32, N>) {

@@ -21,8 +21,7 @@ PINNED = {
     "argmax": (1, 1, 0),
     "axpy": (0, 3, 0),
     "bias_gelu": (0, 3, 0),
-    # A turn of `step_by(P)` is not known to end where its range does.
-    "column_sum": (0, 1, 1),
+    "column_sum": (0, 2, 0),
     "cross_entropy": (2, 1, 1),  # the target's logit: where it is depends on data
     "cumsum": (0, 2, 0),
     "embedding": (0, 2, 1),
@@ -45,7 +44,7 @@ PINNED = {
     "softmax": (0, 2, 0),
     "softmax_long": (0, 3, 0),
     "split_heads": (0, 2, 0),
-    "sum_all": (1, 0, 1),
+    "sum_all": (1, 1, 0),
     "topk": (2, 1, 0),
     "transpose": (0, 2, 0),
 }

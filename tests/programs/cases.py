@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mlir import ir
 
 from tests.on_cpu import Compiled, compiled_text
 from tests.programs.generate.write import programs
 from tests.programs.table import TABLE, Entry, data
 from tilec.artifact.manifest import Parameter
-from tilec.codegen.describe import Description, describe
-from tilec.proofs.proof import Proof
+from tilec.codegen.describe import generics_of, parameters_of
 
 FOLDER = Path(__file__).parent
 
@@ -66,10 +66,9 @@ def cases(name: str, found: Compiled, chosen: Collection[str] | None = None) -> 
     for symbol, function in found.kernels.items():
         if chosen is not None and symbol not in chosen:
             continue
-        told = describe(Proof(function))
-        entry = entries_of(name)[told.name]
+        entry = entries_of(name)[ir.StringAttr(function.attributes["tile.name"]).value]
         for number, dims in enumerate(entry.dims):
-            yield _case(found, told, entry, dims, _rng(f"{name} {symbol} {number}"))
+            yield _case(found, symbol, entry, dims, _rng(f"{name} {symbol} {number}"))
 
 
 def _rng(text: str) -> np.random.Generator:
@@ -78,14 +77,15 @@ def _rng(text: str) -> np.random.Generator:
 
 def _case(
     found: Compiled,
-    told: Description,
+    symbol: str,
     entry: Entry,
     dims: Mapping[str, int],
     rng: np.random.Generator,
 ) -> Case:
     before: dict[str, np.ndarray] = {}
     scalars: dict[str, Any] = {}
-    for parameter in told.parameters:
+    parameters = parameters_of(found.kernels[symbol])
+    for parameter in parameters:
         if parameter.is_tensor:
             kind = entry.data.get(parameter.name, "wide")
             shape = tuple(dims.get(e, e) if isinstance(e, str) else e for e in parameter.extents)
@@ -93,9 +93,10 @@ def _case(
         else:
             scalars[parameter.name] = entry.scalars[parameter.name]
     after = {name: array.copy() for name, array in before.items()}
-    found.run(told.symbol, {**after, **scalars})
-    constants = {g.name: g.value for g in told.generics if g.kind == "const"}
-    return Case(told.symbol, entry, told.parameters, before, after, scalars, constants)
+    found.run(symbol, {**after, **scalars})
+    generics = generics_of(found.kernels[symbol])
+    constants = {g.name: g.value for g in generics if g.kind == "const"}
+    return Case(symbol, entry, parameters, before, after, scalars, constants)
 
 
 def written() -> list[str]:

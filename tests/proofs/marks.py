@@ -128,14 +128,12 @@ def _small(text: str) -> list[str]:
 def without(path: Path, names: Collection[str]) -> str:
     """The text of a file in which some kernels are blank lines, with what is theirs."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    starts = []
     for kernel in kernels_of(path):
+        if kernel.name not in names:
+            continue
         start = kernel.line - 1
         while lines[start - 1].startswith(("#[", "//")):
             start -= 1
-        starts.append((start, kernel.name))
-    ends = [start for start, _ in starts[1:]] + [len(lines)]
-    for (start, name), end in zip(starts, ends, strict=True):
-        if name in names:
-            lines[start:end] = [""] * (end - start)
+        end = lines.index("}", start) + 1
+        lines[start:end] = [""] * (end - start)
     return "\n".join(lines) + "\n"

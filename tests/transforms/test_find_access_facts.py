@@ -56,7 +56,7 @@ def load(view: str, kind: str, index: str, size: int = 64, unit: str = "tile") -
     )
 
 
-def bounds(*body: str) -> tuple[bool, bool, int, int]:
+def bounds(*body: str) -> tuple[bool, bool, int, int, bool]:
     """Of the one access of a kernel with these operations."""
     text = f"""
 func.func @k(
@@ -74,12 +74,25 @@ func.func @k(
         mark(Proof(function))
         find_access_facts(function)
         [row] = [op.attributes["bounds"][0] for op in operations(function) if _is_access(op)]
-        inside, nonnegative, divisor, extent = (ir.IntegerAttr(n).value for n in ir.ArrayAttr(row))
-        return bool(inside), bool(nonnegative), divisor, extent
+        inside, nonnegative, begins, divisor, extent = (
+            ir.IntegerAttr(n).value for n in ir.ArrayAttr(row)
+        )
+        assert begins or not inside
+        return bool(inside), bool(nonnegative), divisor, extent, bool(begins)
 
 
 def _is_access(op: ir.OpView) -> bool:
     return "bounds" in op.attributes
+
+
+def test_where_the_first_element_is_inside() -> None:
+    at_id, at_offset = load("%xv", SHARED, "%id"), load("%xv", SHARED, "%off", unit="element")
+    for access in (at_id, at_offset, load("%p", part(64), "%c0")):
+        assert bounds(access)[4]
+    # Where anything may be, or the tile that follows.
+    after = "%c1 = arith.constant 1 : index\n%next = arith.addi %id, %c1 : index\n"
+    assert not bounds(load("%xv", SHARED, "%i"))[4]
+    assert not bounds(after, load("%xv", SHARED, "%next"))[4]
 
 
 # ---- inside --------------------------------------------------------------------------------------

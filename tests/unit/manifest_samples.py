@@ -28,6 +28,15 @@ from tilec.artifact.manifest import (
     UnsafeUse,
     Variant,
 )
+from tilec.artifact.schedule_report import (
+    ScheduledChannel,
+    ScheduledChoice,
+    ScheduledProduct,
+    ScheduledRole,
+    ScheduledTile,
+    ScheduledTurn,
+    ScheduleReport,
+)
 
 
 def with_variants(kernel: Kernel, aligned: bool = True) -> Kernel:
@@ -51,6 +60,7 @@ ROW = HeldLayout((64,), register=(1,), lane=(2, 4, 8, 16, 32), warp=())
 
 def report(tensor: str, element: str) -> LoweringReport:
     """One of each, with eight bank conflicts."""
+    copied = ScheduledTile(tensor, element, (64, 64), 128, 8192)
     return LoweringReport(
         accesses=(
             TileAccess("add.tile", 13, 13, "load", tensor, element, 0, 8, 1, False, 8, 8),
@@ -64,6 +74,14 @@ def report(tensor: str, element: str) -> LoweringReport:
         buffers=(SharedBuffer("add.tile", 14, 5, 0, 256),),
         block_barriers=1,
         warp_barriers=2,
+        schedule=ScheduleReport(
+            roles=(ScheduledRole("loader", 4, 40), ScheduledRole("math", 8, 0)),
+            channels=(ScheduledChannel("add.tile", 16, 9, "TMA", 4, 8192, (copied,)),),
+            products=(ScheduledProduct("add.tile", 16, 5, "wgmma.m64n64k16.f32", 4, "k", "n"),),
+            turns=(ScheduledTurn("add.tile", 15, 5, 128, 256, 200),),
+            rows_together=16,
+            choices=(ScheduledChoice("depth 4", "there is room for no more"),),
+        ),
     )
 
 

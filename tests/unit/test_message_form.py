@@ -20,6 +20,8 @@ FOLDERS = ("syntax", "frontend", "checks", "ops")
 
 def diagnostics_of(folder: str) -> Iterator[tuple[str, Diagnostic]]:
     for case in cases(TESTS / folder):
+        if case.expected == "accepted\n":  # which the page's own test sees to
+            continue
         sources = Sources(SourceFile("case.tile", case.program), {}, {}, {})
         for diagnostic in check_sources(sources, Options()).diagnostics:
             yield str(case), diagnostic

@@ -7,8 +7,10 @@ their number in the table of the kernel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from tilec.artifact.schedule_report import ScheduleReport
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ class LoweringReport:
     buffers: tuple[SharedBuffer, ...] = ()
     block_barriers: int = 0
     warp_barriers: int = 0
+    schedule: ScheduleReport = field(default_factory=ScheduleReport)
 
     @property
     def bank_conflicts(self) -> int:

@@ -122,12 +122,14 @@ class Precondition:
     """What a variant takes for granted of one tensor.
 
     Units:    bytes: the pointer is a multiple of the first, and each stride but the last, of axes
-              of extent above 1, times the element's size a multiple of the second
+              of extent above 1, times the element's size a multiple of the second; elements: the
+              last extent is a multiple of `row_multiple`
     """
 
     param: str
     base_alignment_bytes: int
     stride_multiple_bytes: int
+    row_multiple: int = 1
 
 
 @dataclass(frozen=True)

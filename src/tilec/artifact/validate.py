@@ -80,8 +80,13 @@ def _faults_of_variant(variant: Variant, kernel: Kernel) -> Iterator[str]:
     for precondition in variant.preconditions:
         if precondition.param not in tensors:
             yield f"`{variant.symbol}` asks for the alignment of `{precondition.param}`"
-        if min(precondition.base_alignment_bytes, precondition.stride_multiple_bytes) < 1:
-            yield f"`{variant.symbol}` asks `{precondition.param}` for an alignment below 1"
+        asked = (
+            precondition.base_alignment_bytes,
+            precondition.stride_multiple_bytes,
+            precondition.row_multiple,
+        )
+        if min(asked) < 1:
+            yield f"`{variant.symbol}` asks `{precondition.param}` for a multiple of less than 1"
     yield from _faults_of_report(variant, kernel)
 
 

@@ -27,6 +27,7 @@ from tilec.artifact.validate import faults_of
 from tilec.cli.columns import columns
 from tilec.cli.entry import DONE, REFUSED
 from tilec.cli.lowering_details import accesses_of, layouts_of, movements_of, shared_of
+from tilec.cli.schedule_details import schedule_of
 from tilec.diagnostics.setup_error import SetupError
 from tilec.layout import LayoutError
 from tilec.target.description import Target
@@ -42,6 +43,7 @@ _COLUMNS = (
 # What of a variant to show, in the order of the options below.
 _Details = Callable[[Kernel, Variant], Iterator[str]]
 _DETAILS: dict[str, _Details] = {
+    "schedule": schedule_of,
     "accesses": accesses_of,
     "movements": movements_of,
     "shared": shared_of,
@@ -53,6 +55,7 @@ _DETAILS: dict[str, _Details] = {
 @click.argument("files", nargs=-1, required=True)
 @click.option("--kernel", help="Only this kernel, or this instance of it.")
 @click.option("--variant", help="Details of this variant, instead of the first of each instance.")
+@click.option("--schedule", is_flag=True, help="Who copies what ahead, how far, and why.")
 @click.option("--accesses", is_flag=True, help="Accesses to global memory: widths, sectors.")
 @click.option(
     "--movements", is_flag=True, help="Changes of layout, reductions, products: what they cost."
@@ -248,10 +251,11 @@ def _conditions(variant: Variant) -> Iterator[str]:
 
 
 def _alignments(preconditions: Sequence[Precondition]) -> Iterator[str]:
-    tensors: dict[tuple[int, int], list[str]] = {}
+    tensors: dict[tuple[int, int, int], list[str]] = {}
     for p in preconditions:
-        alignments = p.base_alignment_bytes, p.stride_multiple_bytes
-        tensors.setdefault(alignments, []).append(p.param)
-    for (base, stride), names in tensors.items():
+        asked = p.base_alignment_bytes, p.stride_multiple_bytes, p.row_multiple
+        tensors.setdefault(asked, []).append(p.param)
+    for (base, stride, row), names in tensors.items():
         strides = f", strides too ({stride})" if stride > 1 else ""
-        yield f"{', '.join(names)} {base}-byte aligned{strides}"
+        rows = f", rows of {row}n" if row > 1 else ""
+        yield f"{', '.join(names)} {base}-byte aligned{strides}{rows}"

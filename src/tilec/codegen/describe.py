@@ -65,8 +65,8 @@ def describe(proof: Proof) -> Description:
         symbol=_text(attributes["sym_name"]),
         documentation=_text(attributes["tile.doc"]),
         line=kernel.location.start_line,
-        generics=tuple(_generics(attributes["tile.generics"])),
-        parameters=tuple(map(_parameter, ir.ArrayAttr(attributes["tile.parameters"]))),
+        generics=generics_of(kernel),
+        parameters=parameters_of(kernel),
         dims=tuple(slot.name for slot in slots if slot.kind == "extent"),
         slots=slots,
         grid=_grid(block),
@@ -86,6 +86,11 @@ def slots_of(kernel: ir.OpView) -> Iterator[Slot]:
         yield Slot(fields["kind"], fields["name"], fields.get("element"), fields.get("axis"))
 
 
+def parameters_of(kernel: ir.OpView) -> tuple[Parameter, ...]:
+    """What callers pass."""
+    return tuple(map(_parameter, ir.ArrayAttr(kernel.attributes["tile.parameters"])))
+
+
 def _parameter(attribute: ir.Attribute) -> Parameter:
     fields = dict(_items(attribute))
     return Parameter(
@@ -98,11 +103,13 @@ def _parameter(attribute: ir.Attribute) -> Parameter:
     )
 
 
-def _generics(attribute: ir.Attribute) -> Iterator[Generic]:
-    for item in ir.ArrayAttr(attribute):
-        fields = dict(_items(item))
-        value = fields["value"]
-        yield Generic(fields["name"], "type" if isinstance(value, str) else "const", value)
+def generics_of(kernel: ir.OpView) -> tuple[Generic, ...]:
+    """Types and constants of the instance."""
+    items = [dict(_items(item)) for item in ir.ArrayAttr(kernel.attributes["tile.generics"])]
+    return tuple(
+        Generic(item["name"], "type" if isinstance(item["value"], str) else "const", item["value"])
+        for item in items
+    )
 
 
 def _grid(block: ir.Block) -> tuple[HostExpression, ...]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from mlir import ir
 
@@ -25,6 +24,7 @@ from tilec.layout import LANES
 from tilec.ops.channel import tensor_maps_of
 from tilec.ops.fragments import in_memory, index, llvm_ptr
 from tilec.ops.lowering import (
+    PERSISTENT,
     ROWS_TOGETHER,
     UNIFORM,
     Lowered,
@@ -34,6 +34,7 @@ from tilec.ops.lowering import (
     first_place,
 )
 from tilec.ops.notes import Note, Place
+from tilec.ops.persistent import count_of, delinearised, grouped, register
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 
@@ -184,16 +185,23 @@ def _emit_entry(
     )
     walker.lowering = lowering
     grid = walker.emit_grid(source)
+    lowering.grid = grid
     if ROWS_TOGETHER in kernel.attributes:
-        rows = ir.IntegerAttr(kernel.attributes[ROWS_TOGETHER]).value
-        ids, is_program = _program_in_groups(grid, rows)
+        lowering.rows_together = ir.IntegerAttr(kernel.attributes[ROWS_TOGETHER]).value
+    if PERSISTENT in kernel.attributes:
+        # Each role says which program it does.
+        lowering.program = tuple(index(0) for _ in grid)
+        lowering.entry = first_place()
+        walker.emit_block(source)
+        return lowering
+    if ROWS_TOGETHER in kernel.attributes:
+        ids, is_program = _program_in_groups(grid, lowering.rows_together)
     else:
         ids, is_program = _program_of_block(grid)
     guard = scf.IfOp(is_program)
     guard.attributes[UNIFORM] = ir.UnitAttr.get()
     with ir.InsertionPoint(guard.then_block):
         lowering.program = ids
-        lowering.grid = grid
         lowering.entry = first_place()
         walker.emit_block(source)
         scf.yield_([])
@@ -229,28 +237,28 @@ def _program_of_block(grid: Sequence[ir.Value]) -> tuple[tuple[ir.Value, ...], i
     What stands before a program's first load delays all that it does, hence no division where
     blocks are programs, and none where all axes but the first are of extent 1.
     """
-    x, z = _register(nvvm.read_ptx_sreg_ctaid_x), _register(nvvm.read_ptx_sreg_ctaid_z)
+    x, z = register(nvvm.read_ptx_sreg_ctaid_x), register(nvvm.read_ptx_sreg_ctaid_z)
     bit, ids = ir.IntegerType.get_signless(1), [ir.IndexType.get()] * len(grid)
 
     def spread() -> Sequence[ir.Value]:
-        y = _register(nvvm.read_ptx_sreg_ctaid_y)
-        return (*_delinearise(z, grid[:-2]), y, x, arith.constant(bit, 1))
+        y = register(nvvm.read_ptx_sreg_ctaid_y)
+        return (*delinearised(z, grid[:-2]), y, x, arith.constant(bit, 1))
 
     def numbered() -> Sequence[ir.Value]:
-        number = arith.addi(x, arith.muli(z, _register(nvvm.read_ptx_sreg_nctaid_x)))
-        count = reduce(arith.muli, grid, index(1))
+        number = arith.addi(x, arith.muli(z, register(nvvm.read_ptx_sreg_nctaid_x)))
+        count = count_of(grid)
         is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count)
         if len(grid) < 2:
             return (*(number for _ in grid), is_program)
         is_first = arith.cmpi(arith.CmpIPredicate.eq, count, grid[0])
         first = (number, *(index(0) for _ in grid[1:]))
-        found = _either(is_first, lambda: first, lambda: _delinearise(number, grid), ids)
+        found = _either(is_first, lambda: first, lambda: delinearised(number, grid), ids)
         return (*found, is_program)
 
     if len(grid) < 2:
         *program, is_program = numbered()
         return tuple(program), is_program
-    rows = _register(nvvm.read_ptx_sreg_nctaid_y)
+    rows = register(nvvm.read_ptx_sreg_nctaid_y)
     is_spread = arith.cmpi(arith.CmpIPredicate.sgt, rows, index(1))
     *program, is_program = _either(is_spread, spread, numbered, [*ids, bit])
     return tuple(program), is_program
@@ -261,24 +269,17 @@ def _program_in_groups(
 ) -> tuple[tuple[ir.Value, ...], ir.Value]:
     """As `_program_of_block`, in the order of `grouped`: blocks that run together share memory."""
     x, y, z = (
-        _register(read)
+        register(read)
         for read in (
             nvvm.read_ptx_sreg_ctaid_x, nvvm.read_ptx_sreg_ctaid_y, nvvm.read_ptx_sreg_ctaid_z
         )
     )  # fmt: skip
     across, down = (
-        _register(read) for read in (nvvm.read_ptx_sreg_nctaid_x, nvvm.read_ptx_sreg_nctaid_y)
+        register(read) for read in (nvvm.read_ptx_sreg_nctaid_x, nvvm.read_ptx_sreg_nctaid_y)
     )
     number = arith.addi(x, arith.muli(across, arith.addi(y, arith.muli(down, z))))
-    is_program = arith.cmpi(arith.CmpIPredicate.slt, number, reduce(arith.muli, grid, index(1)))
+    is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count_of(grid))
     return grouped(number, grid, rows), is_program
-
-
-def _register(read: Callable[[ir.Type], ir.Value]) -> ir.Value:
-    """A special register of 32 bits, as index."""
-    word = read(ir.IntegerType.get_signless(32))
-    wide = arith.extui(ir.IntegerType.get_signless(64), word)
-    return arith.index_cast(ir.IndexType.get(), wide)
 
 
 def _either(
@@ -294,36 +295,6 @@ def _either(
         with ir.InsertionPoint(block):
             scf.yield_(values())
     return list(branch.results)
-
-
-def grouped(number: ir.Value, grid: Sequence[ir.Value], rows: int) -> tuple[ir.Value, ...]:
-    """The program of this number, where `rows` rows of the last two axes are walked together.
-
-    Column by column, so that programs that follow each other are a block of rows and columns: they
-    use the same parts of what rows and columns are computed from. Each program has one number
-    (`tests/codegen/test_order.py`).
-    """
-    if len(grid) < 2:
-        return _delinearise(number, grid)
-    *outer, down, across = grid
-    *batch, within = _delinearise(number, [*outer, arith.muli(down, across)])
-    size = arith.muli(across, index(rows))
-    group, place = arith.divui(within, size), arith.remui(within, size)
-    first = arith.muli(group, index(rows))
-    # The last group has the rows that are left.
-    height = arith.minsi(arith.subi(down, first), index(rows))
-    return (
-        *batch, arith.addi(first, arith.remui(place, height)), arith.divui(place, height)
-    )  # fmt: skip
-
-
-def _delinearise(number: ir.Value, grid: Sequence[ir.Value]) -> tuple[ir.Value, ...]:
-    """Row-major: the last axis runs fastest. The first needs no division; without axes, nothing."""
-    ids: list[ir.Value] = []
-    for extent in reversed(grid[1:]):
-        ids.append(arith.remui(number, extent))
-        number = arith.divui(number, extent)
-    return (number, *reversed(ids))[: len(grid)]
 
 
 class TileWalker:

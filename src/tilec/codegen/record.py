@@ -17,6 +17,7 @@ from tilec.artifact.lowering_report import (
     SharedBuffer,
     TileAccess,
 )
+from tilec.artifact.schedule_report import ScheduleReport
 from tilec.layout import Layout
 from tilec.layout.costs import least_sectors, sectors
 from tilec.ops.notes import Accessed, Moved, Multiplied, Note, Place, SharedMemoryUse
@@ -41,7 +42,10 @@ class Recorder:
         )
 
     def report(
-        self, notes: Iterable[tuple[Place, Note]], shared: SharedMemoryUse
+        self,
+        notes: Iterable[tuple[Place, Note]],
+        shared: SharedMemoryUse,
+        schedule: ScheduleReport,
     ) -> LoweringReport:
         accesses: list[TileAccess] = []
         movements: list[Movement] = []
@@ -57,7 +61,7 @@ class Recorder:
         buffers = (SharedBuffer(*_at(b.place), b.offset, b.size) for b in shared.buffers)
         return LoweringReport(
             tuple(accesses), tuple(movements), tuple(products), tuple(buffers),
-            shared.block_barriers, shared.warp_barriers,
+            shared.block_barriers, shared.warp_barriers, schedule,
         )  # fmt: skip
 
     def _access(self, at: tuple[str, int, int], note: Accessed) -> TileAccess:

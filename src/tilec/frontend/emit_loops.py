@@ -51,11 +51,28 @@ class _Count:
     step: ir.Value
     first: ir.Value | None = None
     stride: ir.Value | None = None
+    range: _Range | None = None
 
     def counter(self, turn: ir.Value) -> ir.Value:
         if self.stride is not None:
             turn = _arith("muli", turn, self.stride)
-        return turn if self.first is None else _arith("addi", turn, self.first)
+        counter = turn if self.first is None else _arith("addi", turn, self.first)
+        return counter if self.range is None else self.range.marked(counter)
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Where a counter stays, compared with a sign: said where its arithmetic does not tell."""
+
+    start: ir.Value
+    end: ir.Value
+    inclusive: bool
+
+    def marked(self, counter: ir.Value) -> ir.Value:
+        inclusive = ir.BoolAttr.get(self.inclusive)
+        return make(
+            "tile.in_range", counter.type, counter, self.start, self.end, inclusive=inclusive
+        )
 
 
 def _plain(
@@ -106,7 +123,10 @@ def _counted(
         some = _compare(turns, _number(0), "sgt")
         turns = _select(some, _arith("addi", full, _number(1)), _number(0))
         stride = _arith("muli", stride, step)
-    return _Count(_number(0), turns, _number(1), first, stride)
+    # Counters are numbers of the range, and so is all that a product and a sum come by: with more
+    # than one turn, a step is less than the range is long.
+    within = None if element == U64 else _Range(start, end, node.inclusive)
+    return _Count(_number(0), turns, _number(1), first, stride, within)
 
 
 def _turns(start: ir.Value, end: ir.Value, inclusive: bool, *, signed: bool) -> ir.Value:

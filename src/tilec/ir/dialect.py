@@ -15,6 +15,13 @@ from mlir.dialects import irdl
 
 FILES = ("tile.irdl.mlir", "warp.irdl.mlir")
 
+# What Python makes operations of; parsers and passes load what else they need. Loading all that
+# MLIR has takes three times as long, for every context.
+DIALECTS = (
+    "arith", "cf", "func", "gpu", "linalg", "llvm", "math", "memref", "nvvm", "scf", "tensor",
+    "vector",
+)  # fmt: skip
+
 # The bindings import `mlir.dialects.<name>` for each operation that they meet and remember only
 # success, so without a module to find they search the disk hundreds of times.
 for _file in FILES:
@@ -28,7 +35,7 @@ def context() -> Iterator[ir.Context]:
 
     Always `with`: a context that is entered and never left aborts the process at exit.
     """
-    with ir.Context() as entered, ir.Location.unknown():
+    with ir.Context(load_on_create_dialects=DIALECTS) as entered, ir.Location.unknown():
         entered.emit_error_diagnostics = False
         # Files are compiled side by side already.
         entered.enable_multithreading(False)

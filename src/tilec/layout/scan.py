@@ -92,8 +92,8 @@ class BetweenWarps:
 
     A thread has a number, the XOR of `position[i]` over the set bits i of its warp; that is its
     place among the `partials` that it reads, the first of which is before all others, or after all
-    of them (`reverse`). Registers of `write` and `read` are blocks. A read's offset is that of the
-    first of `partials` neighbours, and a multiple of `partials`. If the buffer of `elements`
+    of them (`reverse`). Registers of `write` and `read` are blocks. A read gives one block all its
+    `partials`. If the buffer of `elements`
     elements is used again, a barrier must come before.
     """
 
@@ -253,19 +253,20 @@ class _Planner:
         free = _free((*register, *lane, *warp)) >> len(register)
         free_lanes, free_warps = free & ((1 << LANE_BITS) - 1), free >> LANE_BITS
         last = self.below.last(0) if isinstance(self.below, BetweenLanes) else 0
+        partials = 1 << len(bits)
         write = thread_accesses(
             lane, warp, [(number, xor, add) for (xor, add), number in sorted(unique.items())],
             lane_mask=free_lanes, warp_mask=free_warps, lane_value=last,
         )  # fmt: skip
         read = thread_accesses(
             tuple(map(slots.first, lane)), tuple(map(slots.first, warp)),
-            [((n,), slots.first(xor), add) for n, (xor, add) in enumerate(places)],
+            [((n,) * partials, slots.first(xor), add) for n, (xor, add) in enumerate(places)],
         )  # fmt: skip
         position = tuple(
             1 << bits.index(bit) if bit in bits else 0 for bit in range(len(layout.warp))
         )
         return BetweenWarps(
-            slots.count * prod(layout.repeats), 1 << len(bits), position, self.reverse, write, read
+            slots.count * prod(layout.repeats), partials, position, self.reverse, write, read
         )
 
     def _coordinates(self, block: _Block) -> list[int]:

@@ -12,7 +12,9 @@ from tilec.layout.linear_map import combine
 class Access:
     """One load or store: register `registers[i]` is at element `offset + i` of the buffer.
 
-    `offset` is a multiple of `len(registers)`, a power of two: one vector access will do.
+    A load may name a register several times: it gets several elements, which are combined.
+    `offset` is a multiple of `len(registers)`, a power of two: one vector access will do, or
+    several where it has more than 16 bytes.
     """
 
     registers: tuple[int, ...]

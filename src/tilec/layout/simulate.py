@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilec.layout.conversion import ConversionPlan, RegisterPermutation
+from tilec.layout.exchange import Exchange
 from tilec.layout.layout import LANES
 from tilec.layout.linear_map import LinearMap
 from tilec.layout.matrix_access import MatrixAccesses
-from tilec.layout.reduction import Exchange, ReductionPlan
+from tilec.layout.reduction import ReductionPlan
 from tilec.layout.scan import BetweenLanes, BetweenWarps, InThread, Level, ScanPlan
 from tilec.layout.shared_access import Access, ThreadAccesses
 from tilec.layout.shared_memory import SharedMemory
@@ -139,28 +140,30 @@ def _thread_numbers(lane: tuple[int, ...], warp: tuple[int, ...]) -> Data:
     return warps[:, None] ^ lanes[None, :]
 
 
-def simulate_reduction(plan: ReductionPlan, source: Data, combine: Combine) -> Data:
-    """The registers of `plan.result` after the reduction, [warps, lanes, result registers]."""
+def simulate_reduction(
+    plan: ReductionPlan, source: Data, combine: Combine, element_bytes: int = 4
+) -> Data:
+    """The registers of `plan.result` after the reduction, [warps, lanes, result registers].
+
+    `element_bytes`: as if elements had this size.
+    """
     folded = [reduce(combine, (source[..., r] for r in fold)) for fold in plan.folds]
     value = np.stack(folded, axis=-1)
     lanes, registers = np.arange(LANES), np.arange(value.shape[-1])
     for step in plan.butterflies:
         offered = value[..., registers ^ step.register_xor]
         value = combine(value, offered[:, lanes ^ step.lane_mask])
-    if plan.exchange is None:
-        return value
-    return _exchanged(plan.exchange, value, combine)
+    exchange = plan.exchange(element_bytes)
+    return value if exchange is None else _exchanged(exchange, value, combine)
 
 
 def _exchanged(exchange: Exchange, value: Data, combine: Combine) -> Data:
     buffer, writers = _written(exchange.write, exchange.elements, value)
-    result: Data = value.copy()
-    for access, offsets in _offsets(exchange.read):
-        slots = [offsets + partial for partial in range(exchange.partials)]
-        assert all((writers[slot] >= 0).all() for slot in slots), "read before it was written"
-        [register] = access.registers
-        result[..., register] = reduce(combine, (buffer[slot] for slot in slots))
-    return result
+    found: list[list[Data]] = [[] for _ in range(value.shape[-1])]
+    for register, where in _places(exchange.read):
+        assert (writers[where] >= 0).all(), "read before it was written"
+        found[register].append(buffer[where])
+    return np.stack([reduce(combine, partials) for partials in found], axis=-1)
 
 
 def simulate_scan(plan: ScanPlan, source: Data, starts: Data, combine: Combine) -> Data:
@@ -241,7 +244,8 @@ def _between_warps(level: BetweenWarps, blocks: Data, combine: Combine) -> _Scan
     position = LinearMap(level.position, len(level.position)).images()[:, None]
     before, totals = blocks.copy(), blocks.copy()
     for access, offsets in _offsets(level.read):
-        [block] = access.registers
+        block = access.registers[0]
+        assert access.registers == (block,) * level.partials
         assert (offsets % level.partials == 0).all(), "a vector access is not aligned"
         total = None
         for partial in level.order:

@@ -81,12 +81,10 @@ def of_reduction(plan: ReductionPlan, element_bytes: tuple[int, ...]) -> Traffic
     words = sum(map(_words, element_bytes))
     folds = sum(len(fold) - 1 for fold in plan.folds)
     total = Traffic(folds=folds, shuffles=len(plan.butterflies) * registers * words)
-    if plan.exchange is None:
-        return total
-    return total + _exchanged(
-        plan.exchange.write, plan.exchange.read, plan.exchange.elements,
-        plan.exchange.partials, element_bytes,
-    )  # fmt: skip
+    exchanges = [(plan.exchange(size), size) for size in element_bytes]
+    return total + _sum(
+        [_exchanged(e.write, e.read, e.elements, size) for e, size in exchanges if e is not None]
+    )
 
 
 @lru_cache(maxsize=256)
@@ -103,8 +101,11 @@ def of_scan(plan: ScanPlan, element_bytes: tuple[int, ...]) -> Traffic:
                 each = len(level.steps) + level.spreads + (number > 0)
                 total += Traffic(shuffles=each * blocks * words)
             case BetweenWarps():
-                total += _exchanged(
-                    level.write, level.read, level.elements, level.partials, element_bytes
+                total += _sum(
+                    [
+                        _exchanged(level.write, level.read, level.elements, size)
+                        for size in element_bytes
+                    ]
                 )
     return total
 
@@ -151,43 +152,31 @@ def _sum(parts: Sequence[Traffic]) -> Traffic:
 
 
 def _exchanged(
-    write: ThreadAccesses,
-    read: ThreadAccesses,
-    elements: int,
-    partials: int,
-    element_bytes: tuple[int, ...],
+    write: ThreadAccesses, read: ThreadAccesses, elements: int, element_bytes: int
 ) -> Traffic:
-    """Each value has a buffer of its own; a read takes `partials` neighbours."""
-    return _sum(
-        [
-            replace(
-                _stored(write, size) + _loaded(read, size, partials), shared_bytes=elements * size
-            )
-            for size in element_bytes
-        ]
-    )
+    """Of one value: each has a buffer of its own."""
+    moved = _stored(write, element_bytes) + _loaded(read, element_bytes)
+    return replace(moved, shared_bytes=elements * element_bytes)
 
 
 def _stored(accesses: ThreadAccesses, element_bytes: int) -> Traffic:
-    count, wavefronts, least = _accessed(accesses, element_bytes, None)
+    count, wavefronts, least = _accessed(accesses, element_bytes)
     return Traffic(stores=count, wavefronts=wavefronts, least_wavefronts=least)
 
 
-def _loaded(accesses: ThreadAccesses, element_bytes: int, each: int | None = None) -> Traffic:
-    count, wavefronts, least = _accessed(accesses, element_bytes, each)
+def _loaded(accesses: ThreadAccesses, element_bytes: int) -> Traffic:
+    count, wavefronts, least = _accessed(accesses, element_bytes)
     return Traffic(loads=count, wavefronts=wavefronts, least_wavefronts=least)
 
 
-def _accessed(
-    accesses: ThreadAccesses, element_bytes: int, each: int | None
-) -> tuple[int, int, int]:
+def _accessed(accesses: ThreadAccesses, element_bytes: int) -> tuple[int, int, int]:
     """Instructions of a thread, wavefronts of a warp, and the least number of those.
 
-    By linearity each access takes what the first takes. `each`: an access moves so many elements,
-    whatever registers it names; beyond 16 bytes they are several instructions.
+    By linearity each access takes what the first takes. Beyond 16 bytes an access is several
+    instructions.
     """
     count, first = len(accesses.accesses), accesses.accesses[0]
-    size = element_bytes * (len(first.registers) if each is None else each)
+    size = element_bytes * len(first.registers)
     if isinstance(accesses, MatrixAccesses):
         size = ROW_BYTES
     starts = [

@@ -174,6 +174,11 @@ def blocks(accumulator: Layout) -> list[Block]:
     ]
 
 
+def columns_of_instructions(columns: int) -> list[int]:
+    """How many columns each of the instructions has that a row of blocks takes."""
+    return [count for _, count in _pieces(columns)]
+
+
 def a_words(a: Layout, row: int, k: int, element_bytes: int) -> list[int]:
     """The four words that an instruction takes of a first factor in registers.
 

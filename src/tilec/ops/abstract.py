@@ -101,6 +101,9 @@ class Reasoning(Protocol):
     def assume(self, formula: Formula, op: ir.OpView) -> None:
         """A precondition, which launchers check."""
 
+    def know_here(self, formula: Formula, op: ir.OpView) -> None:
+        """What holds from here to the end of the block, the body of a loop."""
+
     def run(
         self,
         block: ir.Block,

@@ -129,30 +129,19 @@ def _write(
 
 
 def read_shared(
-    buffer: ir.Value,
-    accesses: ThreadAccesses,
-    element: ir.Type,
-    lowering: Lowering,
-    *,
-    each: int | None = None,
+    buffer: ir.Value, accesses: ThreadAccesses, element: ir.Type, lowering: Lowering
 ) -> dict[int, list[ir.Value]]:
-    """What each thread loads (as in memory), by register.
-
-    `each` None: an access of n registers gives each of them one element; else an access names one
-    register and gives it `each` neighbouring elements.
-    """
+    """What each thread loads (as in memory), by register: as often as accesses name it."""
     size = bit_width(element) // 8
     address = Address(buffer, accesses, size, lowering)
     found: dict[int, list[ir.Value]] = {}
     for access in accesses.accesses:
-        count = len(access.registers) if each is None else each
+        count = len(access.registers)
         kind = ir.VectorType.get([count], element)
         pointer = address.of(access.xor, access.add)
         loaded = unpack(llvm.load(kind, pointer, alignment=min(SHARED_ALIGNMENT, count * size)))
-        if each is None:
-            found.update({r: [v] for r, v in zip(access.registers, loaded, strict=True)})
-        else:
-            found[access.registers[0]] = loaded
+        for register, value in zip(access.registers, loaded, strict=True):
+            found.setdefault(register, []).append(value)
     return found
 
 

@@ -22,15 +22,17 @@ class Inside(IntEnum):
 
 @dataclass(frozen=True)
 class Proved:
-    """What was proved of one axis of an access, for every launch: of each of its ends."""
+    """What was proved of one axis of an access, for every launch: of each of its ends, and of its
+    first element."""
 
     low: Inside
     high: Inside
+    first: Inside
 
 
 def give_proved(op: ir.OpView, proved: Sequence[Proved]) -> None:
-    """Write down what was proved, one row of two numbers an axis."""
-    rows = [[int(p.low), int(p.high)] for p in proved]
+    """Write down what was proved, one row of three numbers an axis."""
+    rows = [[int(p.low), int(p.high), int(p.first)] for p in proved]
     op.attributes[PROVED] = ir.Attribute.parse(str(rows))
 
 
@@ -55,7 +57,7 @@ def moved_out(op: ir.OpView) -> None:
     """Forget what only holds where an access stood: it now runs where it may not have run."""
     proved = proved_of(op)
     if proved is not None:
-        give_proved(op, [Proved(_anywhere(p.low), _anywhere(p.high)) for p in proved])
+        give_proved(op, [Proved(*map(_anywhere, (p.low, p.high, p.first))) for p in proved])
 
 
 def _anywhere(side: Inside) -> Inside:
@@ -72,13 +74,17 @@ class Bounds:
 
     inside: bool  # every element is inside, whatever the arguments
     nonnegative: bool  # no element is below zero
+    begins: bool  # the first element is inside
     divisor: int  # the first element's coordinate in the tensor is a multiple of this (0: it is 0)
     extent_divisor: int  # the view's extent is a multiple of this
 
 
 def give_bounds(op: ir.OpView, bounds: Sequence[Bounds]) -> None:
-    """Write down what is known, one row of four numbers an axis."""
-    rows = [[int(b.inside), int(b.nonnegative), b.divisor, b.extent_divisor] for b in bounds]
+    """Write down what is known, one row of five numbers an axis."""
+    rows = [
+        [int(b.inside), int(b.nonnegative), int(b.begins), b.divisor, b.extent_divisor]
+        for b in bounds
+    ]
     op.attributes["bounds"] = ir.Attribute.parse(str(rows))
 
 
@@ -87,6 +93,6 @@ def bounds_of(op: ir.OpView) -> tuple[Bounds, ...]:
     rows = ir.ArrayAttr(op.attributes["bounds"])
     numbers = [[ir.IntegerAttr(n).value for n in ir.ArrayAttr(row)] for row in rows]
     return tuple(
-        Bounds(bool(inside), bool(nonnegative), divisor, extent)
-        for inside, nonnegative, divisor, extent in numbers
+        Bounds(bool(inside), bool(nonnegative), bool(begins), divisor, extent)
+        for inside, nonnegative, begins, divisor, extent in numbers
     )

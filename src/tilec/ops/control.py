@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import gcd
 
+import numpy as np
 from mlir import ir
 
-from tilec.integers.formula import FORMULAS, less, negated
+from tilec.integers.formula import FORMULAS, at_least, less, negated
 from tilec.integers.number import Number, always
 from tilec.integers.polynomial import Polynomial
 from tilec.ops.abstract import Abstract, Reasoning
@@ -80,6 +81,32 @@ class _For(OpRules):
         return reasoning.repeated(carried, kinds, turn, turns, op)
 
 
+class _InRange(OpRules):
+    """What a loop counts, where that is not its own variable: with what is known of it."""
+
+    name = "tile.in_range"
+
+    def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
+        return [operands[0]]
+
+    def abstract(
+        self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning
+    ) -> Sequence[Abstract]:
+        counter, start, end = operands
+        assert isinstance(counter, Number) and isinstance(start, Number) and isinstance(end, Number)
+        number, first, last = map(reasoning.single, (counter, start, end))
+        is_inclusive = ir.BoolAttr(op.attributes["inclusive"]).value
+        # The emitter sees to it: a turn of the loop is a number of the range.
+        reasoning.know_here(at_least(number, first), op)
+        reasoning.know_here(at_least(last, number) if is_inclusive else less(number, last), op)
+        return [always(number)]
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return [operands[0]]
+
+
 class _While(OpRules):
     name = "scf.while"
     control = True
@@ -143,7 +170,11 @@ class _If(OpRules):
         return ("select", condition, then, otherwise)
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
-        region = op.regions[0 if operands[0] else 1]
+        [condition] = operands
+        if np.ndim(condition):  # in a combiner that runs on whole arrays (`ops/whole_arrays.py`)
+            sides = [machine.run(r.blocks[0], []) for r in op.regions if len(r.blocks)]
+            return [np.where(condition, *pair) for pair in zip(*sides, strict=True)]
+        region = op.regions[0 if condition else 1]
         return machine.run(region.blocks[0], []) if len(region.blocks) else []
 
     def abstract(
@@ -221,6 +252,7 @@ def _slot(function: ir.OpView, argument: ir.Value) -> ir.DictAttr | None:
 RULES: tuple[OpRules, ...] = (
     _Function(),
     _For(),
+    _InRange(),
     _While(),
     _If(),
     _Call(),

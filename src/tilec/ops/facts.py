@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import lcm
 
 from mlir import ir
@@ -26,9 +26,10 @@ class KnownFacts:
         self._bits: dict[ir.Value, int | None] = {}
 
     @staticmethod
-    def of(function: ir.OpView) -> KnownFacts:
-        """The facts of a function, its preconditions among them."""
-        found: dict[ir.Value, int] = {}
+    def of(function: ir.OpView, multiples: Mapping[ir.Value, int] | None = None) -> KnownFacts:
+        """The facts of a function, its preconditions among them; `multiples` are divisors that are
+        taken of some values."""
+        found = dict(multiples or {})
         for op in operations(function):
             stated = rules()[op.operation.name].precondition(op)
             if stated is not None:

@@ -17,6 +17,7 @@ from tilec.ops.lower_reduce import Row, lower_reduce
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.reduce import reduced
 from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules, Places, Placing, conjunction
+from tilec.ops.whole_arrays import works_on_arrays
 from tilec.types import BOOL
 
 
@@ -35,7 +36,7 @@ class _LinalgReduce(OpRules):
         def combine(sofar: list[Datum], item: list[Datum]) -> list[Datum]:
             return machine.run(block, [*item, *sofar])
 
-        if not _is_flat(block):
+        if not works_on_arrays(block):
             return _element_by_element(tiles, starts, combine)
         while len(tiles[0]) > 1:
             tiles = _halved(tiles, combine)
@@ -94,14 +95,6 @@ def _reduced_axes_first(tile: Datum, axes: tuple[int, ...]) -> Datum:
     kept = [a for a in range(tile.ndim) if a not in axes]
     moved = np.transpose(tile, (*axes, *kept))
     return moved.reshape(-1, *(tile.shape[a] for a in kept))
-
-
-def _is_flat(block: ir.Block) -> bool:
-    """Whether the block works on arrays as on numbers: no branches, no calls."""
-    return all(
-        not len(op.operation.regions) and op.operation.name != "func.call"
-        for op in block.operations
-    )
 
 
 def _halved(

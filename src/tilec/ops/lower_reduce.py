@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from mlir import ir
 
-from tilec.layout.reduction import Exchange, ReductionPlan
+from tilec.layout.reduction import ReductionPlan
 from tilec.layout.traffic import of_reduction
 from tilec.ops.between_threads import from_memory, read_shared, shuffle_xor, to_memory, write_shared
 from tilec.ops.fragments import bit_width, in_memory
@@ -32,7 +32,7 @@ def lower_reduce(
     """
     rows = list(zip(*sources, strict=True))
     elements = [v.type for v in rows[0]]
-    moved = of_reduction(plan, tuple(bit_width(e) // 8 for e in elements))
+    moved = of_reduction(plan, tuple(map(_bytes, elements)))
     named = tuple(map(str, elements))
     lowering.note(Moved("reduction", named, plan.source, plan.result, moved))
     folded = [_balanced([rows[r] for r in fold], combine) for fold in plan.folds]
@@ -42,9 +42,9 @@ def lower_reduce(
             combine(mine, tuple(shuffle_xor(v, step.lane_mask) for v in theirs))
             for mine, theirs in zip(folded, partners, strict=True)
         ]
-    if plan.exchange is not None:
-        folded = _exchange(plan.exchange, folded, combine, lowering)
-    return [list(column) for column in zip(*folded, strict=True)]
+    return [
+        list(column) for column in zip(*_exchanged(plan, folded, combine, lowering), strict=True)
+    ]
 
 
 def _balanced(rows: Sequence[Row], combine: Combine) -> Row:
@@ -56,17 +56,24 @@ def _balanced(rows: Sequence[Row], combine: Combine) -> Row:
     return level[0]
 
 
-def _exchange(
-    exchange: Exchange, folded: Sequence[Row], combine: Combine, lowering: Lowering
-) -> list[Row]:
+def _exchanged(
+    plan: ReductionPlan, folded: Sequence[Row], combine: Combine, lowering: Lowering
+) -> Sequence[Row]:
+    """The rows after the exchange between warps: each value has a buffer of its own."""
     elements = [v.type for v in folded[0]]
-    buffers = [lowering.shared_bytes(exchange.elements * bit_width(e) // 8) for e in elements]
-    for number, buffer in enumerate(buffers):
+    exchanges = [e for e in map(plan.exchange, map(_bytes, elements)) if e is not None]
+    if not exchanges:
+        return folded
+    buffers = [
+        lowering.shared_bytes(exchange.elements * _bytes(element))
+        for exchange, element in zip(exchanges, elements, strict=True)
+    ]
+    for number, (exchange, buffer) in enumerate(zip(exchanges, buffers, strict=True)):
         column = [to_memory(row[number]) for row in folded]
         write_shared(buffer, exchange.write, column, lowering)
     partials = [
-        read_shared(buffer, exchange.read, to_type, lowering, each=exchange.partials)
-        for buffer, to_type in zip(buffers, map(in_memory, elements), strict=True)
+        read_shared(buffer, exchange.read, in_memory(element), lowering)
+        for exchange, buffer, element in zip(exchanges, buffers, elements, strict=True)
     ]
     result = []
     for register in range(len(folded)):
@@ -76,3 +83,7 @@ def _exchange(
         ]
         result.append(_balanced(list(zip(*columns, strict=True)), combine))
     return result
+
+
+def _bytes(element: ir.Type) -> int:
+    return bit_width(element) // 8

@@ -230,7 +230,7 @@ def _exchanged(
         column = [to_memory(row[number]) for row in blocks]
         write_shared(buffer, level.write, column, lowering)
     read = [
-        read_shared(buffer, level.read, in_memory(element), lowering, each=level.partials)
+        read_shared(buffer, level.read, in_memory(element), lowering)
         for buffer, element in zip(buffers, elements, strict=True)
     ]
     found = []

@@ -34,6 +34,8 @@ SHARED_ALIGNMENT = 16
 UNIFORM = "warp.uniform"
 # The attribute of a kernel whose programs are walked in groups of so many rows.
 ROWS_TOGETHER = "warp.rows_together"
+# The unit attribute of a kernel whose blocks do several programs.
+PERSISTENT = "warp.persistent"
 # The type of a slot of a channel.
 SLOT = "!warp.place"
 # The attribute of the branch that tells roles apart: who comes to its `then` (`mark_team`).
@@ -121,6 +123,7 @@ class Lowering:
     alignments: dict[str, int] = field(default_factory=dict)
     notes: list[tuple[Place, Note]] = field(default_factory=list)
     tensor_maps: Mapping[TensorMap, ir.Value] = field(default_factory=dict)
+    rows_together: int = 1
     team: Team | None = None  # of the role that is being lowered; None: the whole block
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
 

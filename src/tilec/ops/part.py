@@ -127,6 +127,7 @@ def _tile_of(view: View, ids: Sequence[ir.Value], block: Sequence[int], *, begin
 
 class _TilePart(OpRules):
     name = "tile.part"
+    of_program = True
 
     def extent_divisor(self, op: ir.OpView, axis: int, facts: Facts) -> int:
         # min(block, extent - id * block) is a multiple of what divides both.

@@ -64,6 +64,8 @@ OPERATIONS: tuple[Operation, ...] = (
 class _OfGrid(OpRules):
     """One number an axis of the grid; axes that the grid lacks have the number `beyond`."""
 
+    of_program = True
+
     name: str
     beyond: int
     of_machine: Callable[[Machine], tuple[int, ...]]

@@ -39,6 +39,7 @@ from tilec.ops.rules import (
     conjunction,
 )
 from tilec.ops.uses import Domain
+from tilec.ops.whole_arrays import works_on_arrays
 from tilec.types import BF16, F16, F32, TupleType, Type
 
 Combine = Callable[[Sequence[ir.Value], Sequence[ir.Value]], Sequence[ir.Value]]
@@ -204,7 +205,7 @@ class _TileScan(OpRules):
 
         if reverse:
             tiles = [tile[::-1] for tile in tiles]
-        if _is_flat(block):
+        if works_on_arrays(block):
             results = combine(starts, _pairwise(tiles, combine))
         else:
             results = _element_by_element(tiles, starts, combine)
@@ -263,14 +264,6 @@ def _axis(op: ir.OpView) -> int:
 
 def _reverse(op: ir.OpView) -> bool:
     return bool(ir.IntegerAttr(op.attributes["reverse"]).value)
-
-
-def _is_flat(block: ir.Block) -> bool:
-    """Whether the block works on arrays as on numbers: no branches, no calls."""
-    return all(
-        not len(op.operation.regions) and op.operation.name != "func.call"
-        for op in block.operations
-    )
 
 
 def _pairwise(

@@ -68,7 +68,8 @@ class Access:
 
     def _start(self, value: ir.Value, axis: int, unit: str) -> ir.Value:
         """The coordinate in the view (index) of the tile's first element along an axis."""
-        if not self.bounds[axis].inside:
+        # What begins in its tensor is within reach.
+        if not (self.bounds[axis].inside or self.bounds[axis].begins):
             value = within_reach(value)
         if unit == "tile" and self.shape[axis] != 1:
             value = arith.muli(value, index(self.shape[axis]))
@@ -180,7 +181,8 @@ class Access:
             size = index(self.shape[axis])
             zero = index(0)
             left = arith.subi(self.view.extents[axis], self.starts[axis])
-            high = _as_i32(arith.maxsi(arith.minsi(left, size), zero))
+            high = arith.minsi(left, size)
+            high = _as_i32(high if bounds.begins else arith.maxsi(high, zero))
             low = None
             if not bounds.nonnegative:
                 before = arith.subi(zero, self.starts[axis])

@@ -66,6 +66,12 @@ class Access:
         highs = (self.view.extents[axis], *self.view.highs[axis])
         return either(*(less(high, end) for high in highs))
 
+    def begins_above(self, axis: int) -> Formula:
+        """That all of its elements are past the view along an axis."""
+        assert self.starts is not None
+        highs = (self.view.extents[axis], *self.view.highs[axis])
+        return either(*(at_least(self.starts[axis], high) for high in highs))
+
     def conditions(self) -> Formula:
         """What holds where it is."""
         return both(*(fact.formula for fact in self.path))

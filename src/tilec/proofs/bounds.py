@@ -50,10 +50,12 @@ class Side:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known of an access; `sides` are the lower and upper end of each axis of the view."""
+    """What is known of an access; `sides` are the lower and upper end of each axis of the view, and
+    `begins` whether its first element is inside along it."""
 
     access: Access
     sides: tuple[tuple[Side, Side], ...]
+    begins: tuple[bool, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -87,11 +89,17 @@ def find_bounds(reasoning: Reasoning) -> list[Bounds]:
 def _bounds(reasoning: Reasoning, access: Access) -> Bounds:
     if access.starts is None:
         return Bounds(access, ())
-    sides = []
+    sides, begins = [], []
     for axis in access.view.axes:
-        low, high = access.is_below(axis), access.is_above(axis)
-        sides.append((_side(reasoning, access, low), _side(reasoning, access, high)))
-    return Bounds(access, tuple(sides))
+        low = _side(reasoning, access, access.is_below(axis))
+        high = _side(reasoning, access, access.is_above(axis))
+        sides.append((low, high))
+        begins.append(low.is_inside and (high.is_inside or _begins(reasoning, access, axis)))
+    return Bounds(access, tuple(sides), tuple(begins))
+
+
+def _begins(reasoning: Reasoning, access: Access, axis: int) -> bool:
+    return not reasoning.knowledge.possible([access.begins_above(axis)], access.path)
 
 
 def _side(reasoning: Reasoning, access: Access, outside: Formula) -> Side:

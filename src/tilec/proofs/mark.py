@@ -11,7 +11,8 @@ def mark(proof: Proof) -> None:
     """Mark the accesses of a kernel. Needs a current context."""
     for bounds in proof.bounds:
         if bounds.access.starts is not None:
-            give_proved(bounds.access.op, [_proved(bounds, pair) for pair in bounds.sides])
+            pairs = zip(bounds.sides, bounds.begins, strict=True)
+            give_proved(bounds.access.op, [_proved(bounds, *pair) for pair in pairs])
 
 
 def mark_residual(proof: Proof) -> None:
@@ -21,8 +22,8 @@ def mark_residual(proof: Proof) -> None:
             give_residual(bounds.access.op)
 
 
-def _proved(bounds: Bounds, pair: tuple[Side, Side]) -> Proved:
+def _proved(bounds: Bounds, sides: tuple[Side, Side], begins: bool) -> Proved:
     # What was asked with the facts of the place may need them.
     found = Inside.HERE if bounds.access.path else Inside.ANYWHERE
-    low, high = (found if side.is_inside else Inside.UNKNOWN for side in pair)
-    return Proved(low, high)
+    low, high = (found if side.is_inside else Inside.UNKNOWN for side in sides)
+    return Proved(low, high, found if begins else Inside.UNKNOWN)

@@ -190,6 +190,10 @@ class Reasoning(Arithmetic):
     def assume(self, formula: Formula, op: ir.OpView) -> None:
         self._know(self._of_launcher(formula), "requires", op)
 
+    def know_here(self, formula: Formula, op: ir.OpView) -> None:
+        if formula != TRUE:
+            self._path = (*self._path, Fact(formula, "loop", op))
+
     def _know(self, formula: Formula, why: str, op: ir.OpView | None = None) -> None:
         if formula != TRUE and not self._only_looking:
             self.knowledge.facts.append(Fact(formula, why, op))

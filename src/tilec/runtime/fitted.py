@@ -278,6 +278,11 @@ def _usable_variants(
         for variant in kernel.variants
         if all(_strides_fit(p, arrays[p.param]) for p in variant.preconditions if p.param in arrays)
         and all(m.param in arrays and is_mappable(m, arrays[m.param]) for m in variant.tensor_maps)
+        and all(
+            tensors[number[p.param]][1].shape[-1] % p.row_multiple == 0
+            for p in variant.preconditions
+            if p.row_multiple > 1
+        )
     ]
 
 
@@ -312,7 +317,7 @@ def _strides_fit(precondition: Precondition, array: Array) -> bool:
 def _preconditions_text(variant: Variant) -> str:
     asked = ", ".join(
         f"`{p.param}` at a multiple of {p.base_alignment_bytes} bytes, its strides of "
-        f"{p.stride_multiple_bytes}"
+        f"{p.stride_multiple_bytes}, its rows of {p.row_multiple} elements"
         for p in variant.preconditions
     )
     maps = ", ".join(f"a tensor map of `{one.param}`" for one in variant.tensor_maps)

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import log2, prod
+from pathlib import Path
 from typing import Any
 
 from mlir import ir
 
+from tilec.ir.walk import operations
 from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, fits
-from tilec.schedule.products import Copied, Product, find_products
+from tilec.ops.fragments import bit_width
+from tilec.ops.notes import place_of
+from tilec.ops.pieces import PIECE_BYTES
+from tilec.ops.registry import rules
+from tilec.schedule.products import Copied, Product, Unfit, find_products
 from tilec.target.description import KIB, Target
 
 _THREADS_OF_GROUP = 128
@@ -22,10 +28,8 @@ _SUMS_PER_THREAD = 200
 _MOST_GROUPS = 2
 _MOST_DEPTH = 8
 _LEAST_DEPTH = 2
-# Units: bytes. What is left for the rest of the kernel, such as its results on their way out; for
-# barriers; and what alignment may cost.
-_REST = 33 * KIB
-_BARRIERS = KIB
+# Units: bytes. What is left for barriers, reductions, and what alignment may cost.
+_REST = 4 * KIB
 # Registers of a thread of each role, where the block has more warpgroups than registers for all:
 # together no more than there are. Multiples of 8 (PTX ISA, "setmaxnreg").
 _LOADER_REGISTERS = 40
@@ -45,6 +49,14 @@ class Channel:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Something that was decided, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Schedule:
     """What a kernel is made into. `rows_together` rows of programs are walked at a time.
 
@@ -56,8 +68,10 @@ class Schedule:
     products: tuple[Product, ...]
     math_groups: int
     rows_together: int
+    is_persistent: bool
     loader_registers: int
     math_registers: int
+    reasons: tuple[Reason, ...] = ()
 
     @property
     def math_warps(self) -> int:
@@ -69,41 +83,82 @@ class Schedule:
         return self.math_warps + WARPGROUP_WARPS
 
 
-def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Schedule | None:
-    """How to overlap copies and products of a kernel; None where nothing is to gain or it cannot.
+@dataclass(frozen=True)
+class NoSchedule:
+    """All threads do everything, one thing after the other; `reasons` are about products."""
+
+    reasons: tuple[Reason, ...] = ()
+
+
+def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Schedule | NoSchedule:
+    """How to overlap copies and products of a kernel, if that can be and gains something.
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
+    found = find_products(function)
     if not target.has_async_products:
-        return None
-    products = find_products(function)
-    groups = _math_groups(products, hints)
-    products = [product for product in products if _fits(product, groups)]
+        why = f"{target.name} has no asynchronous products"
+        return NoSchedule((Reason("no loader", why),) if found else ())
+    unfit = [Reason(_unscheduled(one.op), one.why) for one in found if isinstance(one, Unfit)]
+    candidates = [one for one in found if isinstance(one, Product)]
+    groups, *reasons = _math_groups(candidates, hints)
+    products = [product for product in candidates if _fits(product, groups)]
+    for one in candidates:
+        if one not in products:
+            rows, columns = one.shape
+            unfit.append(Reason(_unscheduled(one.op), f"{rows}x{columns} is no size for it"))
     if not products:
-        return None
+        return NoSchedule(tuple(unfit))
     rings = _rings(products)
-    depth = _depth(rings, hints, target)
-    if depth is None:
-        return None
-    channels = tuple(Channel(ring, depth if _in_loop(ring[0]) else 1) for ring in rings)
+    # Where a block has a multiprocessor to itself, it goes on to the next program with copies under
+    # way.
+    is_persistent = groups > 1 and bool(hints.get("persistent", True))
+    depth, *more = _depth(rings, hints, target, _stored_bytes(function) if is_persistent else 0)
+    if depth < _LEAST_DEPTH:
+        return NoSchedule((*unfit, *more))
+    rows = _rows_together(products, target)
     shares = groups > 1
+    reasons += [*more, _why_order(rows, target), *([_why_registers(groups)] if shares else [])]
+    reasons += unfit
+    channels = tuple(Channel(ring, depth if is_in_loop(ring[0].block) else 1) for ring in rings)
     return Schedule(
         channels,
         tuple(products),
         groups,
-        _rows_together(products, target),
+        rows,
+        is_persistent,
         _LOADER_REGISTERS if shares else 0,
         _MATH_REGISTERS if shares else 0,
+        tuple(reasons),
     )
 
 
-def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> int:
+def _stored_bytes(function: ir.OpView) -> int:
+    """The largest tile that goes through shared memory on its way out, or what of it at once does.
+
+    A block that does one program has the room of its rings for that, once they have been read.
+    """
+    sizes = [0]
+    for op in operations(function):
+        access = rules()[op.operation.name].access(op)
+        if access is not None and access.tile not in list(op.results):
+            element = ir.MemRefType(access.view.type).element_type
+            sizes.append(prod(access.shape) * bit_width(element) // 8)
+    return min(max(sizes), PIECE_BYTES)
+
+
+def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> tuple[int, Reason]:
     """As many as split the rows of every product."""
     most = max(1, int(hints["warps"]) // WARPGROUP_WARPS) if "warps" in hints else _MOST_GROUPS
     groups = min(most, _MOST_GROUPS)
-    if all(product.shape[0] % (groups * ROWS) == 0 for product in products):
-        return groups
-    return 1
+    odd = [p.shape for p in products if p.shape[0] % (groups * ROWS)]
+    if odd:
+        why = f"{odd[0][0]} rows of a product are no multiple of {groups * ROWS}"
+        return 1, Reason("1 math warpgroup", why)
+    what = f"{groups} math warpgroup{'s' * (groups > 1)}"
+    if groups < _MOST_GROUPS:
+        return groups, Reason(what, f"asked for by `warps = {hints['warps']}`")
+    return groups, Reason(what, f"each product has {ROWS} rows or more for each")
 
 
 def _fits(product: Product, groups: int) -> bool:
@@ -156,26 +211,54 @@ def _in_program_order(ring: Sequence[Copied]) -> list[tuple[Copied, ...]]:
     return [tuple(part) for part in found if part]
 
 
+def _unscheduled(op: ir.OpView) -> str:
+    place = place_of(op.location)
+    where = f" at {Path(place.file).name}:{place.line}:{place.column}" if place.file else ""
+    return f"no overlap of the product{where}"
+
+
+def _why_order(rows: int, target: Target) -> Reason:
+    what = f"{rows} row{'s' * (rows > 1)} of programs at a time"
+    why = f"{target.multiprocessors} programs run at once, which read least if they are a square"
+    return Reason(what, why)
+
+
+def _why_registers(groups: int) -> Reason:
+    what = f"{_MATH_REGISTERS} registers of a math thread, {_LOADER_REGISTERS} of one that loads"
+    return Reason(what, f"{groups + 1} warpgroups share those of a multiprocessor")
+
+
 def _depth(
-    rings: Sequence[Sequence[Copied]], hints: Mapping[str, Any], target: Target
-) -> int | None:
-    """How many slots the rings in loops have."""
-    room = target.smem_per_block_bytes - _REST - _BARRIERS
+    rings: Sequence[Sequence[Copied]], hints: Mapping[str, Any], target: Target, stored: int
+) -> tuple[int, Reason]:
+    """How many slots the rings in loops have, where `stored` bytes are beside them.
+
+    Fewer than `_LEAST_DEPTH`, to have none.
+    """
+    room = target.smem_per_block_bytes - stored - _REST
     turning = 0
     for ring in rings:
         size = sum(one.tile.bytes for one in ring)
-        if _in_loop(ring[0]):
+        if is_in_loop(ring[0].block):
             turning += size
         else:
             room -= size
     if turning == 0:
-        return None  # nothing to overlap with
-    depth = min(room // turning, _MOST_DEPTH, int(hints.get("stages", _MOST_DEPTH)))
-    return depth if depth >= _LEAST_DEPTH else None
+        return 0, Reason("no loader", "no loop turns around the copies")
+    limits = {
+        room // turning: f"{room} bytes of room, {turning} for a slot of each",
+        _MOST_DEPTH: "no more than that hides anything",
+    }
+    if "stages" in hints:
+        limits[int(hints["stages"])] = f"asked for by `stages = {hints['stages']}`"
+    depth = min(limits)
+    what = f"depth {depth}" if depth >= _LEAST_DEPTH else "no loader"
+    return depth, Reason(what, limits[depth])
 
 
-def _in_loop(copied: Copied) -> bool:
-    around = copied.load.operation.parent
+def is_in_loop(block: ir.Block) -> bool:
+    """Whether a block may run several times."""
+    around = block.owner
     while around is not None and around.name not in ("scf.for", "scf.while"):
         around = around.parent
     return around is not None

@@ -83,8 +83,20 @@ class Product:
         return rows, columns
 
 
-def find_products(function: ir.OpView) -> list[Product]:
-    """Those of a function, in program order."""
+@dataclass(frozen=True)
+class Unfit:
+    """A product that is computed otherwise, and why."""
+
+    op: ir.OpView
+    why: str
+
+
+class _UnfitError(Exception):
+    """Why a product is computed otherwise."""
+
+
+def find_products(function: ir.OpView) -> list[Product | Unfit]:
+    """All of a function, in program order."""
     names = _parameters(function)
     found = (_product(op, names) for op in operations(function))
     return [product for product in found if product is not None]
@@ -101,21 +113,31 @@ def _parameters(function: ir.OpView) -> dict[ir.Value, str]:
     }
 
 
-def _product(op: ir.OpView, names: dict[ir.Value, str]) -> Product | None:
+def _product(op: ir.OpView, names: dict[ir.Value, str]) -> Product | Unfit | None:
     elements = rules()[op.operation.name].multiplied(op)
-    if elements is None or elements[0] not in _EXACT or elements[2] not in _TOTALS:
+    if elements is None:
         return None
+    try:
+        return _fitting(op, elements, names)
+    except _UnfitError as error:
+        return Unfit(op, str(error))
+
+
+def _fitting(op: ir.OpView, elements: tuple[str, str, str], names: dict[ir.Value, str]) -> Product:
+    if elements[0] not in _EXACT or elements[2] not in _TOTALS:
+        raise _UnfitError(f"no other one sums {elements[0]} in {elements[2]} as exactly")
     a, b, sums = list(op.operands)[:3]
     instruction = wgmma_for(*elements)
-    if instruction is None or len(shape_of(sums)) != 2 or shape_of(a)[1] % instruction.k:
-        return None
-    left, right = _factor(a, 1, names), _factor(b, 0, names)
-    if left is None or right is None:
-        return None
-    return Product(op, left, right, instruction)
+    if instruction is None:
+        raise _UnfitError(f"nothing multiplies {elements[0]} and {elements[1]} asynchronously")
+    if len(shape_of(sums)) != 2:
+        raise _UnfitError("it is a batch of products")
+    if shape_of(a)[1] % instruction.k:
+        raise _UnfitError(f"it sums {shape_of(a)[1]} products, no multiple of {instruction.k}")
+    return Product(op, _factor(a, 1, names), _factor(b, 0, names), instruction)
 
 
-def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor | None:
+def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor:
     """Axis `k` of the value is that along which products are summed."""
     axes: list[int | None] = list(range(len(shape_of(value))))
     while not isinstance(value.owner, ir.Block):
@@ -126,10 +148,10 @@ def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor | Non
             return _loaded(op, access, axes, k, names)
         moved = rule.moved_axes(op)
         if moved is None:
-            return None
+            break
         axes = [None if axis is None else moved[axis] for axis in axes]
         value = op.operands[0]
-    return None
+    raise _UnfitError("a factor is computed")
 
 
 def _loaded(
@@ -138,30 +160,28 @@ def _loaded(
     axes: Sequence[int | None],
     k: int,
     names: dict[ir.Value, str],
-) -> Factor | None:
-    copied = _copied(op, access, names)
-    if copied is None:
-        return None
-    found, order = copied
+) -> Factor:
+    found, order = _copied(op, access, names)
     own = [None if axis is None else order[axis] for axis in axes]
-    # A row or column alone is no factor that the hardware reads.
     if None in own:
-        return None
+        raise _UnfitError("a factor is a row or column alone")
     others = (extent for axis, extent in enumerate(found.tile.shape) if axis not in own)
     factor = Factor(found, own[k] or 0)
     if any(extent != 1 for extent in others) or shared_operand(found.tile, factor.k_axis) is None:
-        return None
+        raise _UnfitError(f"tensor cores do not read such tiles of `{found.param}`")
     return factor
 
 
 def _copied(
     op: ir.OpView, access: AccessShape, names: dict[ir.Value, str]
-) -> tuple[Copied, tuple[int, ...]] | None:
+) -> tuple[Copied, tuple[int, ...]]:
     """The load as a copy, and which axis of its tensor each axis of its tile is."""
     is_load = access.tile in list(op.results)
     has_fill = len(op.operands) > 1 + len(access.indices)
-    if not is_load or has_fill or view_facts(access.view.type).own != "shared":
-        return None
+    if not is_load or view_facts(access.view.type).own != "shared":
+        raise _UnfitError("a factor is of a tensor that the kernel may write")
+    if has_fill:
+        raise _UnfitError("a factor has other elements than zero outside of its tensor")
     view, order = access.view, tuple(range(len(access.shape)))
     while not isinstance(view.owner, ir.Block):
         maker = view.owner.opview
@@ -170,15 +190,15 @@ def _copied(
             break
         rule = rules()[maker.operation.name]
         if not rule.is_view_of_all:
-            return None
+            raise _UnfitError("a factor is a tile of a part of a tensor")
         order = tuple(rule.viewed_axis(maker, axis) for axis in order)
         view = source
     else:
-        return None
+        raise _UnfitError("a factor is of a tensor that a branch or loop chooses")
     element = ir.MemRefType(view.type).element_type
     tile = SwizzledTile.of(_in_order(access.shape, order), bit_width(element) // 8)
     if tile is None:
-        return None
+        raise _UnfitError(f"no copy brings such tiles of `{names[source]}`")
     indices = tuple(_in_order(access.indices, order))
     return Copied(op, view, names[source], indices, access.unit, tile, element), order
 

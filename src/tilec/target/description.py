@@ -8,6 +8,19 @@ KIB = 1024
 
 
 @dataclass(frozen=True)
+class Rates:
+    """The most that one multiprocessor does in a cycle.
+
+    Units:    `product_bytes` is how many products are summed by the tensor cores, times the bytes
+              of an element; `shared_bytes` go to or from shared memory; `l2_bytes` come from L2
+    """
+
+    product_bytes: int
+    shared_bytes: int
+    l2_bytes: int
+
+
+@dataclass(frozen=True)
 class Target:
     """Facts of one target, from the manuals; each table names its source.
 
@@ -42,6 +55,7 @@ class Target:
     access_bytes: int = 16  # the widest load or store of one thread
     parameter_bytes: int = 4096
     grid_limit: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
+    rates: Rates | None = None  # where schedules are planned
     # The table that the facts come from, if it is not this target's own.
     described_as: str | None = None
 

@@ -1,7 +1,8 @@
-"""Removes the markers of moves and borrows, which only the ownership checks read.
+"""Removes the markers of moves, borrows and counters, which only checks and proofs read.
 
-Before:     a part that is lent or given away passes through `tile.borrow` or `tile.move`
-After:      every use is of the part itself
+Before:     a part that is lent or given away passes through `tile.borrow` or `tile.move`, a counter
+            through `tile.in_range`
+After:      every use is of the part or the counter itself
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from mlir import ir
 
 from tilec.transforms.effects import blocks_of
 
-MARKERS = ("tile.move", "tile.borrow")
+MARKERS = ("tile.move", "tile.borrow", "tile.in_range")
 
 
 def drop_markers(module: ir.Module) -> None:

@@ -16,6 +16,7 @@ preconditions: launchers check those, and refuse extents and program counts abov
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import gcd
 
 from mlir import ir
@@ -26,13 +27,15 @@ from tilec.ops.facts import KnownFacts
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, Facts, IndexedShape
 
-_NOTHING = Proved(Inside.UNKNOWN, Inside.UNKNOWN)
-_INSIDE = Proved(Inside.ANYWHERE, Inside.ANYWHERE)
+_NOTHING = Proved(*[Inside.UNKNOWN] * 3)
+_INSIDE = Proved(*[Inside.ANYWHERE] * 3)
 
 
-def find_access_facts(function: ir.OpView) -> None:
-    """Sets `bounds` on each access of the function; needs a current context."""
-    facts = KnownFacts.of(function)
+def find_access_facts(function: ir.OpView, multiples: Mapping[ir.Value, int] | None = None) -> None:
+    """Sets `bounds` on each access of the function; needs a current context.
+
+    `multiples` are divisors that are taken of some values."""
+    facts = KnownFacts.of(function, multiples)
     for op in operations(function):
         rule = rules()[op.operation.name]
         access, indexed = rule.access(op), rule.indexed(op)
@@ -57,6 +60,7 @@ def _bounds(access: AccessShape, axis: int, proved: Proved, facts: Facts) -> Bou
     return Bounds(
         inside=bool(proved.low and proved.high),
         nonnegative=bool(proved.low) or facts.bits(start) is not None,
+        begins=bool(proved.low and (proved.high or proved.first)),
         divisor=gcd(facts.divisor(start) * scale, facts.start_divisor(access.view, axis)),
         extent_divisor=facts.extent_divisor(access.view, axis),
     )
@@ -67,10 +71,11 @@ def _bounds_where(op: ir.OpView, access: IndexedShape, axis: int, facts: Facts) 
     start, view = access.starts[axis], access.view
     inside, extent = "unchecked" in op.attributes, facts.extent_divisor(access.view, axis)
     if start is None:
-        return Bounds(inside, nonnegative=inside, divisor=1, extent_divisor=extent)
+        return Bounds(inside, nonnegative=inside, begins=inside, divisor=1, extent_divisor=extent)
     return Bounds(
         inside,
         nonnegative=inside or facts.bits(start) is not None,
+        begins=inside,
         divisor=gcd(facts.divisor(start), facts.start_divisor(view, axis)),
         extent_divisor=extent,
     )

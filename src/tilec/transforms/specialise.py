@@ -37,10 +37,10 @@ from tilec.ir.dialects import arith, scf
 from tilec.ir.walk import operations
 from tilec.ops.build import integer, integer_list
 from tilec.ops.lower_control import terminator_of
-from tilec.ops.lowering import ROWS_TOGETHER, SLOT
+from tilec.ops.lowering import PERSISTENT, ROWS_TOGETHER, SLOT
 from tilec.ops.registry import rules
-from tilec.ops.rules import is_tile
-from tilec.schedule.plan import Channel, Schedule
+from tilec.ops.rules import OpRules, is_tile
+from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
 from tilec.schedule.products import Copied, Factor
 from tilec.transforms.remove_dead import remove_dead
 
@@ -55,48 +55,92 @@ class _NotLoadableError(Exception):
 _LOAD, _PRODUCT = "warp.load", "warp.product"
 
 
-def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | None:
-    """Rewrites the function in place, and gives what it did; None, if it left it as it was.
+def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule:
+    """Rewrites the function in place, and gives what it did; or why it left it as it was.
 
     Needs a current context and location.
     """
     [block] = function.regions[0].blocks
     try:
         _expect_loadable(schedule)
-    except _NotLoadableError:
-        return None
+    except _NotLoadableError as error:
+        return NoSchedule((Reason("no loader", f"where copies begin depends on {error}"),))
     _mark(schedule)
-    own = _of_roles(block)
+    own = _of_roles(block, with_program=schedule.is_persistent)
     end = terminator_of(block)
     with ir.InsertionPoint(end), function.location:
         channels = [_create(channel) for channel in schedule.channels]
+        programs = _programs() if schedule.is_persistent else None
         roles = _create_roles(schedule)
-    loader, math = (region.blocks.append() for region in roles.regions)
-    _Loader(schedule, channels).emit(own, loader)
-    _copy(own, math)
-    for region in (loader, math):
-        with ir.InsertionPoint(region), function.location:
-            ir.Operation.create("gpu.yield")
+    outer = [region.blocks.append() for region in roles.regions]
+    with function.location:
+        loader, math = (_of_each(programs, role) for role in outer)
+        _Loader(schedule, channels).emit(own, loader)
+        _copy(own, math)
+        for inner, role in zip((loader, math), outer, strict=True):
+            _end(inner, role)
     for op in reversed(own):
-        op.operation.erase()
+        if not _says_grid(op):
+            op.operation.erase()
     left = _Math(schedule, channels).rewrite(math)
     assert not left, "what is begun is waited for"
     _drop_unused(function)
     function.attributes[ROWS_TOGETHER] = integer(schedule.rows_together)
+    if schedule.is_persistent:
+        function.attributes[PERSISTENT] = ir.UnitAttr.get()
     return schedule
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+
+def _programs() -> tuple[ir.Value, ir.Value, ir.Value]:
+    """The numbers of the programs that this block does: from, to, and in which steps."""
+    names = ("warp.first_program", "warp.program_count", "warp.program_step")
+    first, count, step = (_made(name, [], "index") for name in names)
+    return first, count, step
+
+
+def _of_each(programs: tuple[ir.Value, ir.Value, ir.Value] | None, role: ir.Block) -> ir.Block:
+    """Where a role's operations for one program go."""
+    if programs is None:
+        return role
+    with ir.InsertionPoint(role):
+        loop = scf.ForOp(*programs)
+    with ir.InsertionPoint(loop.body):
+        ir.Operation.create("warp.program", operands=[loop.induction_variable])
+    return loop.body
+
+
+def _end(inner: ir.Block, role: ir.Block) -> None:
+    if inner != role:
+        with ir.InsertionPoint(inner):
+            scf.yield_([])
+    with ir.InsertionPoint(role):
+        ir.Operation.create("gpu.yield")
+
+
+def _says_grid(op: ir.OpView) -> bool:
+    """Whether launchers and the kernel's entry read the grid from it."""
+    return type(rules()[op.operation.name]).host_grid is not OpRules.host_grid
 
 
 # ---- what stays outside of roles -----------------------------------------------------------------
 
 
-def _of_roles(block: ir.Block) -> list[ir.OpView]:
-    """What roles have: all but the scalars and views that depend on no other, which all have."""
+def _of_roles(block: ir.Block, *, with_program: bool) -> list[ir.OpView]:
+    """What roles have: all but the scalars and views that depend on no other, which all have.
+
+    `with_program`: those that depend on the program are the roles' too.
+    """
     own: list[ir.OpView] = []
     made: set[ir.Value] = set(block.arguments)
     for op in block.operations:
         if rules()[op.operation.name].terminator:
             continue
-        if not len(op.regions) and _is_scalar(op) and all(v in made for v in op.operands):
+        is_of_all = not (with_program and rules()[op.operation.name].of_program)
+        is_alone = not len(op.regions) and _is_scalar(op)
+        if is_of_all and is_alone and all(v in made for v in op.operands):
             made.update(op.results)
         else:
             own.append(op)
@@ -132,7 +176,7 @@ def _expect_loadable(schedule: Schedule) -> None:
         if rules()[op.operation.name].control:
             raise _NotLoadableError("a number that a loop or branch gives")
         if not _is_scalar(op):
-            raise _NotLoadableError(f"a number that {op.operation.name} gives")
+            raise _NotLoadableError(f"a number that `{op.operation.name}` gives")
         needed += op.operands
 
 
@@ -141,7 +185,7 @@ def _around(op: ir.OpView) -> Iterator[ir.Value]:
     around = op.operation.parent.opview
     while around.operation.name != "func.func":
         if around.operation.name not in ("scf.for", "scf.if"):
-            raise _NotLoadableError(f"inside of {around.operation.name}")
+            raise _NotLoadableError("how often a `while` turns")
         yield from (value for value in list(around.operands)[:3] if not is_tile(value))
         around = around.operation.parent.opview
 
@@ -236,8 +280,8 @@ class _Loader:
             self._copy_tile(*mark)
         elif any(_mark_of(inner) for inner in operations(op)):
             self._emit_control(op)
-        elif not len(op.regions) and _is_scalar(op) and not rules()[op.operation.name].terminator:
-            self._emit_scalar(op)
+        elif not len(op.regions) and len(op.results) and _is_scalar(op):
+            self._emit_scalar(op)  # what gives nothing is for the math warps: it claims something
 
     def _emit_scalar(self, op: ir.OpView) -> None:
         copy = op.operation.clone().opview
@@ -413,6 +457,7 @@ class _Math:
         }
         ops = list(block.operations)
         last = max(i for i, op in enumerate(ops) if any(_is_in(one, op) for one in readers))
+        # Loops and branches leave no product under way.
         is_over = ops[last].operation.name != "warp.dot"
         waits = (op for op in ops[last + 1 :] if op.operation.name == "warp.wait")
         after = ops[last] if is_over else next(waits, None)

@@ -1,0 +1,87 @@
+"""Blocks that do several programs, one after the other: which ones, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from mlir import ir
+
+from tilec.ir.dialects import arith, nvvm
+from tilec.ops.fragments import index
+from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.rules import OpRules
+
+
+class _Number(OpRules):
+    """A number (index) that is the same for all threads of the block."""
+
+    def __init__(self, name: str, make: Callable[[Lowering], ir.Value]) -> None:
+        self.name = name
+        self._make = make
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        return [self._make(lowering)]
+
+
+class _Program(OpRules):
+    name = "warp.program"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [number] = operands
+        assert isinstance(number, ir.Value)
+        lowering.program = grouped(number, lowering.grid, lowering.rows_together)
+        return []
+
+
+def register(read: Callable[[ir.Type], ir.Value]) -> ir.Value:
+    """A special register of 32 bits, as index."""
+    word = read(ir.IntegerType.get_signless(32))
+    wide = arith.extui(ir.IntegerType.get_signless(64), word)
+    return arith.index_cast(ir.IndexType.get(), wide)
+
+
+def count_of(grid: Sequence[ir.Value]) -> ir.Value:
+    """How many programs a grid has."""
+    return reduce(arith.muli, grid, index(1))
+
+
+def delinearised(number: ir.Value, grid: Sequence[ir.Value]) -> tuple[ir.Value, ...]:
+    """Row-major: the last axis runs fastest. The first needs no division; without axes, nothing."""
+    ids: list[ir.Value] = []
+    for extent in reversed(grid[1:]):
+        ids.append(arith.remui(number, extent))
+        number = arith.divui(number, extent)
+    return (number, *reversed(ids))[: len(grid)]
+
+
+def grouped(number: ir.Value, grid: Sequence[ir.Value], rows: int) -> tuple[ir.Value, ...]:
+    """The program of this number, where `rows` rows of the last two axes are walked together.
+
+    Column by column, so that programs that follow each other are a block of rows and columns: they
+    use the same parts of what rows and columns are computed from. Each program has one number
+    (`tests/codegen/test_order.py`).
+    """
+    if len(grid) < 2:
+        return delinearised(number, grid)
+    *outer, down, across = grid
+    *batch, within = delinearised(number, [*outer, arith.muli(down, across)])
+    size = arith.muli(across, index(rows))
+    group, place = arith.divui(within, size), arith.remui(within, size)
+    first = arith.muli(group, index(rows))
+    # The last group has the rows that are left.
+    height = arith.minsi(arith.subi(down, first), index(rows))
+    row = arith.addi(first, arith.remui(place, height))
+    return (*batch, row, arith.divui(place, height))
+
+
+RULES: tuple[OpRules, ...] = (
+    _Number("warp.first_program", lambda _: register(nvvm.read_ptx_sreg_ctaid_x)),
+    _Number("warp.program_step", lambda _: register(nvvm.read_ptx_sreg_nctaid_x)),
+    _Number("warp.program_count", lambda lowering: count_of(lowering.grid)),
+    _Program(),
+)

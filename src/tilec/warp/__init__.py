@@ -1,0 +1,1 @@
+"""Whether what roles and channels do is right: the verifier of the `warp` dialect."""

@@ -1,0 +1,345 @@
+"""What a role holds where, followed along every path of it.
+
+Control flow is structured, so a path is followed through blocks as they stand. A loop is followed
+again, from what its turns and its start have in common, until that is all: counts only fall to
+zero, or rise to the depth of a channel.
+
+Products end in the order in which they began. So all but the last n of them are done after
+`drain n`, and what reads a slot is done if n have begun since (`Slot.since`); `wait` ends all. Each
+warp follows one path: what holds on all paths holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from mlir import ir
+
+from tilec.ir.walk import operations
+from tilec.warp.held import AllHeld, DoNotMeetError, Held, Nothing, Slot, Sums, merged
+from tilec.warp.problem import Problem
+from tilec.warp.reading import certainly_turns, depth_of, number_of, tiles_of
+
+# What a role does with slots and products, by name; each gets what is held.
+_PROGRAM = "warp.program"  # which both roles say
+_LOADS = ("warp.acquire", "warp.fill", "warp.publish")
+_COMPUTES = (
+    "warp.get", "warp.no_slot", "warp.tile", "warp.release", "warp.dot", "warp.drain", "warp.wait",
+)  # fmt: skip
+
+# Of each slot that is got: the age of the oldest one that is held then, by channel.
+Oldest = dict[ir.OpView, dict[ir.Value, int]]
+
+
+class _Step(Protocol):
+    def __call__(self, op: ir.OpView, held: AllHeld) -> None: ...
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What was found of one role."""
+
+    problems: tuple[Problem, ...]
+    oldest: Oldest
+
+
+def follow(role: ir.Block, *, is_loader: bool) -> Followed:
+    """Follow all paths of a role."""
+    flow = _Flow(is_loader)
+    held: AllHeld = {}
+    flow.block(role, held)
+    return Followed(tuple(flow.problems.values()), flow.oldest)
+
+
+class _Flow:
+    def __init__(self, is_loader: bool) -> None:
+        self.problems: dict[tuple[str, ir.OpView], Problem] = {}
+        self.oldest: Oldest = {}
+        self._is_loader = is_loader
+        names = _LOADS if is_loader else _COMPUTES
+        self._steps: dict[str, _Step] = {
+            name: getattr(self, f"_{name.partition('.')[2]}") for name in names
+        }
+        self._steps |= {"scf.if": self._if, "scf.for": self._for, "scf.while": self._while}
+        self._linear: set[ir.Value] = set()  # all that were held at any time
+        self._tiles: dict[ir.Value, ir.Value] = {}  # the slot that a tile is of
+
+    def block(
+        self, block: ir.Block, held: AllHeld, entering: Sequence[Held | None] = ()
+    ) -> list[Held | None]:
+        """Follow a block, of which the last arguments are `entering`; what it hands to the
+        operation around it, operand by operand."""
+        before = set(held)
+        if entering:
+            self._enter(list(block.arguments)[-len(entering) :], entering, held)
+        *ops, end = block.operations
+        for op in ops:
+            step = self._steps.get(op.operation.name)
+            if step is not None:
+                step(op, held)
+            elif op.operation.name.startswith("warp.") and op.operation.name != _PROGRAM:
+                role = "loader" if self._is_loader else "math warps"
+                self._wrong(f"the {role} may not do this", op)
+            else:
+                self._plain(op, held)
+        handed = [self._taken(value, held, end) for value in end.operands]
+        for value in set(held) - before:
+            left = held.pop(value)
+            if not isinstance(left, Nothing):
+                self._wrong("what is held is not given up on a way to here", end, left.made)
+        return handed
+
+    def _wrong(self, what: str, op: ir.OpView, cause: ir.OpView | None = None) -> None:
+        self.problems.setdefault((what, op), Problem(what, op, cause))
+
+    # ---- values ----------------------------------------------------------------------------------
+
+    def _define(self, value: ir.Value, what: Held | None, held: AllHeld) -> None:
+        if what is not None:
+            self._linear.add(value)
+            held[value] = what
+
+    def _taken(self, value: ir.Value, held: AllHeld, op: ir.OpView) -> Held | None:
+        """What a value is, which is given up by that; nothing special, where it is not linear."""
+        if value in self._tiles:
+            self._wrong("only a product may read a tile", op)
+            return None
+        if value not in self._linear:
+            return None
+        found = held.get(value)
+        if found is None:
+            self._wrong("what is used was given up on a way to here", op, _maker(value))
+            return Nothing() if _is_slot(value) else None
+        if not isinstance(found, Nothing):
+            del held[value]
+        return found
+
+    def _slot(self, op: ir.OpView, held: AllHeld) -> Slot | None:
+        """The slot that an operation uses, if it is one of its channel and held."""
+        channel, value = list(op.operands)[:2]
+        found = held.get(value)
+        if not isinstance(found, Slot):
+            what = "is none" if isinstance(found, Nothing) else "was given up on a way to here"
+            self._wrong(f"the slot {what}", op, _maker(value))
+            return None
+        if found.channel != channel:
+            self._wrong("the slot is of another channel", op, found.made)
+        return found
+
+    def _given_up(self, op: ir.OpView, held: AllHeld) -> Slot | None:
+        """The slot that an operation gives up, if there is one."""
+        value = op.operands[1]
+        if isinstance(held.get(value), Nothing):
+            return None
+        slot = self._slot(op, held)
+        held.pop(value, None)
+        return slot
+
+    def _plain(self, op: ir.OpView, held: AllHeld) -> None:
+        """Any other operation: it uses nothing of what roles hold."""
+        for one in (op, *operations(op)) if len(op.regions) else (op,):
+            for value in one.operands:
+                what = held.get(value)
+                if value in self._tiles:
+                    self._wrong("only a product may read a tile", op)
+                elif isinstance(what, Sums):
+                    self._wrong("the sums that are used may be under way", op, what.made)
+                elif value in self._linear:
+                    self._wrong("what is used is a slot, or was given up", op, _maker(value))
+
+    # ---- the loader ------------------------------------------------------------------------------
+
+    def _acquire(self, op: ir.OpView, held: AllHeld) -> None:
+        self._define(op.results[0], Slot(op.operands[0], op), held)
+
+    def _fill(self, op: ir.OpView, held: AllHeld) -> None:
+        slot = self._slot(op, held)
+        if slot is None:
+            return
+        tile, view = number_of(op, "tile"), ir.MemRefType(op.operands[2].type)
+        kinds = tiles_of(slot.channel)
+        if tile in slot.filled:
+            self._wrong("the tile is filled already", op)
+        if not 0 <= tile < len(kinds):
+            self._wrong("the slot has no such tile", op)
+            return
+        kind = ir.MemRefType(kinds[tile])
+        if (view.element_type, view.rank) != (kind.element_type, kind.rank):
+            self._wrong("the tile is of another type", op)
+        if len(op.operands) != 3 + kind.rank:
+            self._wrong("expected an index for each axis", op)
+        held[op.operands[1]] = replace(slot, filled=slot.filled | {tile})
+
+    def _publish(self, op: ir.OpView, held: AllHeld) -> None:
+        slot = self._given_up(op, held)
+        if slot is not None and len(slot.filled) != len(tiles_of(slot.channel)):
+            self._wrong("not every tile of the slot is filled", op, slot.made)
+
+    # ---- slots of the math warps -----------------------------------------------------------------
+
+    def _get(self, op: ir.OpView, held: AllHeld) -> None:
+        channel = op.operands[0]
+        ages = self.oldest.setdefault(op, {})
+        for value, slot in held.items():
+            if not isinstance(slot, Slot):
+                continue
+            ages[slot.channel] = max(slot.age, ages.get(slot.channel, -1))
+            if slot.channel == channel:
+                # More than the depth is wrong anyway, and then loops end.
+                held[value] = replace(slot, age=min(slot.age + 1, depth_of(channel)))
+        self._define(op.results[0], Slot(channel, op), held)
+
+    def _no_slot(self, op: ir.OpView, held: AllHeld) -> None:
+        self._define(op.results[0], Nothing(), held)
+
+    def _tile(self, op: ir.OpView, held: AllHeld) -> None:
+        slot = self._slot(op, held)
+        self._tiles[op.results[0]] = op.operands[1]
+        if slot is None:
+            return
+        number, kinds = number_of(op, "tile"), tiles_of(slot.channel)
+        if not slot.is_certain:
+            self._wrong("there may be no slot", op, slot.made)
+        if not 0 <= number < len(kinds) or kinds[number] != op.results[0].type:
+            self._wrong("the slot has no such tile", op)
+
+    def _release(self, op: ir.OpView, held: AllHeld) -> None:
+        slot = self._given_up(op, held)
+        if slot is not None and slot.since is not None:
+            self._wrong("a product may still read the slot", op, slot.made)
+
+    # ---- products --------------------------------------------------------------------------------
+
+    def _dot(self, op: ir.OpView, held: AllHeld) -> None:
+        *factors, sums = op.operands
+        read: set[ir.Value] = set()
+        for factor in factors:
+            slot = self._tiles.get(factor)
+            if slot is None:
+                self._wrong("a factor is no tile of a slot", op)
+            elif not isinstance(held.get(slot), Slot):
+                self._wrong("the slot of a factor was given up on a way to here", op, _maker(slot))
+            else:
+                read.add(slot)
+        self._taken(sums, held, op)
+        for value, what in held.items():
+            if isinstance(what, Slot):
+                held[value] = what.after_product(reads=value in read)
+        self._define(op.results[0], Sums(op), held)
+
+    def _drain(self, op: ir.OpView, held: AllHeld) -> None:
+        self._done(number_of(op, "pending"), held)
+
+    def _wait(self, op: ir.OpView, held: AllHeld) -> None:
+        sums = self._taken(op.operands[0], held, op)
+        if not isinstance(sums, Sums):
+            self._wrong("the sums are not under way", op)
+        elif not sums.is_certain:
+            self._wrong("the sums may not be under way", op, sums.made)
+        self._done(0, held)
+
+    def _done(self, pending: int, held: AllHeld) -> None:
+        for value, what in held.items():
+            if isinstance(what, Slot):
+                held[value] = what.after_drain(pending)
+
+    # ---- control flow ----------------------------------------------------------------------------
+
+    def _if(self, op: ir.OpView, held: AllHeld) -> None:
+        ways = [region.blocks[0] for region in op.regions if len(region.blocks)]
+        then, otherwise = dict(held), dict(held)
+        handed = [self.block(*way) for way in zip(ways, (then, otherwise), strict=False)]
+        _become(held, self._both(then, otherwise, op))
+        for result, one, other in zip(op.results, *handed, strict=True) if op.results else ():
+            self._define(result, self._met(one, other, op), held)
+
+    def _for(self, op: ir.OpView, held: AllHeld) -> None:
+        [body] = op.regions[0].blocks
+        first = [self._taken(value, held, op) for value in list(op.operands)[3:]]
+        start, entering = dict(held), first
+        while True:
+            turn = dict(start)
+            handed = self.block(body, turn, entering)
+            again = self._both(start, turn, op)
+            entered = [self._joined(*both, op) for both in zip(entering, handed, strict=True)]
+            if (again, entered) == (start, entering):
+                break
+            start, entering = again, entered
+        if certainly_turns(op):
+            after, given = turn, handed
+        else:
+            after = self._both(held, turn, op)
+            given = [self._met(*both, op) for both in zip(first, handed, strict=True)]
+        _become(held, after)
+        self._enter(op.results, given, held)
+
+    def _while(self, op: ir.OpView, held: AllHeld) -> None:
+        before, body = (region.blocks[0] for region in op.regions)
+        entering = [self._taken(value, held, op) for value in op.operands]
+        start = dict(held)
+        while True:
+            turn = dict(start)
+            given = self.block(before, turn, entering)[1:]
+            left = dict(turn)
+            handed = self.block(body, turn, given)
+            again = self._both(start, turn, op)
+            entered = [self._joined(*both, op) for both in zip(entering, handed, strict=True)]
+            if (again, entered) == (start, entering):
+                break
+            start, entering = again, entered
+        _become(held, left)
+        self._enter(op.results, given, held)
+
+    def _enter(
+        self, values: Sequence[ir.Value], what: Sequence[Held | None], held: AllHeld
+    ) -> None:
+        for value, one in zip(values, what, strict=True):
+            self._define(value, one, held)
+
+    def _both(self, one: AllHeld, other: AllHeld, op: ir.OpView) -> AllHeld:
+        """What is held after either way."""
+        found: AllHeld = {}
+        for value in dict.fromkeys((*one, *other)):
+            if value in one and value in other:
+                what = self._joined(one[value], other[value], op)
+                assert what is not None, "both ways hold it"
+                found[value] = what
+            else:
+                self._wrong("what is held is given up on one way only", op, _maker(value))
+        return found
+
+    def _joined(self, one: Held | None, other: Held | None, op: ir.OpView) -> Held | None:
+        try:
+            return merged(one, other)
+        except DoNotMeetError as error:
+            self._wrong(str(error), op)
+            return one
+
+    def _met(self, one: Held | None, other: Held | None, op: ir.OpView) -> Held | None:
+        """Either, where no product adds to sums before they are used.
+
+        The assembler would let products run one by one (ptxas, C7515).
+        """
+        kinds = [isinstance(way, Sums) and way.is_certain for way in (one, other)]
+        found = self._joined(one, other, op)
+        if isinstance(found, Sums) and kinds != [True, True]:
+            self._wrong("sums under way meet sums that are not", op, found.made)
+        return found
+
+
+def _become(held: AllHeld, after: AllHeld) -> None:
+    held.clear()
+    held.update(after)
+
+
+def _is_slot(value: ir.Value) -> bool:
+    return str(value.type) == "!warp.place"
+
+
+def _maker(value: ir.Value) -> ir.OpView:
+    """The operation that makes a value, or has it as an argument of a block."""
+    owner = value.owner
+    made: ir.OpView = owner.owner.opview if isinstance(owner, ir.Block) else owner.opview
+    return made

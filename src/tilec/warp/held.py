@@ -1,0 +1,98 @@
+"""What a role holds at one place: slots, and sums that products are being added to.
+
+What is held is *linear*: it is given up once. What two ways of the program bring to one place is
+merged to what holds on both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from mlir import ir
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """What stands for a slot where there is none. To give it up is allowed, and not necessary."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A slot of a channel.
+
+    `since` counts the products that have begun since the last one that reads it, at least, or is
+    None where none is under way that does; `age` counts the slots of the channel that were got
+    since, at most. Not `is_certain`, there may be none.
+    """
+
+    channel: ir.Value
+    made: ir.OpView = field(compare=False)
+    since: int | None = None
+    age: int = 0
+    is_certain: bool = True
+    filled: frozenset[int] = frozenset()
+
+    def after_product(self, *, reads: bool) -> Slot:
+        if reads:
+            return replace(self, since=0)
+        return self if self.since is None else replace(self, since=self.since + 1)
+
+    def after_drain(self, pending: int) -> Slot:
+        """All but the last `pending` products are done."""
+        is_done = self.since is not None and self.since >= pending
+        return replace(self, since=None) if is_done else self
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums under way; not `is_certain`, they may as well be at rest."""
+
+    made: ir.OpView = field(compare=False)
+    is_certain: bool = True
+
+
+Held = Slot | Nothing | Sums
+# By value; what is not here is nothing special, or was given up.
+AllHeld = dict[ir.Value, Held]
+
+
+class DoNotMeetError(Exception):
+    """What two ways bring is not the same."""
+
+
+def merged(one: Held | None, other: Held | None) -> Held | None:
+    """What a value is that is either of these; None stands for any other value.
+
+    Raises:   DoNotMeetError
+    """
+    match one, other:
+        case (None, None) | (Nothing(), Nothing()):
+            return one
+        case (Slot(), Nothing()):
+            return replace(one, is_certain=False)
+        case (Nothing(), Slot()):
+            return replace(other, is_certain=False)
+        case (Slot(), Slot()):
+            return _merged_slots(one, other)
+        case (Sums(), Sums()):
+            return replace(one, is_certain=one.is_certain and other.is_certain)
+        case (Sums(), None):
+            return replace(one, is_certain=False)
+        case (None, Sums()):
+            return replace(other, is_certain=False)
+        case _:
+            raise DoNotMeetError("a slot meets what is none")
+
+
+def _merged_slots(one: Slot, other: Slot) -> Slot:
+    if one.channel != other.channel:
+        raise DoNotMeetError("slots of two channels meet")
+    if one.filled != other.filled:
+        raise DoNotMeetError("slots meet of which other tiles are filled")
+    counts = [slot.since for slot in (one, other) if slot.since is not None]
+    return replace(
+        one,
+        since=min(counts, default=None),
+        age=max(one.age, other.age),
+        is_certain=one.is_certain and other.is_certain,
+    )

@@ -1,0 +1,94 @@
+"""How the operations of roles are read: what is in the dialect file, as Python values."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.ir.dialect import declarations
+from tilec.ir.dialects import arith
+
+ROLES, CHANNEL = "warp.roles", "warp.channel"
+
+
+def number_of(op: ir.OpView, name: str) -> int:
+    return int(ir.IntegerAttr(op.attributes[name]).value)
+
+
+def depth_of(channel: ir.Value) -> int:
+    """How many slots a channel has."""
+    return number_of(channel.owner.opview, "depth")
+
+
+def tiles_of(channel: ir.Value) -> list[ir.Type]:
+    """The types of the tiles in a slot of a channel."""
+    listed = ir.ArrayAttr(channel.owner.opview.attributes["tiles"])
+    return [ir.TypeAttr(kind).value for kind in listed]
+
+
+Pairs = dict[ir.Value, ir.Value]
+
+
+def is_same(one: ir.Value, other: ir.Value, pairs: Pairs | None = None) -> bool:
+    """Whether two numbers are made in one way, of the same values, or of those that are `pairs`."""
+    if one == other or (pairs is not None and one in pairs and pairs[one] == other):
+        return True
+    if isinstance(one.owner, ir.Block) or isinstance(other.owner, ir.Block):
+        return False
+    left, right = one.owner.opview, other.owner.opview
+    if not _is_number(left) or left.operation.name != right.operation.name:
+        return False
+    if ir.OpResult(one).result_number != ir.OpResult(other).result_number:
+        return False
+    if _attributes(left) != _attributes(right) or len(left.operands) != len(right.operands):
+        return False
+    operands = zip(left.operands, right.operands, strict=True)
+    return all(is_same(mine, its, pairs) for mine, its in operands)
+
+
+def _is_number(op: ir.OpView) -> bool:
+    """Whether equal operands make it equal, wherever it stands for one program."""
+    name = op.operation.name
+    declared = declarations().get(name)
+    return name.startswith("arith.") or (declared is not None and declared.pure)
+
+
+def _attributes(op: ir.OpView) -> dict[str, ir.Attribute]:
+    return {name: op.attributes[name] for name in op.attributes}
+
+
+def turns_if(loop: ir.OpView, condition: ir.Value) -> bool:
+    """Whether a `scf.for` turns wherever this holds."""
+    if isinstance(condition.owner, ir.Block) or condition.owner.name != "arith.cmpi":
+        return False
+    left, right = condition.owner.operands
+    lower, upper = list(loop.operands)[:2]
+    match number_of(condition.owner.opview, "predicate"):
+        case arith.CmpIPredicate.slt:
+            return is_same(left, lower) and is_same(right, upper)
+        case arith.CmpIPredicate.sgt:
+            return is_same(left, upper) and is_same(right, lower)
+        case _:
+            return False
+
+
+def certainly_turns(loop: ir.OpView) -> bool:
+    """Whether a `scf.for` turns at least once where it stands: by its bounds, or what is asked
+    around it."""
+    lower, upper = (_constant(value) for value in list(loop.operands)[:2])
+    if lower is not None and upper is not None:
+        return lower < upper
+    here = loop.operation
+    while here.parent is not None and here.parent.name != ROLES:
+        around = here.parent.opview
+        if around.operation.name == "scf.if":
+            [then] = around.regions[0].blocks
+            if here.block == then and turns_if(loop, around.operands[0]):
+                return True
+        here = around.operation
+    return False
+
+
+def _constant(value: ir.Value) -> int | None:
+    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.constant":
+        return None
+    return number_of(value.owner.opview, "value")

@@ -1,0 +1,91 @@
+"""Whether roles and channels are right: the independent check of what made and moved them.
+
+It knows nothing of how a schedule was made. Of a function with `warp.roles` it proves that
+
+- each slot is given up once, to its own channel, on every path of its role; it is filled whole
+  before it is published, and its tiles are read while it is held (`flow`);
+- no product reads a slot that was released, or may be read by nobody but a product: a wait or drain
+  that covers it comes first on every path. Sums under way are only added to and waited for, each
+  once, and never meet sums at rest (`flow`);
+- both roles take slots alike, and neither waits for ever (`agreement`);
+- the loader does nothing else: it has no tiles, and writes, orders and ends nothing (here).
+
+A dropped wait, or one that is moved, is thus an error of the compiler, and never a wrong number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlir import ir
+
+from tilec.ir.dialect import declarations
+from tilec.ir.walk import operations
+from tilec.ops.rules import is_tile
+from tilec.warp.agreement import disagreements
+from tilec.warp.flow import follow
+from tilec.warp.problem import Problem
+from tilec.warp.reading import CHANNEL, ROLES
+
+# What stands outside of roles.
+_OUTSIDE = (ROLES, CHANNEL, "warp.first_program", "warp.program_count", "warp.program_step")
+# Of other dialects, what only computes numbers and views, and control flow.
+_NUMBERS = ("arith.", "memref.", "scf.", "gpu.yield")
+
+
+def problems_of(function: ir.OpView) -> Iterator[Problem]:
+    """All that is wrong; nothing, for what passes leave. A function without roles is right.
+
+    A function that has another problem may get some that only follow from it.
+    """
+    [block] = function.regions[0].blocks
+    found = [op for op in block.operations if op.operation.name.startswith("warp.")]
+    roles = [op for op in found if op.operation.name == ROLES]
+    for op in found:
+        if op.operation.name not in _OUTSIDE:
+            yield Problem("expected a role around it", op)
+    if not roles:
+        yield from (Problem("there are no roles for it", op) for op in found)
+        return
+    for op in roles[1:]:
+        yield Problem("there are roles already", op, roles[0])
+    loader, math = (region.blocks[0] for region in roles[0].regions)
+    yield from _beyond_loading(roles[0].regions[0])
+    loading = follow(loader, is_loader=True)
+    computing = follow(math, is_loader=False)
+    yield from loading.problems
+    yield from computing.problems
+    yield from disagreements(loader, math, computing.oldest)
+
+
+def expect_no_problem(function: ir.OpView, after: str) -> None:
+    """Asserts that a function is right once the pass `after` has run."""
+    problem = next(problems_of(function), None)
+    assert problem is None, f"roles after {after}: {problem}"
+
+
+def _beyond_loading(region: ir.Region) -> Iterator[Problem]:
+    """What a loader has that is not for it."""
+    for op in _inside(region):
+        name = op.operation.name
+        values = (*op.operands, *op.results)
+        if any(is_tile(value) for value in values):
+            yield Problem("the loader has a tile", op)
+        elif not _is_number(op) and name not in _OUTSIDE and not name.startswith("warp."):
+            yield Problem("the loader does more than to load", op)
+
+
+def _inside(region: ir.Region) -> Iterator[ir.OpView]:
+    for block in region.blocks:
+        for op in block.operations:
+            yield op
+            yield from operations(op)
+
+
+def _is_number(op: ir.OpView) -> bool:
+    """Whether it only computes numbers and views, or is control flow."""
+    name = op.operation.name
+    if name.startswith(_NUMBERS):
+        return name not in ("memref.store", "memref.load")
+    declared = declarations().get(name)
+    return declared is not None and declared.pure

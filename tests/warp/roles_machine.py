@@ -1,0 +1,268 @@
+"""Roles, executed on the CPU as badly as the hardware may: what goes wrong, and when.
+
+Both roles run as far as they can, one after the other; channels make what comes out the same in
+whatever order that is. A product is done as late as can be: only once a wait or drain says so. So a
+wrong use that is possible happens, in the turns that are executed.
+
+Tiles have no content. Sums are `Sums`, of one product, until they are waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mlir import ir
+
+from tilec.ir.dialects import arith
+
+
+class WrongError(Exception):
+    """What no right program does."""
+
+
+@dataclass(eq=False)
+class Slot:
+    """One turn of one slot."""
+
+    channel: ir.Value
+    number: int
+    is_held: bool = True
+    filled: list[int] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Sums:
+    """Sums that a product is being added to."""
+
+    read: tuple[Slot, ...]
+    is_used: bool = False  # up: by another product, or by a wait
+
+
+@dataclass
+class _Channel:
+    depth: int
+    tiles: int
+    acquired: int = 0
+    got: int = 0
+    published: set[int] = field(default_factory=set)
+    released: set[int] = field(default_factory=set)
+
+
+def execute(function: ir.OpView, numbers: Mapping[str, int]) -> None:
+    """Run a function's roles, where extents and scalars have these values (by name), else 1.
+
+    Raises:   WrongError
+    """
+    _Machine(function, numbers).run()
+
+
+class _Machine:
+    def __init__(self, function: ir.OpView, numbers: Mapping[str, int]) -> None:
+        [self.block] = function.regions[0].blocks
+        self.values: dict[ir.Value, object] = {}
+        self.channels: dict[ir.Value, _Channel] = {}
+        self.under_way: list[Sums] = []
+        attributes = ir.ArrayAttr(function.attributes["arg_attrs"])
+        for argument, told in zip(self.block.arguments, attributes, strict=True):
+            slot = ir.DictAttr(ir.DictAttr(told)["tile.slot"])
+            name, kind = (ir.StringAttr(slot[key]).value for key in ("name", "kind"))
+            self.values[argument] = numbers.get(name, 1) if kind != "pointer" else None
+
+    def run(self) -> None:
+        for op in self.block.operations:
+            match op.operation.name:
+                case "warp.channel":
+                    tiles = len(ir.ArrayAttr(op.attributes["tiles"]))
+                    self.channels[op.results[0]] = _Channel(_number(op, "depth"), tiles)
+                case "warp.roles":
+                    self.run_roles(op)
+                case "func.return":
+                    pass
+                case _:
+                    self.plain(op)
+
+    def run_roles(self, op: ir.OpView) -> None:
+        roles = [self.follow(region.blocks[0]) for region in op.regions]
+        running = [True, True]
+        while any(running):
+            before = self.progress()
+            for number, role in enumerate(roles):
+                if running[number]:
+                    running[number] = next(role, "end") != "end"
+            if any(running) and self.progress() == before:
+                raise WrongError("both roles wait")
+        for channel in self.channels.values():
+            if not channel.acquired == channel.got == len(channel.published):
+                raise WrongError("slots are left over")
+            if len(channel.released) != channel.got:
+                raise WrongError("a slot is never released")
+        if self.under_way:
+            raise WrongError("a product is never waited for")
+
+    def progress(self) -> list[tuple[int, int, int]]:
+        every = self.channels.values()
+        return [(one.acquired, one.got, len(one.released)) for one in every]
+
+    # ---- control flow: what a generator yields is that it waits ------------------------------
+
+    def follow(self, block: ir.Block) -> Iterator[str]:
+        for op in block.operations:
+            match op.operation.name:
+                case "scf.for":
+                    yield from self.loop(op)
+                case "scf.if":
+                    region = op.regions[0 if self.values[op.operands[0]] else 1]
+                    if len(region.blocks):
+                        yield from self.follow(region.blocks[0])
+                        self.hand_over(region.blocks[0], op.results)
+                case "warp.acquire":
+                    channel = self.channels[op.operands[0]]
+                    number = channel.acquired
+                    while (
+                        number >= channel.depth and number - channel.depth not in channel.released
+                    ):
+                        yield "waits"
+                    channel.acquired += 1
+                    self.values[op.results[0]] = Slot(op.operands[0], number)
+                case "warp.get":
+                    channel = self.channels[op.operands[0]]
+                    while channel.got not in channel.published:
+                        yield "waits"
+                    self.values[op.results[0]] = Slot(op.operands[0], channel.got)
+                    channel.got += 1
+                case "warp.program":
+                    pass
+                case name if name.startswith("warp."):
+                    getattr(self, name.partition(".")[2])(op)
+                case "scf.yield" | "gpu.yield":
+                    pass
+                case _:
+                    self.plain(op)
+
+    def loop(self, op: ir.OpView) -> Iterator[str]:
+        [body] = op.regions[0].blocks
+        lower, upper, step, *carried = (self.values[value] for value in op.operands)
+        for turn in range(lower, upper, step):  # type: ignore[call-overload]
+            for argument, value in zip(body.arguments, (turn, *carried), strict=True):
+                self.values[argument] = value
+            yield from self.follow(body)
+            carried = self.handed(body)
+        for result, value in zip(op.results, carried, strict=True):
+            self.values[result] = value
+
+    def handed(self, block: ir.Block) -> list[object]:
+        end = block.operations[len(block.operations) - 1]
+        return [self.values[value] for value in end.operands]
+
+    def hand_over(self, block: ir.Block, results: list[ir.Value]) -> None:
+        for result, value in zip(results, self.handed(block), strict=True):
+            self.values[result] = value
+
+    # ---- slots -------------------------------------------------------------------------------
+
+    def slot(self, op: ir.OpView) -> Slot:
+        slot = self.values[op.operands[1]]
+        if not isinstance(slot, Slot) or not slot.is_held:
+            raise WrongError("there is no slot")
+        if slot.channel != op.operands[0]:
+            raise WrongError("the slot is of another channel")
+        return slot
+
+    def fill(self, op: ir.OpView) -> None:
+        self.slot(op).filled.append(_number(op, "tile"))
+
+    def publish(self, op: ir.OpView) -> None:
+        slot = self.slot(op)
+        slot.is_held = False
+        channel = self.channels[slot.channel]
+        if sorted(slot.filled) != list(range(channel.tiles)):
+            raise WrongError("a tile is not filled, or twice")
+        channel.published.add(slot.number)
+
+    def no_slot(self, op: ir.OpView) -> None:
+        self.values[op.results[0]] = None
+
+    def tile(self, op: ir.OpView) -> None:
+        self.values[op.results[0]] = self.slot(op)
+
+    def release(self, op: ir.OpView) -> None:
+        if self.values[op.operands[1]] is None:
+            return
+        slot = self.slot(op)
+        if any(slot in sums.read for sums in self.under_way):
+            raise WrongError("a product reads the slot")
+        slot.is_held = False
+        self.channels[slot.channel].released.add(slot.number)
+
+    # ---- products ----------------------------------------------------------------------------
+
+    def dot(self, op: ir.OpView) -> None:
+        *factors, sums = (self.values[value] for value in op.operands)
+        self.use_up(sums)
+        read = tuple(slot for slot in factors if isinstance(slot, Slot) and slot.is_held)
+        if len(read) != 2:
+            raise WrongError("a factor is gone")
+        begun = Sums(read)
+        self.under_way.append(begun)
+        self.values[op.results[0]] = begun
+
+    def use_up(self, sums: object) -> None:
+        if isinstance(sums, Sums):
+            if sums.is_used:
+                raise WrongError("sums are used twice")
+            sums.is_used = True
+
+    def drain(self, op: ir.OpView) -> None:
+        pending = _number(op, "pending")
+        self.under_way = self.under_way[len(self.under_way) - pending :] if pending else []
+
+    def wait(self, op: ir.OpView) -> None:
+        self.use_up(self.values[op.operands[0]])
+        self.under_way = []
+        self.values[op.results[0]] = None
+
+    # ---- anything else -----------------------------------------------------------------------
+
+    def plain(self, op: ir.OpView) -> None:
+        values = [self.values[value] for value in op.operands]
+        if any(isinstance(value, Slot | Sums) for value in values):
+            raise WrongError("a slot, or sums under way, are used")
+        for result in op.results:
+            self.values[result] = _computed(op, values) if _is_number(result) else None
+
+
+def _is_number(value: ir.Value) -> bool:
+    return isinstance(value.type, ir.IndexType | ir.IntegerType)
+
+
+def _computed(op: ir.OpView, values: list) -> int:  # type: ignore[type-arg]
+    predicates = arith.CmpIPredicate
+    match op.operation.name:
+        case "arith.constant":
+            return int(ir.IntegerAttr(op.attributes["value"]).value)
+        case "arith.ceildivsi":
+            return -(-values[0] // values[1])
+        case "arith.addi":
+            return values[0] + values[1]
+        case "arith.cmpi":
+            match _number(op, "predicate"):
+                case predicates.slt:
+                    return values[0] < values[1]
+                case predicates.sgt:
+                    return values[0] > values[1]
+                case predicates.ne:
+                    return values[0] != values[1]
+            raise AssertionError(f"nothing is known of {op}")
+        case "tile.part_id" | "warp.first_program":
+            return 0
+        case "warp.program_step":
+            return 1
+        case "warp.program_count":
+            return 2
+        case name:
+            raise AssertionError(f"nothing is known of {name}")
+
+
+def _number(op: ir.OpView, name: str) -> int:
+    return int(ir.IntegerAttr(op.attributes[name]).value)

@@ -1,0 +1,54 @@
+"""The kernels of `loops.tile` in the form that has roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mlir import ir
+
+from tilec.compilation import Options
+from tilec.driver import front_end
+from tilec.ir.dialect import context
+from tilec.outputs import describe_kernels
+from tilec.schedule.plan import Schedule, plan
+from tilec.source import SourceFile
+from tilec.sources import Sources
+from tilec.target.resolve import resolve
+from tilec.transforms.drop_markers import drop_markers
+from tilec.transforms.find_access_facts import find_access_facts
+from tilec.transforms.simplify import simplify
+from tilec.transforms.specialise import specialise
+
+FILE = Path(__file__).parent / "loops.tile"
+
+
+@contextmanager
+def planned() -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
+    """Functions and their schedules by the name of the kernel, in a context that is entered."""
+    source = SourceFile(FILE.name, FILE.read_text(encoding="utf-8"))
+    with context():
+        front = front_end(Sources(source, {}, {}, {}), Options())
+        assert front.module is not None and not front.compiled.diagnostics
+        kernels = describe_kernels(front.proofs)
+        drop_markers(front.module)
+        simplify(front.module)
+        found = {}
+        for one in kernels:
+            with one.function.location:
+                find_access_facts(one.function)
+                schedule = plan(one.function, one.description.hints, resolve("sm_90a"))
+            assert isinstance(schedule, Schedule), schedule
+            found[one.description.name] = (one.function, schedule)
+        yield found
+
+
+@contextmanager
+def specialised() -> Iterator[dict[str, ir.OpView]]:
+    """The functions, with roles."""
+    with planned() as found:
+        for function, schedule in found.values():
+            with function.location:
+                assert isinstance(specialise(function, schedule), Schedule)
+        yield {name: function for name, (function, _) in found.items()}
