@@ -35,12 +35,13 @@ def run(
     wanted: dict[str, np.ndarray],
     *timings: Timing,
     overlaps: bool | None = True,
+    checked: bool = False,
 ) -> None:
     """The kernel `k` gives what is wanted; with overlapping products, or without on purpose, or
     either (`overlaps` is None)."""
     # Of few slots each is filled again and again.
     hints = "" if "#[hint" in text else "#[hint(stages = 2)]\n"
-    with program(hints + text) as threads:
+    with program(hints + text, checked=checked) as threads:
         expect(threads, "k", arguments, wanted, *timings, overlaps=overlaps)
 
 
