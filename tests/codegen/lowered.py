@@ -90,7 +90,7 @@ class Program:
             vector_bytes, (point, code) = ANY, self.lowered(symbol, ANY)
         tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
         if not _are_mappable(point, tensors):
-            self.run(symbol, arguments, ANY, grid_x=grid_x, steps=steps)
+            self.run(symbol, arguments, ANY, grid_x=grid_x, strides=strides, steps=steps)
             return
         _expect_alignments(point, tensors)
         memory = Memory()

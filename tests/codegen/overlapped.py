@@ -34,12 +34,14 @@ def run(
     arguments: dict[str, Any],
     wanted: dict[str, np.ndarray],
     *timings: Timing,
-    overlaps: bool = True,
+    overlaps: bool | None = True,
+    checked: bool = False,
 ) -> None:
-    """The kernel `k` gives what is wanted; with overlapping products, or without on purpose."""
+    """The kernel `k` gives what is wanted; with overlapping products, or without on purpose, or
+    either (`overlaps` is None)."""
     # Of few slots each is filled again and again.
     hints = "" if "#[hint" in text else "#[hint(stages = 2)]\n"
-    with program(hints + text) as threads:
+    with program(hints + text, checked=checked) as threads:
         expect(threads, "k", arguments, wanted, *timings, overlaps=overlaps)
 
 
@@ -49,10 +51,10 @@ def expect(
     arguments: dict[str, Any],
     wanted: dict[str, np.ndarray],
     *timings: Timing,
-    overlaps: bool = True,
+    overlaps: bool | None = True,
 ) -> None:
     point, _ = threads.lowered(symbol, ALIGNED)
-    assert bool(point.tensor_maps) == overlaps
+    assert overlaps in (None, bool(point.tensor_maps))
     for timing in timings or (LATE,):
         given = {n: x.copy() if isinstance(x, np.ndarray) else x for n, x in arguments.items()}
         threads.run(symbol, given, ALIGNED, timing=timing)

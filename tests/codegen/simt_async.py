@@ -509,7 +509,7 @@ def _roles(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> li
     """Both ways of a branch at a time."""
     self.all_here(active, "roles")
     [is_math] = operands
-    parts = []
+    parts, runs = [], []
     for region, takes, name in zip(
         op.regions, (is_math, ~is_math), ("math", "loader"), strict=True
     ):
@@ -521,8 +521,10 @@ def _roles(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> li
             own = rows[first : first + size]
             part = self.part(own)
             label = f"the {name} threads {own[0]} to {own[-1]}"
+            runs.append(part)
             parts.append((label, _body_of(part, region.blocks[0], op.context)))
     self.machine.strands.run(parts)
+    self.steps -= sum(self.steps - part.steps for part in runs)
     return []
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from overlapped import EARLY, LATE, TIMINGS, Timing, run, small, trips, wide
+from random_products import RandomProducts
 
 BOTH = (LATE, Timing(seed=3, split=True))
 F32 = {"element": "f32"}
@@ -315,6 +316,28 @@ def test_a_tile_that_is_no_factor_only() -> None:
     )
     x, y = wide(given["x"]), wide(given["y"])
     run(text, given, {"z": x @ y + x.sum(axis=1, keepdims=True)}, *BOTH)
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_a_number_that_sums_give(checked: bool) -> None:
+    given = factors(m=64, n=32, k=64)
+    given["d"] = 1
+    text = kernel(
+        f"""let mut sum = {ZERO};
+        for i in {STEPS} {{
+            let first = sum.at([3, 4]) * 2.0;
+            assert!(first < 5000.0);
+            let k = i / d;
+            sum = dot({A}, {B}, sum) - first;
+        }}
+        z.store(sum);""",
+        "d: usize,",
+    )
+    x, y = wide(given["x"]), wide(given["y"])
+    sums = np.zeros((64, 32))
+    for k in range(0, 64, 16):
+        sums = sums + x[:, k : k + 16] @ y[k : k + 16] - 2 * sums[3, 4]
+    run(text, given, {"z": sums}, *BOTH, checked=checked)
 
 
 def test_tiles_beside_factors() -> None:
@@ -684,3 +707,21 @@ def test_a_product_that_is_overlapped_beside_one_that_is_not() -> None:
     )
     product = wide(given["x"]) @ wide(given["y"])
     run(text, given, {"z": 2 * product * product}, *BOTH, EARLY)
+
+
+# ---- at random -----------------------------------------------------------------------------------
+
+
+# The last ones had slots that loader and math warps waited for in different orders.
+@pytest.mark.parametrize("seed", [*range(4), 14, 37])
+def test_random_loops_and_branches(seed: int) -> None:
+    made = RandomProducts(seed)
+    m, n, k = made.rows + 6, 32, 56
+    given = {
+        "z": small(m, n, **F32), "x": small(m, k), "y": small(k, n), "w": small(k, m),
+        "v": small(n, k), "n": seed % 4,
+    }  # fmt: skip
+    wanted = made.results(given)
+    assert np.abs(wanted).max() < 2**24, "sums are exact"
+    timing = Timing(seed=seed, split=True) if seed % 2 else LATE
+    run(made.text, given, {"z": wanted}, timing, overlaps=None)

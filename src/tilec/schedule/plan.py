@@ -201,13 +201,21 @@ def _rings(products: Sequence[Product]) -> list[tuple[Copied, ...]]:
             ring = [one]
             rings.append(ring)
             met.append(ring)
-    return [_in_program_order(ring) for ring in rings]
+    return [part for ring in rings for part in _in_program_order(ring)]
 
 
-def _in_program_order(ring: Sequence[Copied]) -> tuple[Copied, ...]:
-    """Loads of one block."""
-    places = {op.operation: place for place, op in enumerate(ring[0].block.operations)}
-    return tuple(sorted(ring, key=lambda copied: places[copied.load.operation]))
+def _in_program_order(ring: Sequence[Copied]) -> list[tuple[Copied, ...]]:
+    """Loads of one block, apart where control flow stands between them.
+
+    Were they copied together, those who compute would wait there for all of them, and the loader,
+    in what is between, for them.
+    """
+    found: list[list[Copied]] = [[]]
+    for op in ring[0].block.operations:
+        if len(op.regions) and found[-1]:
+            found.append([])
+        found[-1] += [copied for copied in ring if copied.load == op]
+    return [tuple(part) for part in found if part]
 
 
 def _unscheduled(op: ir.OpView) -> str:

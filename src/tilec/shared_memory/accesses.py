@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
+from typing import TypeGuard
 
 from mlir import ir
 
@@ -169,7 +170,10 @@ class _Reader:
             if type(op) in self.skipped:
                 continue
             node = self._node(op)
-            if node is not None:
+            if nodes and _of_rings(nodes[-1]) and _of_rings(node):
+                # Nothing stands between: what holds for the first and the last holds for all.
+                nodes[-1] = Unit(nodes[-1].op, node.touches)
+            elif node is not None:
                 nodes.append(node)
         return tuple(nodes)
 
@@ -217,6 +221,13 @@ class _Reader:
         if name in _LOOPS:
             return Loop(op, bodies)
         return Branch(op, bodies if len(bodies) == 2 else (*bodies, ()))
+
+
+def _of_rings(node: Node | None) -> TypeGuard[Unit]:
+    """Whether it waits for or arrives at channels, and does nothing else."""
+    if not isinstance(node, Unit) or not node.touches:
+        return False
+    return all(one.buffer.is_ring and not one.writes for one in node.touches)
 
 
 def _touches(bodies: tuple[Skeleton, ...]) -> list[Touch]:

@@ -62,7 +62,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     """
     [block] = function.regions[0].blocks
     try:
-        _expect_loadable(schedule)
+        needed = _needed_to_load(schedule)
     except _NotLoadableError as error:
         return NoSchedule((Reason("no loader", f"where copies begin depends on {error}"),))
     _mark(schedule)
@@ -75,7 +75,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     outer = [region.blocks.append() for region in roles.regions]
     with function.location:
         loader, math = (_of_each(programs, role) for role in outer)
-        _Loader(schedule, channels).emit(own, loader)
+        _Loader(schedule, channels, needed).emit(own, loader)
         _copy(own, math)
         for inner, role in zip((loader, math), outer, strict=True):
             _end(inner, role)
@@ -155,29 +155,33 @@ def _is_scalar(op: ir.OpView) -> bool:
     return declared is None or not (declared.reads or declared.writes or declared.updates)
 
 
-def _expect_loadable(schedule: Schedule) -> None:
-    """That nothing which the copies depend on is made of tiles."""
-    needed = [
+def _needed_to_load(schedule: Schedule) -> set[ir.Value]:
+    """All that the copies depend on.
+
+    Raises:   _NotLoadableError if some of it is made of tiles
+    """
+    left = [
         value
         for channel in schedule.channels
         for copied in channel.loads
-        for value in (*copied.indices, *_around(copied.load))
+        for value in (copied.tensor, *copied.indices, *_around(copied.load))
     ]
     seen: set[ir.Value] = set()
-    while needed:
-        value = needed.pop()
+    while left:
+        value = left.pop()
         if value in seen:
             continue
         seen.add(value)
         if isinstance(value.owner, ir.Block):
-            needed += _entering(value)
+            left += _entering(value)
             continue
         op = value.owner.opview
         if rules()[op.operation.name].control:
             raise _NotLoadableError("a number that a loop or branch gives")
         if not _is_scalar(op):
             raise _NotLoadableError(f"a number that `{op.operation.name}` gives")
-        needed += op.operands
+        left += op.operands
+    return seen
 
 
 def _around(op: ir.OpView) -> Iterator[ir.Value]:
@@ -265,6 +269,7 @@ class _Loader:
 
     schedule: Schedule
     channels: Sequence[ir.Value]
+    needed: set[ir.Value]
     renamed: dict[ir.Value, ir.Value] = field(default_factory=dict)
     slots: dict[int, ir.Value] = field(default_factory=dict)
 
@@ -280,8 +285,8 @@ class _Loader:
             self._copy_tile(*mark)
         elif any(_mark_of(inner) for inner in operations(op)):
             self._emit_control(op)
-        elif not len(op.regions) and len(op.results) and _is_scalar(op):
-            self._emit_scalar(op)  # what gives nothing is for the math warps: it claims something
+        elif not self.needed.isdisjoint(op.results):
+            self._emit_scalar(op)
 
     def _emit_scalar(self, op: ir.OpView) -> None:
         copy = op.operation.clone().opview
