@@ -337,7 +337,9 @@ def test_a_product_that_is_the_same_each_turn(turns: int) -> None:
     text = kernel(
         f"""let mut same = {ZERO};
         let mut sum = {ZERO};
-        for i in 0..n {{ same = x.load::<64, 16>([z.id(0), 1]).dot(y.load::<16, 32>([1, z.id(1)])); }}
+        for i in 0..n {{
+            same = x.load::<64, 16>([z.id(0), 1]).dot(y.load::<16, 32>([1, z.id(1)]));
+        }}
         for k in {STEPS} {{ sum = dot({A}, {B}, sum); }}
         z.store(sum + same);""",
         "n: i32,",
