@@ -744,7 +744,7 @@ def _each_type(suffix: str, block: int) -> tuple[tuple[str, str, int], ...]:
 
 
 def _matmul_instances() -> tuple[tuple[str, str, int], ...]:
-    tiles = ("f32", "64_64_16", 64), ("f16", "128_128_32", 128), ("bf16", "128_128_32", 128)
+    tiles = ("f32", "64_64_16", 64), ("f16", "128_256_64", 256), ("bf16", "128_256_64", 256)
     return tuple((f"{element}_{tile}", element, block) for element, tile, block in tiles)
 
 

@@ -13,6 +13,7 @@ from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
+from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
 from tilec.transforms.specialise import specialise
 
@@ -31,12 +32,16 @@ pub fn f<M: Dim, N: Dim, K: Dim>(
 """
 
 
-def planned(program: str, target: str = "sm_90a") -> Schedule | NoSchedule:
+def planned(
+    program: str, target: str = "sm_90a", *, checked: bool = False
+) -> Schedule | NoSchedule:
     """The schedule that the kernel of a program has in the end."""
     with context():
         front = front_end(Sources(SourceFile("case.tile", program), {}, {}, {}), Options())
         assert front.module is not None and not front.compiled.diagnostics
         [kernel] = describe_kernels(front.proofs)
+        if checked:
+            insert_traps(front.module)
         drop_markers(front.module)
         simplify(front.module)
         with kernel.function.location:
@@ -88,6 +93,15 @@ def test_the_target_may_be_the_reason() -> None:
     found = planned(PRODUCT, "sm_80")
     assert isinstance(found, NoSchedule)
     assert [reason.why for reason in found.reasons] == ["sm_80 has no asynchronous products"]
+
+
+def test_a_checked_build_may_be_the_reason() -> None:
+    claimed = PRODUCT.replace("sum = dot", "assert!(k < 1000);\n        sum = dot")
+    assert isinstance(planned(claimed), Schedule)
+    found = planned(claimed, checked=True)
+    assert isinstance(found, NoSchedule)
+    [reason] = found.reasons
+    assert reason.why.startswith("the build is checked")
 
 
 def test_one_of_two_products_has_a_reason() -> None:

@@ -24,6 +24,7 @@ class Case:
     math: str
     says: str | None = None
     depth: int = 4
+    is_persistent: bool = False
 
 
 def written(short: str) -> str:
@@ -66,6 +67,10 @@ def _in_full(line: str) -> str:
                 f'{result}"warp.dot"({values}) {{a_k = 1 : i64, b_k = 0 : i64, elements = {names}}}'
                 f" : ({TILE}, {TILE}, {TENSOR}) -> {TENSOR}"
             )
+        case "program":
+            return f'"warp.program"({values}) : (index) -> ()'
+        case "id":
+            return f'{result}"tile.program_id"() {{axis = 0 : i64}} : () -> index'
         case "drain":
             return f'"warp.drain"() {{pending = {given[0]} : i64}} : () -> ()'
         case "wait":
@@ -88,11 +93,13 @@ def module_of(case: Case) -> str:
         f" tiles = [{TILE}, {TILE}]}} : () -> !warp.ring"
         for name in ("ring", "other")
     )
+    attributes = "attributes {warp.persistent}" if case.is_persistent else ""
     return f"""
-    func.func @f(%view: {VIEW}, %n: index, %m: index, %is: i1) {{
+    func.func @f(%view: {VIEW}, %n: index, %m: index, %is: i1) {attributes} {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %zeros = arith.constant dense<0.0> : {TENSOR}
+      %elsewhere = "tile.program_id"() {{axis = 0 : i64}} : () -> index
       {channels}
       "warp.roles"() ({{
         {written(case.loader)}
@@ -149,6 +156,11 @@ def loop(body: str, upper: str = "n", carried: str = "", made: str = "") -> str:
     """A loop to `%n`; `carried` are its variables as MLIR has them."""
     start = f"{made}scf.for %k = %c0 to %{upper} step %c1 {carried}"
     return f"{start} {{\n{body}\n}}"
+
+
+def each(body: str) -> str:
+    """A loop over programs, `%p`."""
+    return loop(body).replace("scf.for %k", "scf.for %p", 1)
 
 
 def branch(body: str, otherwise: str = "", condition: str = "is") -> str:
@@ -468,6 +480,44 @@ CASES = {
         f"{USE}{again(USE)}",
         "the slot never comes: the loader waits for one that is held here",
         depth=1,
+    ),
+    # ---- which program is done
+    "several programs": Case(
+        each(f"program p\n{PUT_OTHER}"), each(f"program p\n{USE_OTHER}"), is_persistent=True
+    ),
+    "a loop by the program": Case(
+        each(f"program p\nz = id\n{loop(PUT_OTHER, upper='z')}"),
+        each(f"program p\nz = id\n{loop(USE_OTHER, upper='z')}"),
+        is_persistent=True,
+    ),
+    "a program that one role does not say": Case(
+        each(PUT_OTHER),
+        each(f"program p\n{USE_OTHER}"),
+        "expected one `warp.program` in each role, got 0",
+        is_persistent=True,
+    ),
+    "another program in each role": Case(
+        each(f"program p\n{PUT_OTHER}"),
+        each(f"%z = arith.addi %p, %c1 : index\nprogram z\n{USE_OTHER}"),
+        "the roles do different programs",
+        is_persistent=True,
+    ),
+    "a program that is asked for before it is said": Case(
+        each(f"z = id\nprogram p\n{PUT_OTHER}"),
+        each(f"program p\n{USE_OTHER}"),
+        "it is not known here which program is done",
+        is_persistent=True,
+    ),
+    "a program from outside": Case(
+        each(f"program p\n{loop(PUT_OTHER, upper='elsewhere')}"),
+        each(f"program p\n{loop(USE_OTHER, upper='elsewhere')}"),
+        "what is used is of another program",
+        is_persistent=True,
+    ),
+    "a program that is said where blocks do one": Case(
+        each(f"program p\n{PUT_OTHER}"),
+        each(f"program p\n{USE_OTHER}"),
+        "a block does one program only",
     ),
     # ---- who may do what
     "a loader that computes": Case(

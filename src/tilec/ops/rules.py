@@ -297,6 +297,8 @@ class OpRules:
         """The axis of the view it takes that this axis of the view it makes is."""
         return axis
 
+    # Whether it may end the launch, by a call of what the driver has.
+    ends_launch: bool = False
     # Whether its results depend on which program it is executed in.
     of_program: bool = False
     # Whether the view that it makes is all of the view it takes, its axes in another order.

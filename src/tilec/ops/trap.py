@@ -20,6 +20,7 @@ from tilec.ops.rules import Datum, Machine, OpRules, is_tile
 
 class _TrapUnless(OpRules):
     name = "tile.trap_unless"
+    ends_launch = True
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         if not np.all(operands[0]):

@@ -99,6 +99,10 @@ def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Sched
     if not target.has_async_products:
         why = f"{target.name} has no asynchronous products"
         return NoSchedule((Reason("no loader", why),) if found else ())
+    if any(rules()[op.operation.name].ends_launch for op in operations(function)):
+        # With calls between them, the assembler lets products run one by one (ptxas, C7510).
+        why = "the build is checked: it calls the driver where something does not hold"
+        return NoSchedule((Reason("no loader", why),) if found else ())
     unfit = [Reason(_unscheduled(one.op), one.why) for one in found if isinstance(one, Unfit)]
     candidates = [one for one in found if isinstance(one, Product)]
     groups, *reasons = _math_groups(candidates, hints)
@@ -119,6 +123,9 @@ def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Sched
     rows = _rows_together(products, target)
     shares = groups > 1
     reasons += [*more, _why_order(rows, target), *([_why_registers(groups)] if shares else [])]
+    if is_persistent:
+        why = "it has a multiprocessor to itself, and copies for the next one go on"
+        reasons.append(Reason("several programs a block", why))
     reasons += unfit
     channels = tuple(Channel(ring, depth if is_in_loop(ring[0].block) else 1) for ring in rings)
     return Schedule(

@@ -2,8 +2,9 @@
 
 What a role takes is a sequence of *stretches*, in which it takes one slot after the other, and of
 loops and branches, whose blocks are such sequences. Both roles must have the same: loops with equal
-bounds, branches with equal conditions, and in each stretch as many slots of each channel. A branch
-around a loop that asks whether the loop turns is no branch.
+bounds, branches with equal conditions, and in each stretch as many slots of each channel; and where
+one says which program it does from here on, the other one says the same. A branch around a loop
+that asks whether the loop turns is no branch.
 
 Then, where the math warps wait for a slot, both roles have been through the same stretches before
 this one. The loader gets as far as to publish that slot, if each slot that it acquires before is
@@ -25,7 +26,7 @@ from mlir import ir
 
 from tilec.warp.flow import Oldest
 from tilec.warp.problem import Problem
-from tilec.warp.reading import Pairs, depth_of, is_same, turns_if
+from tilec.warp.reading import PROGRAM, Pairs, depth_of, is_same, turns_if
 
 _TAKES = ("warp.acquire", "warp.get")
 _PUBLISH = "warp.publish"
@@ -51,7 +52,14 @@ class Control:
     ways: tuple[tuple[Item, ...], ...]
 
 
-Item = Stretch | Control
+@dataclass(frozen=True)
+class Saying:
+    """Which program is done from here on."""
+
+    op: ir.OpView
+
+
+Item = Stretch | Control | Saying
 
 
 def disagreements(loader: ir.Block, math: ir.Block, oldest: Oldest) -> Iterator[Problem]:
@@ -70,6 +78,9 @@ def _items(block: ir.Block) -> list[Item]:
     for op in block.operations:
         if op.operation.name in (*_TAKES, _PUBLISH):
             stretch.append(op)
+        elif op.operation.name == PROGRAM:
+            items += [Stretch(tuple(stretch)), Saying(op)]
+            stretch = []
         elif len(op.regions):
             ways = tuple(tuple(_items(r.blocks[0])) for r in op.regions if len(r.blocks))
             if any(ways):
@@ -79,7 +90,7 @@ def _items(block: ir.Block) -> list[Item]:
 
 
 def _non_empty(items: Sequence[Item]) -> list[Item]:
-    return [item for item in items if isinstance(item, Control) or item.ops]
+    return [item for item in items if not isinstance(item, Stretch) or item.ops]
 
 
 def _without_guard(control: Control) -> Control:
@@ -121,6 +132,10 @@ class _Comparison:
                     self._stretch(its, mine)
                 case Control(), Control():
                     self._control(its, mine)
+                case Saying(), Saying():
+                    if not is_same(mine.op.operands[0], its.op.operands[0], self._pairs):
+                        what = "the roles do different programs"
+                        self.differences.append(Problem(what, mine.op, its.op))
                 case _:
                     self._differ(_op_of(mine), _op_of(its))
         longer = (math if len(math) > len(loader) else loader)[min(len(math), len(loader)) :]

@@ -20,10 +20,9 @@ from mlir import ir
 from tilec.ir.walk import operations
 from tilec.warp.held import AllHeld, DoNotMeetError, Held, Nothing, Slot, Sums, merged
 from tilec.warp.problem import Problem
-from tilec.warp.reading import certainly_turns, depth_of, number_of, tiles_of
+from tilec.warp.reading import PROGRAM, certainly_turns, depth_of, number_of, tiles_of
 
 # What a role does with slots and products, by name; each gets what is held.
-_PROGRAM = "warp.program"  # which both roles say
 _LOADS = ("warp.acquire", "warp.fill", "warp.publish")
 _COMPUTES = (
     "warp.get", "warp.no_slot", "warp.tile", "warp.release", "warp.dot", "warp.drain", "warp.wait",
@@ -79,7 +78,7 @@ class _Flow:
             step = self._steps.get(op.operation.name)
             if step is not None:
                 step(op, held)
-            elif op.operation.name.startswith("warp.") and op.operation.name != _PROGRAM:
+            elif op.operation.name.startswith("warp.") and op.operation.name != PROGRAM:
                 role = "loader" if self._is_loader else "math warps"
                 self._wrong(f"the {role} may not do this", op)
             else:

@@ -6,8 +6,9 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith
+from tilec.ops.rules import is_tile
 
-ROLES, CHANNEL = "warp.roles", "warp.channel"
+ROLES, CHANNEL, PROGRAM = "warp.roles", "warp.channel", "warp.program"
 
 
 def number_of(op: ir.OpView, name: str) -> int:
@@ -46,10 +47,12 @@ def is_same(one: ir.Value, other: ir.Value, pairs: Pairs | None = None) -> bool:
 
 
 def _is_number(op: ir.OpView) -> bool:
-    """Whether equal operands make it equal, wherever it stands for one program."""
+    """Whether equal operands make it equal, wherever it stands in the program."""
+    if any(is_tile(value) for value in (*op.operands, *op.results)):
+        return False
     name = op.operation.name
     declared = declarations().get(name)
-    return name.startswith("arith.") or (declared is not None and declared.pure)
+    return bool(name.startswith("arith.")) if declared is None else declared.pure
 
 
 def _attributes(op: ir.OpView) -> dict[str, ir.Attribute]:

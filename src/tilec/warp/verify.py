@@ -8,7 +8,9 @@ It knows nothing of how a schedule was made. Of a function with `warp.roles` it 
   that covers it comes first on every path. Sums under way are only added to and waited for, each
   once, and never meet sums at rest (`flow`);
 - both roles take slots alike, and neither waits for ever (`agreement`);
-- the loader does nothing else: it has no tiles, and writes, orders and ends nothing (here).
+- the loader does nothing else: it has no tiles, and writes, orders and ends nothing (here);
+- where a block does several programs, each role says which one before anything in it depends on
+  that, and uses nothing from outside that does (`programs`).
 
 A dropped wait, or one that is moved, is thus an error of the compiler, and never a wrong number.
 """
@@ -21,10 +23,12 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ir.walk import operations
+from tilec.ops.lowering import PERSISTENT
 from tilec.ops.rules import is_tile
 from tilec.warp.agreement import disagreements
 from tilec.warp.flow import follow
 from tilec.warp.problem import Problem
+from tilec.warp.programs import misplaced
 from tilec.warp.reading import CHANNEL, ROLES
 
 # What stands outside of roles.
@@ -51,6 +55,7 @@ def problems_of(function: ir.OpView) -> Iterator[Problem]:
         yield Problem("there are roles already", op, roles[0])
     loader, math = (region.blocks[0] for region in roles[0].regions)
     yield from _beyond_loading(roles[0].regions[0])
+    yield from misplaced(block, roles[0], is_persistent=PERSISTENT in function.attributes)
     loading = follow(loader, is_loader=True)
     computing = follow(math, is_loader=False)
     yield from loading.problems
