@@ -27,7 +27,7 @@ from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.schedule.describe import describe
-from tilec.schedule.plan import NoSchedule, Schedule, plan
+from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
 from tilec.shared_memory.finish import Room, finish
 from tilec.stages import stage
 from tilec.target.description import Target
@@ -37,7 +37,7 @@ from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
-from tilec.warp.verify import expect_no_problem
+from tilec.warp.verify import expect_no_problem, problems_of
 
 
 @dataclass(frozen=True)
@@ -165,10 +165,9 @@ def lower_variant(
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
-                schedule = specialise(function, schedule)
+                function, schedule = _with_roles(function, schedule)
             if isinstance(schedule, NoSchedule):
                 report = describe(schedule, target)
-            expect_no_problem(function, "specialise")
         if isinstance(schedule, Schedule):
             warps, loader_warps = schedule.math_warps, schedule.warps - schedule.math_warps
         else:
@@ -208,6 +207,18 @@ def lower_variant(
         report,
         is_persistent=isinstance(schedule, Schedule) and schedule.is_persistent,
     )
+
+
+def _with_roles(function: ir.OpView, schedule: Schedule) -> tuple[ir.OpView, Schedule | NoSchedule]:
+    """The function with roles; as it was, if it cannot have them or they cannot be proved right."""
+    spare = function.operation.clone().opview
+    done = specialise(function, schedule)
+    problem = next(problems_of(function), None)
+    if problem is None:
+        spare.operation.erase()
+        return function, done
+    function.operation.erase()
+    return spare, NoSchedule((Reason("no loader", f"it is not proved right: {problem.what}"),))
 
 
 def _erase(body: ir.Block, symbol: str) -> None:

@@ -367,7 +367,7 @@ def test_a_number_that_sums_give(checked: bool) -> None:
     sums = np.zeros((64, 32))
     for k in range(0, 64, 16):
         sums = sums + x[:, k : k + 16] @ y[k : k + 16] - 2 * sums[3, 4]
-    # A checked build calls the driver, which would let products run one by one.
+    # The assembler refuses traps beside asynchronous products.
     run(text, given, {"z": sums}, *BOTH, checked=checked, overlaps=not checked)
 
 

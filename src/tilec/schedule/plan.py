@@ -212,7 +212,7 @@ def _in_program_order(ring: Sequence[Copied]) -> list[tuple[Copied, ...]]:
     """
     found: list[list[Copied]] = [[]]
     for op in ring[0].block.operations:
-        if len(op.regions) and found[-1]:
+        if rules()[op.operation.name].control and found[-1]:
             found.append([])
         found[-1] += [copied for copied in ring if copied.load == op]
     return [tuple(part) for part in found if part]
