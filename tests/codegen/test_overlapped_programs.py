@@ -318,6 +318,36 @@ def test_a_tile_that_is_no_factor_only() -> None:
     run(text, given, {"z": x @ y + x.sum(axis=1, keepdims=True)}, *BOTH)
 
 
+def test_sums_that_the_next_turn_forgets() -> None:
+    given = factors(k=64)
+    text = kernel(
+        f"""let mut sum = {ZERO};
+        let one = Tile::<f32, 64, 32>::ones();
+        for k in {STEPS} {{ sum = dot({A}, {B}, one); }}
+        z.store(sum);"""
+    )
+    x, y = wide(given["x"]), wide(given["y"])
+    run(text, given, {"z": x[:, 48:] @ y[48:] + 1}, *BOTH)
+
+
+@pytest.mark.parametrize("turns", [0, 2])
+def test_a_product_that_is_the_same_each_turn(turns: int) -> None:
+    given = factors()
+    given["n"] = turns
+    text = kernel(
+        f"""let mut same = {ZERO};
+        let mut sum = {ZERO};
+        for i in 0..n {{
+            same = x.load::<64, 16>([z.id(0), 1]).dot(y.load::<16, 32>([1, z.id(1)]));
+        }}
+        for k in {STEPS} {{ sum = dot({A}, {B}, sum); }}
+        z.store(sum + same);""",
+        "n: i32,",
+    )
+    x, y = wide(given["x"]), wide(given["y"])
+    run(text, given, {"z": x @ y + bool(turns) * x[:, 16:32] @ y[16:32]}, *BOTH)
+
+
 @pytest.mark.parametrize("checked", [False, True])
 def test_a_number_that_sums_give(checked: bool) -> None:
     given = factors(m=64, n=32, k=64)

@@ -430,7 +430,8 @@ class _Math:
             if not hands_on or loop.operation.name != "scf.for":
                 return False
             uses = list(block.arguments[1 + use.operand_number].uses)
-            if len(uses) > 1 or not all(_is_added_to(use, block) for use in uses):
+            # Sums that the next turn forgets would be written while it has others there.
+            if len(uses) != 1 or not all(_is_added_to(use, block) for use in uses):
                 return False
         return True
 
@@ -484,7 +485,8 @@ class _Math:
             loop = self._handing_on(loop, left)
             [body] = loop.regions[0].blocks
         end = terminator_of(body)
-        is_begun = [value in self.begun for value in end.operands]
+        # What is begun before the loop is waited for before it.
+        is_begun = [v in self.begun and v.owner.operation.block == body for v in end.operands]
         if not any(is_begun):
             assert not left, "slots go on for what is begun"
             return
