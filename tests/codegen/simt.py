@@ -27,6 +27,7 @@ from simt_memory import LANES, SHARED_BASE, Memory, Segment, SimtError
 from simt_strands import LATE, Timing
 
 from tilec.ops.formats import dtype_of, saturated_f8
+from tilec.ops.global_memory import KEEP_TOGETHER
 from tilec.ops.registry import rules
 
 Array = Any  # rows of numbers; a tuple of them for a struct
@@ -433,6 +434,8 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
     text = ir.StringAttr(op.attributes["asm_string"]).value
     if "wgmma" in text or not text:
         return simt_async.wgmma_text(self, text, operands, active)
+    if text == KEEP_TOGETHER:
+        return []
     form = _form_of(text)
     predicate, kind, relaxed, read_only, words, bits, _ = form
     pointers, *values = operands

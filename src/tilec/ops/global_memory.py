@@ -88,6 +88,22 @@ def load_masked(
     return _elements(loaded, fill[0].type, len(fill))
 
 
+# No grid has extent 0: a branch that is never taken, at a condition that no assembler knows.
+KEEP_TOGETHER = (
+    "{ .reg .pred never; .reg .u32 blocks; mov.u32 blocks, %nctaid.z;"
+    " setp.eq.u32 never, blocks, 0; @never exit; }"
+)
+
+
+def keep_together() -> None:
+    """Have the loads before this begin before anything waits for one of them.
+
+    ptxas saves registers by beginning each load where it is used, after the one before has come:
+    argmax of rows then is at 0.81 of the copy rate, not 1.03. It moves none across a branch.
+    """
+    llvm.inline_asm(None, [], KEEP_TOGETHER, "", has_side_effects=True)
+
+
 def store_masked(
     pointer: ir.Value, mask: ir.Value | None, elements: Sequence[ir.Value], use: Use
 ) -> None:

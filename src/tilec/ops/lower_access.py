@@ -17,6 +17,7 @@ from tilec.ir.dialects import arith, scf
 from tilec.ops.fragments import element_offset, i32, pack, unpack
 from tilec.ops.global_memory import (
     Use,
+    keep_together,
     load,
     load_masked,
     select_elements,
@@ -50,6 +51,8 @@ def lower_load(access: Access, fill: ir.Value, *, is_last: bool = False) -> list
             registers[register] = value
     if access.ragged is not None:
         registers = _load_cut_groups(access, registers, fill, access.ragged, use)
+    elif len(access.groups) > 1 and access.lowering.team is None:
+        keep_together()
     return [registers[first] for first in access.duplicates]
 
 
