@@ -22,7 +22,7 @@ def test_there_are_no_bank_conflicts_and_the_report_says_so(path: Path) -> None:
         for symbol, instance in compiled.instances.items():
             point, code = compiled.lowered(symbol, ALIGNED)
             elements = {p.name: p.element for p in instance.description.parameters}
-            report = Recorder(elements).report(point.notes, point.shared)
+            report = Recorder(elements).report(point.notes, point.shared, point.schedule)
             reported: dict[tuple[int, int], Wavefronts] = {}
             for one in report.movements:
                 if one.stores:

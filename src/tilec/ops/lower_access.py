@@ -51,7 +51,7 @@ def lower_load(access: Access, fill: ir.Value, *, is_last: bool = False) -> list
             registers[register] = value
     if access.ragged is not None:
         registers = _load_cut_groups(access, registers, fill, access.ragged, use)
-    elif len(access.groups) > 1 and access.lowering.team is None:
+    elif access.lowering.is_in_loop and len(access.groups) > 1:
         keep_together()
     return [registers[first] for first in access.duplicates]
 

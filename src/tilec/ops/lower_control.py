@@ -54,7 +54,7 @@ def lower_for(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) ->
     [body] = op.regions[0].blocks
     loop = scf.ForOp(lower, upper, step, list(initial))
     _uniform(loop)
-    with ir.InsertionPoint(loop.body):
+    with ir.InsertionPoint(loop.body), lowering.in_loop():
         yielded = lowering.emit(body, list(loop.body.arguments))
         scf.yield_(yielded)
     return list(loop.results)
@@ -87,10 +87,10 @@ def lower_while(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) 
         *[v.type for v in operands if isinstance(v, ir.Value)], arg_locs=locations
     )
     second = loop.after.blocks.append(*results, arg_locs=[op.location] * len(results))
-    with ir.InsertionPoint(first):
+    with ir.InsertionPoint(first), lowering.in_loop():
         condition, *handed = lowering.emit(before, list(first.arguments))
         scf.condition(condition, handed)
-    with ir.InsertionPoint(second):
+    with ir.InsertionPoint(second), lowering.in_loop():
         scf.yield_(lowering.emit(after, list(second.arguments)))
     return list(loop.results)
 

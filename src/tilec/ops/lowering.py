@@ -124,6 +124,7 @@ class Lowering:
     notes: list[tuple[Place, Note]] = field(default_factory=list)
     tensor_maps: Mapping[TensorMap, ir.Value] = field(default_factory=dict)
     rows_together: int = 1
+    loops: int = 0  # around what is being lowered
     team: Team | None = None  # of the role that is being lowered; None: the whole block
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
 
@@ -207,6 +208,18 @@ class Lowering:
             return None
         bits = arith.andi(self.thread, i32(mask))
         return arith.cmpi(arith.CmpIPredicate.eq, bits, i32(0))
+
+    @property
+    def is_in_loop(self) -> bool:
+        """Whether what is lowered now may run several times, in a kernel without roles."""
+        return self.loops > 0 and self.team is None
+
+    @contextmanager
+    def in_loop(self) -> Iterator[None]:
+        """What is lowered inside may run several times."""
+        self.loops += 1
+        yield
+        self.loops -= 1
 
     # ---- roles ---------------------------------------------------------------------------------
 
