@@ -14,7 +14,8 @@ import numpy as np
 from mlir import ir
 from numpy.typing import NDArray
 from simt import Code, Launch, _Block
-from simt_memory import Memory
+from simt_async import Machine
+from simt_memory import SHARED_BASE, Memory, Segment
 
 from tilec.ops.notes import Place, place_of
 
@@ -78,7 +79,11 @@ class _Executed:
     def __init__(self, function: ir.OpView, threads: int) -> None:
         self.threads = threads
         self.code = Code(function)
-        self.block = _Block(self.code, Launch(threads, (0, 0, 0), (1, 1, 1), 0, 10**9), Memory())
+        launch = Launch(threads, (0, 0, 0), (1, 1, 1), 0, 10**9)
+        memory = Memory()
+        nothing = Segment("", SHARED_BASE, np.zeros(0, np.uint8), is_read_only=False)
+        machine = Machine(threads, memory, nothing, launch.tensor_maps, launch.timing)
+        self.block = _Block(self.code, launch, memory, machine, np.arange(threads))
 
     def of(self, value: ir.Value) -> Array:
         number = self.code.number(value)
