@@ -215,7 +215,10 @@ def test_every_target_is_built(target: str, tmp_path: Path) -> None:
     assert f".target {target}\n" in compiled(text, target).ptx.replace(" \n", "\n")
 
 
-FEW_BYTES = 64  # which ptxas gives up for a block more on a processor, or for large products
+FEW_BYTES = 32  # which ptxas gives up for a block more on a processor, or for 32 warps in one
+# Sums of 128 by 256 in eight warps leave no registers for the factors: of tensors that hardware
+# cannot copy from, which is slow anyway (docs/notes.md, Missing).
+KNOWN_BYTES = {"matmul__f16_128_256_64": 256, "matmul__bf16_128_256_64": 256}
 
 
 @pytest.mark.parametrize("file", sorted(LIBRARY.glob("*.tile")), ids=lambda file: file.stem)
@@ -223,7 +226,7 @@ def test_no_kernel_of_the_library_spills(file: Path) -> None:
     for one in compiled(file.read_text(encoding="utf-8")).kernels:
         for variant in one.variants:
             spilled = variant.spill_store_bytes + variant.spill_load_bytes
-            assert spilled <= FEW_BYTES, variant.symbol
+            assert spilled <= KNOWN_BYTES.get(variant.symbol, FEW_BYTES), variant.symbol
             assert 0 < variant.registers <= 255
 
 
