@@ -134,6 +134,41 @@ class SwizzledTile:
         return row
 
 
+@dataclass(frozen=True)
+class Slot:
+    """Tiles side by side, each aligned as it must be, such that slots may follow each other.
+
+    Units:    bytes
+    """
+
+    tiles: tuple[SwizzledTile, ...]
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """Where each tile begins."""
+        starts, end = [], 0
+        for tile in self.tiles:
+            start = -(-end // tile.alignment) * tile.alignment
+            starts.append(start)
+            end = start + tile.bytes
+        return tuple(starts)
+
+    @property
+    def alignment(self) -> int:
+        return max(tile.alignment for tile in self.tiles)
+
+    @property
+    def bytes(self) -> int:
+        """From one slot to the next."""
+        end = self.offsets[-1] + self.tiles[-1].bytes
+        return -(-end // self.alignment) * self.alignment
+
+    @property
+    def copied_bytes(self) -> int:
+        """Of the tiles alone."""
+        return sum(tile.bytes for tile in self.tiles)
+
+
 def swizzled(place: int, swizzle: int) -> int:
     """Where the byte is that would be at `place` without a swizzle."""
     pieces = swizzle - 16  # bits [4, 4+b)

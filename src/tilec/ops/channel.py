@@ -18,7 +18,7 @@ from mlir import ir
 
 from tilec.ir.dialects import arith, llvm, nvvm, scf
 from tilec.layout import LANES
-from tilec.layout.swizzled import SwizzledTile
+from tilec.layout.swizzled import Slot, SwizzledTile
 from tilec.layout.wgmma import WARPGROUP_WARPS
 from tilec.ops.fragments import bit_width, i32, index, llvm_ptr
 from tilec.ops.lowering import Lowered, Lowering, TensorMap, View, within_reach
@@ -46,32 +46,11 @@ class Channel:
     """
 
     depth: int
-    tiles: tuple[SwizzledTile, ...]
-    params: tuple[str, ...]
+    slot: Slot
     slots: ir.Value  # the address of the first slot
     barriers: ir.Value  # those of all full barriers, then of all empty ones
     filling: Cursor
     reading: Cursor
-
-    @property
-    def offsets(self) -> tuple[int, ...]:
-        """Where each tile begins in a slot, each aligned as it must be."""
-        starts, end = [], 0
-        for tile in self.tiles:
-            start = -(-end // tile.alignment) * tile.alignment
-            starts.append(start)
-            end = start + tile.bytes
-        return tuple(starts)
-
-    @property
-    def slot_bytes(self) -> int:
-        alignment = max(tile.alignment for tile in self.tiles)
-        end = self.offsets[-1] + self.tiles[-1].bytes
-        return -(-end // alignment) * alignment
-
-    @property
-    def copied_bytes(self) -> int:
-        return sum(tile.bytes for tile in self.tiles)
 
     def full(self, slot: ir.Value) -> ir.Value:
         return _shared(_at(self.barriers, slot, _BARRIER_BYTES, 0))
@@ -81,7 +60,7 @@ class Channel:
 
     def address(self, slot: ir.Value, tile: int) -> ir.Value:
         """Where a tile of a slot begins (i32)."""
-        return _at(self.slots, slot, self.slot_bytes, self.offsets[tile])
+        return _at(self.slots, slot, self.slot.bytes, self.slot.offsets[tile])
 
 
 @dataclass(frozen=True)
@@ -124,18 +103,11 @@ class _Create(OpRules):
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
-        depth, tiles = _number(op, "depth"), tiles_of(op)
-        cursors = [Cursor(lowering.variable(), lowering.variable()) for _ in range(2)]
-        zero = i32(0)
-        channel = Channel(depth, tiles, params_of(op), zero, zero, *cursors)
-        channel = Channel(
-            depth,
-            tiles,
-            channel.params,
-            lowering.ring(depth * channel.slot_bytes, max(tile.alignment for tile in tiles)),
-            lowering.ring(2 * depth * _BARRIER_BYTES, _BARRIER_BYTES, throughout=True),
-            *cursors,
-        )
+        depth, slot = _number(op, "depth"), Slot(tiles_of(op))
+        filling, reading = (Cursor(lowering.variable(), lowering.variable()) for _ in range(2))
+        slots = lowering.ring(depth * slot.bytes, slot.alignment)
+        barriers = lowering.ring(2 * depth * _BARRIER_BYTES, _BARRIER_BYTES, throughout=True)
+        channel = Channel(depth, slot, slots, barriers, filling, reading)
         self._begin(channel, lowering)
         return [channel]
 
@@ -164,7 +136,7 @@ class _Acquire(OpRules):
         slot, parity = _advanced(channel.filling, channel.depth)
         # All slots are empty at first, as if the phase before had ended.
         _await(channel.empty(slot), arith.xori(parity, i32(1)))
-        nvvm.mbarrier_arrive_expect_tx(None, channel.full(slot), i32(channel.copied_bytes))
+        nvvm.mbarrier_arrive_expect_tx(None, channel.full(slot), i32(channel.slot.copied_bytes))
         return [slot]
 
 
@@ -178,7 +150,7 @@ class _Fill(OpRules):
         assert isinstance(channel, Channel) and isinstance(view, View)
         assert isinstance(slot, ir.Value)
         number = _number(op, "tile")
-        tile = channel.tiles[number]
+        tile = channel.slot.tiles[number]
         by_tile = ir.StringAttr(op.attributes["unit"]).value == "tile"
         starts = [
             _coordinate(i, extent if by_tile else 1)
@@ -241,7 +213,7 @@ class _Tile(OpRules):
         channel, slot = operands
         assert isinstance(channel, Channel) and isinstance(slot, ir.Value)
         number = _number(op, "tile")
-        return [SharedTile(channel.address(slot, number), channel.tiles[number])]
+        return [SharedTile(channel.address(slot, number), channel.slot.tiles[number])]
 
 
 class _Release(OpRules):

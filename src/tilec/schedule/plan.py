@@ -14,6 +14,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.ir.walk import operations
+from tilec.layout.swizzled import Slot
 from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, fits
 from tilec.ops.fragments import bit_width
 from tilec.ops.notes import place_of
@@ -45,7 +46,7 @@ class Channel:
 
     @property
     def slot_bytes(self) -> int:
-        return sum(load.tile.bytes for load in self.loads)
+        return Slot(tuple(load.tile for load in self.loads)).bytes
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,7 @@ def _depth(
     room = target.smem_per_block_bytes - stored - _REST
     turning = 0
     for ring in rings:
-        size = sum(one.tile.bytes for one in ring)
+        size = Slot(tuple(one.tile for one in ring)).bytes
         if is_in_loop(ring[0].block):
             turning += size
         else:
