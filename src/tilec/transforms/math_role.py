@@ -1,0 +1,256 @@
+"""What the math warps do: products, waits for them, and the slots that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.ir.dialects import arith, scf
+from tilec.ops.build import integer
+from tilec.ops.lower_control import terminator_of
+from tilec.ops.lowering import SLOT
+from tilec.ops.registry import rules
+from tilec.schedule.plan import Schedule
+from tilec.schedule.products import Factor
+from tilec.transforms.of_roles import PRODUCT, made, mark_of, memory_of
+
+
+class MathWarps:
+    """What the math warps do, made from a copy of everything."""
+
+    def __init__(self, schedule: Schedule, channels: Sequence[ir.Value]) -> None:
+        self.schedule = schedule
+        self.channels = channels
+        self.tiles: dict[tuple[int, int], ir.Value] = {}  # by channel and place
+        self.slots: dict[int, ir.Value] = {}
+        self.begun: set[ir.Value] = set()  # sums that are under way
+
+    def rewrite(self, block: ir.Block) -> list[int]:
+        """Rewrites a block and what is in it; the channels whose slots products go on reading."""
+        got: list[int] = []
+        for op in list(block.operations):
+            mark = mark_of(op)
+            if mark is not None:
+                self._take_tile(op, *mark)
+                got += [mark[0]] if mark[1] == 0 else []
+            elif PRODUCT in op.attributes:
+                self._begin(op)
+            elif op.operation.name == "scf.for":
+                self._rewrite_loop(op)
+            else:
+                for region in op.regions:
+                    for inner in region.blocks:
+                        left = self.rewrite(inner)
+                        assert not left, "only the next turn of a loop goes on"
+        self._wait_in(block)
+        return [number for number in got if not self._is_released(block, number)]
+
+    # ---- loads and products ------------------------------------------------------------------
+
+    def _take_tile(self, op: ir.OpView, number: int, place: int) -> None:
+        """A load becomes a tile of the channel's slot, which the first of them gets."""
+        channel, load = self.channels[number], self.schedule.channels[number].loads[place]
+        with op.location, ir.InsertionPoint(op):
+            if place == 0:
+                self.slots[number] = made("warp.get", [channel], SLOT)
+            tile = ir.Operation.create(
+                "warp.tile",
+                results=[memory_of(load)],
+                operands=[channel, self.slots[number]],
+                attributes={"tile": integer(place)},
+            )
+        self.tiles[number, place] = tile.results[0]
+
+    def _begin(self, op: ir.OpView) -> None:
+        product = self.schedule.products[ir.IntegerAttr(op.attributes[PRODUCT]).value]
+        factors = [self._tile_of(factor) for factor in (product.a, product.b)]
+        chosen = product.instruction
+        names = [ir.StringAttr.get(name) for name in (chosen.a, chosen.b, chosen.total)]
+        with op.location, ir.InsertionPoint(op):
+            begun = ir.Operation.create(
+                "warp.dot",
+                results=[op.results[0].type],
+                operands=[*factors, op.operands[2]],
+                attributes={
+                    "a_k": integer(product.a.k_axis),
+                    "b_k": integer(product.b.k_axis),
+                    "elements": ir.ArrayAttr.get(names),
+                },
+            )
+        op.results[0].replace_all_uses_with(begun.results[0])
+        op.operation.erase()
+        self.begun.add(begun.results[0])
+
+    def _tile_of(self, factor: Factor) -> ir.Value:
+        for number, channel in enumerate(self.schedule.channels):
+            if factor.copied in channel.loads:
+                return self.tiles[number, channel.loads.index(factor.copied)]
+        raise AssertionError("a factor is copied by some channel")
+
+    # ---- waits -------------------------------------------------------------------------------
+
+    def _wait_in(self, block: ir.Block) -> None:
+        """Waits for the sums that begin in a block before anything but a product uses them."""
+        for op in list(block.operations):
+            for result in op.results:
+                if result in self.begun and not self._goes_on(result, block):
+                    self._wait_before_use(result, block)
+
+    def _goes_on(self, begun: ir.Value, block: ir.Block) -> bool:
+        """Whether only products use sums, in this turn of a loop or the next."""
+        # Two that add to the same sums would need them twice, and copies would be of what changes.
+        if len(list(begun.uses)) > 1:
+            return False
+        for use in begun.uses:
+            user = use.owner.opview
+            if _is_added_to(use, block):
+                continue
+            loop = block.owner.opview
+            hands_on = user.operation.block == block and rules()[user.operation.name].terminator
+            if not hands_on or loop.operation.name != "scf.for":
+                return False
+            uses = list(block.arguments[1 + use.operand_number].uses)
+            # Sums that the next turn forgets would be written while it has others there.
+            if len(uses) != 1 or not all(_is_added_to(use, block) for use in uses):
+                return False
+        return True
+
+    def _wait_before_use(self, begun: ir.Value, block: ir.Block) -> None:
+        users = [use.owner for use in begun.uses]
+        first = next(op for op in block.operations if any(_is_in(user, op) for user in users))
+        with first.location, ir.InsertionPoint(first):
+            self._wait(begun)
+
+    def _wait(self, begun: ir.Value) -> None:
+        done = ir.Operation.create("warp.wait", results=[begun.type], operands=[begun])
+        begun.replace_all_uses_except(done.results[0], done)
+        self.begun.discard(begun)
+
+    # ---- slots -------------------------------------------------------------------------------
+
+    def _is_released(self, block: ir.Block, number: int) -> bool:
+        """Releases the slot that a block got, once all products that read it are over.
+
+        Those that began in control flow are, where that ends. False if some go on into the next
+        turn.
+        """
+        slot = self.slots[number]
+        readers = {
+            reader.owner
+            for use in slot.uses
+            if use.owner.name == "warp.tile"
+            for reader in use.owner.results[0].uses
+        }
+        ops = list(block.operations)
+        last = max(i for i, op in enumerate(ops) if any(_is_in(one, op) for one in readers))
+        # Loops and branches leave no product under way.
+        is_over = ops[last].operation.name != "warp.dot"
+        waits = (op for op in ops[last + 1 :] if op.operation.name == "warp.wait")
+        after = ops[last] if is_over else next(waits, None)
+        if after is None:
+            return False
+        with after.location, ir.InsertionPoint.after(after.operation):
+            self._release(number, slot)
+        return True
+
+    def _release(self, number: int, slot: ir.Value) -> None:
+        ir.Operation.create("warp.release", operands=[self.channels[number], slot])
+
+    def _rewrite_loop(self, loop: ir.OpView) -> None:
+        """Rewrites a loop. It hands slots that are still read on to its next turn, which releases
+        them when it has begun its own products; after it, the last ones are."""
+        [body] = loop.regions[0].blocks
+        left = self.rewrite(body)
+        if left:
+            loop = self._handing_on(loop, left)
+            [body] = loop.regions[0].blocks
+        end = terminator_of(body)
+        # What is begun before the loop is waited for before it.
+        is_begun = [v in self.begun and v.owner.operation.block == body for v in end.operands]
+        if not any(is_begun):
+            assert not left, "slots go on for what is begun"
+            return
+        with loop.location, ir.InsertionPoint.after(loop.operation):
+            for begun, result in zip(is_begun, loop.results, strict=True):
+                if begun:
+                    self._wait(result)
+            handed = list(loop.results)[len(loop.results) - len(left) :]
+            for number, slot in zip(left, handed, strict=True):
+                self._release(number, slot)
+        _guard(loop, len(loop.results) - len(left))
+
+    def _handing_on(self, loop: ir.OpView, left: Sequence[int]) -> ir.OpView:
+        """The loop with one more variable for each of these channels: the slot of the turn
+        before."""
+        [body] = loop.regions[0].blocks
+        with loop.location, ir.InsertionPoint(loop):
+            nothing = [made("warp.no_slot", [], SLOT) for _ in left]
+            lower, upper, step, *carried = loop.operands
+            wider = scf.ForOp(lower, upper, step, [*carried, *nothing])
+        with ir.InsertionPoint(wider.body):
+            end = scf.yield_([])  # what is moved stands before it
+        for old, new in zip(body.arguments, wider.body.arguments, strict=False):
+            old.replace_all_uses_with(new)
+        for op in list(body.operations):
+            op.operation.move_before(end)
+        old_end = wider.body.operations[len(wider.body.operations) - 2]
+        yielded = [*old_end.operands, *(self.slots[number] for number in left)]
+        for op in (end, old_end):
+            op.operation.erase()
+        with loop.location, ir.InsertionPoint(wider.body):
+            scf.yield_(yielded)
+        before = list(wider.body.arguments)[len(wider.body.arguments) - len(left) :]
+        begun = [op for op in wider.body.operations if op.operation.name == "warp.dot"]
+        with loop.location, ir.InsertionPoint.after(begun[-1].operation):
+            ir.Operation.create("warp.drain", attributes={"pending": integer(len(begun))})
+            for number, slot in zip(left, before, strict=True):
+                self._release(number, slot)
+        for old, new in zip(loop.results, wider.results, strict=False):
+            old.replace_all_uses_with(new)
+        loop.operation.erase()
+        return wider
+
+
+def _guard(loop: ir.OpView, count: int) -> None:
+    """A branch around a loop and the waits and releases that follow it, taken if the loop turns.
+
+    Sums that no product has been added to would meet those under way where they are waited for,
+    and then the assembler lets products run one by one (ptxas, C7515).
+
+    Shapes:   the first `count` results of the loop are used beyond
+    """
+    lower, upper, _, *carried = loop.operands
+    block = loop.operation.block
+    after = list(block.operations)
+    after = after[after.index(loop) :]
+    tail = [op for op in after[1:] if op.operation.name in ("warp.wait", "warp.release")]
+    waited = {op.operands[0]: op.results[0] for op in tail if op.operation.name == "warp.wait"}
+    results = [waited.get(result, result) for result in list(loop.results)[:count]]
+    with loop.location, ir.InsertionPoint(loop):
+        turns = arith.cmpi(arith.CmpIPredicate.slt, lower, upper)
+        branch = scf.IfOp(turns, [result.type for result in results], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            end = scf.yield_(results)
+        with ir.InsertionPoint(branch.else_block):
+            scf.yield_(carried[:count])
+    for op in (loop, *tail):
+        op.operation.move_before(end)
+    for result, new in zip(results, branch.results, strict=True):
+        result.replace_all_uses_except(new, [op.operation for op in (end, *tail)])
+
+
+def _is_added_to(use: ir.OpOperand, block: ir.Block) -> bool:
+    """Whether a product of this block adds to the value: once a turn."""
+    is_sums = use.owner.name == "warp.dot" and use.operand_number == 2
+    return bool(is_sums and use.owner.operation.block == block)
+
+
+def _is_in(op: ir.Operation, around: ir.OpView) -> bool:
+    """Whether an operation is another one, or inside of it."""
+    here: ir.Operation | None = op.operation
+    while here is not None:
+        if here == around.operation:
+            return True
+        here = here.parent
+    return False

@@ -1,0 +1,54 @@
+"""What the two roles are made by: marks on what a schedule names, and some operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.ir.dialect import declarations
+from tilec.ops.build import integer, integer_list
+from tilec.ops.rules import is_tile
+from tilec.schedule.plan import Schedule
+from tilec.schedule.products import Copied
+
+_SHARED_SPACE = 3
+# What a copy or a product of the schedule is called in the copies of its block.
+LOAD, PRODUCT = "warp.load", "warp.product"
+
+
+def mark(schedule: Schedule) -> None:
+    """Mark loads by channel and place in it, and products by number."""
+    for number, channel in enumerate(schedule.channels):
+        for place, copied in enumerate(channel.loads):
+            copied.load.attributes[LOAD] = integer_list((number, place))
+    for number, product in enumerate(schedule.products):
+        product.op.attributes[PRODUCT] = integer(number)
+
+
+def mark_of(op: ir.OpView) -> tuple[int, int] | None:
+    """The channel of a load, and its place there; None for anything else."""
+    if LOAD not in op.attributes:
+        return None
+    channel, place = (ir.IntegerAttr(n).value for n in ir.ArrayAttr(op.attributes[LOAD]))
+    return channel, place
+
+
+def is_scalar(op: ir.OpView) -> bool:
+    """Whether it only computes numbers and views, or says what the launcher is to know."""
+    if any(is_tile(value) for value in (*op.operands, *op.results)):
+        return False
+    declared = declarations().get(op.operation.name)
+    return declared is None or not (declared.reads or declared.writes or declared.updates)
+
+
+def made(name: str, operands: Sequence[ir.Value], kind: str) -> ir.Value:
+    """The one result, of a type by its text, of an operation that is created here."""
+    op = ir.Operation.create(name, results=[ir.Type.parse(kind)], operands=list(operands))
+    return op.results[0]
+
+
+def memory_of(load: Copied) -> ir.Type:
+    """The type of its tile in a slot."""
+    space = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _SHARED_SPACE)
+    return ir.MemRefType.get(load.tile.shape, load.element, memory_space=space)
