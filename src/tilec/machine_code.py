@@ -29,6 +29,7 @@ from tilec.ops.rules import Placing
 from tilec.schedule.describe import describe
 from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
 from tilec.shared_memory.finish import Room, finish
+from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import stage
 from tilec.target.description import Target
 from tilec.transforms.find_access_facts import find_access_facts
@@ -144,9 +145,16 @@ def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]
 
 
 def lower_variant(
-    instance: Instance, symbol: str, vector_bytes: int, body: ir.Block, target: Target
+    instance: Instance,
+    symbol: str,
+    vector_bytes: int,
+    body: ir.Block,
+    target: Target,
+    fitting: int | None = None,
 ) -> EntryPoint:
     """Lower one variant of an instance to threads, as the last function of `body`.
+
+    `fitting`: as `plan` has it.
 
     Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
     """
@@ -161,7 +169,7 @@ def lower_variant(
         # Copies by hardware begin at multiples of 16 bytes.
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):
-            schedule = plan(function, hints, target) if is_aligned else NoSchedule()
+            schedule = plan(function, hints, target, fitting) if is_aligned else NoSchedule()
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
@@ -193,7 +201,15 @@ def lower_variant(
         function.operation.erase()
     with stage("shared memory"):
         room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
-        shared = finish(code.function, SHARED, warps=warps, room=room)
+        try:
+            shared = finish(code.function, SHARED, warps=warps, room=room)
+        except DoesNotFitError:
+            if not isinstance(schedule, Schedule):
+                raise
+            # What no longer fits beside rings fits beside shorter ones, or none.
+            code.function.operation.erase()
+            fewer = schedule.depth - 1
+            return lower_variant(instance, symbol, vector_bytes, body, target, fewer)
     threads = (warps + loader_warps) * target.threads_per_warp
     return EntryPoint(
         symbol,

@@ -19,9 +19,8 @@ from mlir import ir
 from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith, gpu, llvm, nvvm, scf
 from tilec.ir.quick_arith import constants_once
-from tilec.ir.walk import operations
+from tilec.ir.walk import argument_names, operations
 from tilec.layout import LANES
-from tilec.ops.channel import tensor_maps_of
 from tilec.ops.fragments import in_memory, index, llvm_ptr
 from tilec.ops.lowering import (
     PERSISTENT,
@@ -138,8 +137,8 @@ def _emit_function(
 
 def _tensor_maps(kernel: ir.OpView) -> list[TensorMap]:
     """What the channels of a kernel are filled by, each once."""
-    channels = (op for op in operations(kernel) if op.operation.name == "warp.channel")
-    return list(dict.fromkeys(one for op in channels for one in tensor_maps_of(op)))
+    asked = (rules()[op.operation.name].tensor_maps(op) for op in operations(kernel))
+    return list(dict.fromkeys(one for maps in asked for one in maps))
 
 
 def _passed_by_value() -> dict[str, ir.Attribute]:
@@ -167,8 +166,9 @@ def _emit_entry(
     tensor_maps: Mapping[TensorMap, ir.Value],
 ) -> Lowering:
     values: dict[ir.Value, Lowered] = {}
-    for slot, argument, name in zip(source.arguments, arguments, _slot_names(kernel), strict=True):
-        values[slot] = _argument(slot, argument, name)
+    names = argument_names(kernel)
+    for slot, argument in zip(source.arguments, arguments, strict=True):
+        values[slot] = _argument(slot, argument, names[slot])
     thread = nvvm.read_ptx_sreg_tid_x(ir.IntegerType.get_signless(32))
     walker = TileWalker(values)
     # Everything up to the grid's own definition is scalar arithmetic on the arguments.
@@ -206,13 +206,6 @@ def _emit_entry(
         walker.emit_block(source)
         scf.yield_([])
     return lowering
-
-
-def _slot_names(kernel: ir.OpView) -> list[str]:
-    """The name in the source of what each argument is, or is part of."""
-    attributes = (ir.DictAttr(a) for a in ir.ArrayAttr(kernel.attributes["arg_attrs"]))
-    slots = (ir.DictAttr(a["tile.slot"]) for a in attributes)
-    return [ir.StringAttr(slot["name"]).value for slot in slots]
 
 
 def _argument(slot: ir.Value, argument: ir.Value, name: str) -> Lowered:

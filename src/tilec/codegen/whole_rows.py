@@ -16,7 +16,7 @@ from math import lcm
 
 from mlir import ir
 
-from tilec.ir.walk import operations
+from tilec.ir.walk import argument_names, operations
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape
@@ -39,7 +39,7 @@ def whole_rows(function: ir.OpView, vector_bytes: int) -> WholeRows:
     Units:    `vector_bytes`: what pointers and outer strides are multiples of
     """
     found = WholeRows({}, {})
-    names = _names(function)
+    names = argument_names(function)
     for tensor, extent, access in _accesses(function):
         multiple = vector_bytes * 8 // bit_width(ir.MemRefType(access.view.type).element_type)
         if multiple > 1 and access.shape[-1] % multiple == 0:
@@ -68,12 +68,3 @@ def _accesses(function: ir.OpView) -> Iterator[tuple[ir.Value, ir.Value, AccessS
                 if isinstance(extent, ir.Value):
                     yield pointer, extent, access
             view = pointer
-
-
-def _names(function: ir.OpView) -> dict[ir.Value, str]:
-    """The name in the source of what each argument is, or is part of."""
-    [block] = function.regions[0].blocks
-    attributes = (ir.DictAttr(a) for a in ir.ArrayAttr(function.attributes["arg_attrs"]))
-    slots = (ir.DictAttr(a["tile.slot"]) for a in attributes)
-    names = (ir.StringAttr(slot["name"]).value for slot in slots)
-    return dict(zip(block.arguments, names, strict=True))

@@ -28,6 +28,15 @@ def _directly_inside(op: ir.OpView) -> list[ir.OpView]:
     return [inner for region in op.regions for block in region.blocks for inner in block.operations]
 
 
+def argument_names(kernel: ir.OpView) -> dict[ir.Value, str]:
+    """The name in the source of what each argument of a kernel is, or is part of."""
+    [block] = kernel.regions[0].blocks
+    attributes = (ir.DictAttr(a) for a in ir.ArrayAttr(kernel.attributes["arg_attrs"]))
+    slots = (ir.DictAttr(a["tile.slot"]) for a in attributes)
+    names = (ir.StringAttr(slot["name"]).value for slot in slots)
+    return dict(zip(block.arguments, names, strict=True))
+
+
 def operand_group(op: ir.OpView, names: tuple[str, ...], name: str) -> list[ir.Value]:
     """The operands that a declaration names; `names` are all of its operands, in order."""
     operands = list(op.operands)

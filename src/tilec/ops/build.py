@@ -267,3 +267,8 @@ def compared(predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
 def chosen(condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
     """`arith.select`: `a` where the condition holds, else `b`."""
     return make("arith.select", a.type, condition, a, b)
+
+
+def number_of(op: ir.OpView, name: str) -> int:
+    """An integer attribute of an operation."""
+    return int(ir.IntegerAttr(op.attributes[name]).value)

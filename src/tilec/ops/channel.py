@@ -20,6 +20,7 @@ from tilec.ir.dialects import arith, llvm, nvvm, scf
 from tilec.layout import LANES
 from tilec.layout.swizzled import Slot, SwizzledTile
 from tilec.layout.wgmma import WARPGROUP_WARPS
+from tilec.ops.build import number_of
 from tilec.ops.fragments import bit_width, i32, index, llvm_ptr
 from tilec.ops.lowering import Lowered, Lowering, TensorMap, View, within_reach
 from tilec.ops.rules import OpRules
@@ -81,12 +82,6 @@ def params_of(op: ir.OpView) -> tuple[str, ...]:
     return tuple(ir.StringAttr(name).value for name in ir.ArrayAttr(op.attributes["params"]))
 
 
-def tensor_maps_of(op: ir.OpView) -> list[TensorMap]:
-    """What the launcher must describe to the hardware for a `warp.channel`."""
-    tiles = zip(params_of(op), tiles_of(op), strict=True)
-    return [TensorMap(param, tile.box, tile.swizzle) for param, tile in tiles]
-
-
 def _tile_of(kind: ir.Type) -> SwizzledTile:
     memref = ir.MemRefType(kind)
     tile = SwizzledTile.of(tuple(memref.shape), bit_width(memref.element_type) // 8)
@@ -100,10 +95,14 @@ def _tile_of(kind: ir.Type) -> SwizzledTile:
 class _Create(OpRules):
     name = "warp.channel"
 
+    def tensor_maps(self, op: ir.OpView) -> Sequence[TensorMap]:
+        tiles = zip(params_of(op), tiles_of(op), strict=True)
+        return [TensorMap(param, tile.box, tile.swizzle) for param, tile in tiles]
+
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
-        depth, slot = _number(op, "depth"), Slot(tiles_of(op))
+        depth, slot = number_of(op, "depth"), Slot(tiles_of(op))
         filling, reading = (Cursor(lowering.variable(), lowering.variable()) for _ in range(2))
         slots = lowering.ring(depth * slot.bytes, slot.alignment)
         barriers = lowering.ring(2 * depth * _BARRIER_BYTES, _BARRIER_BYTES, throughout=True)
@@ -149,7 +148,7 @@ class _Fill(OpRules):
         channel, slot, view, *indices = operands
         assert isinstance(channel, Channel) and isinstance(view, View)
         assert isinstance(slot, ir.Value)
-        number = _number(op, "tile")
+        number = number_of(op, "tile")
         tile = channel.slot.tiles[number]
         by_tile = ir.StringAttr(op.attributes["unit"]).value == "tile"
         starts = [
@@ -212,7 +211,7 @@ class _Tile(OpRules):
     ) -> Sequence[Lowered]:
         channel, slot = operands
         assert isinstance(channel, Channel) and isinstance(slot, ir.Value)
-        number = _number(op, "tile")
+        number = number_of(op, "tile")
         return [SharedTile(channel.address(slot, number), channel.slot.tiles[number])]
 
 
@@ -280,10 +279,6 @@ def _shared(address: ir.Value) -> ir.Value:
 
 def _of_cluster(address: ir.Value) -> ir.Value:
     return llvm.inttoptr(llvm_ptr(7), address)
-
-
-def _number(op: ir.OpView, name: str) -> int:
-    return int(ir.IntegerAttr(op.attributes[name]).value)
 
 
 RULES: tuple[OpRules, ...] = (

@@ -12,6 +12,7 @@ from mlir import ir
 
 from tilec.ir.dialects import arith, nvvm, scf
 from tilec.layout import LANES
+from tilec.ops.build import number_of
 from tilec.ops.fragments import i32
 from tilec.ops.lowering import Lowered, Lowering, Team, mark_team
 from tilec.ops.rules import OpRules
@@ -27,7 +28,7 @@ class _Roles(OpRules):
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
         loader, math = (region.blocks[0] for region in op.regions)
-        few, many = (_number(op, f"{role}_registers") for role in ("loader", "math"))
+        few, many = (number_of(op, f"{role}_registers") for role in ("loader", "math"))
         first = LANES * lowering.warps  # the loader
         is_math = arith.cmpi(arith.CmpIPredicate.ult, lowering.thread, i32(first))
         nvvm.barrier0()  # channels are there
@@ -49,10 +50,6 @@ class _Roles(OpRules):
                 scf.yield_([])
             scf.yield_([])
         return []
-
-
-def _number(op: ir.OpView, name: str) -> int:
-    return int(ir.IntegerAttr(op.attributes[name]).value)
 
 
 def _set_registers(count: int, action: str) -> None:

@@ -19,7 +19,7 @@ from tilec.layout.costs import ARITHMETIC
 from tilec.layout.inference import Places as Places
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.build import make
-from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, lower_elementwise
+from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, TensorMap, lower_elementwise
 
 # A tile or a scalar is a NumPy array (`ops/formats.py`: of rank 0 for a scalar), a view a `View`.
 Datum = Any
@@ -314,6 +314,10 @@ class OpRules:
     def multiplied(self, op: ir.OpView) -> tuple[str, str, str] | None:
         """For a matrix product: the element types of both factors and the sums, by the language."""
         return None
+
+    def tensor_maps(self, op: ir.OpView) -> Sequence[TensorMap]:
+        """What the launcher must describe to the hardware for it."""
+        return ()
 
     def access(self, op: ir.OpView) -> AccessShape | None:
         """How it accesses global memory, if it does."""

@@ -75,6 +75,11 @@ class Schedule:
     reasons: tuple[Reason, ...] = ()
 
     @property
+    def depth(self) -> int:
+        """Of the deepest ring."""
+        return max(channel.depth for channel in self.channels)
+
+    @property
     def math_warps(self) -> int:
         return WARPGROUP_WARPS * self.math_groups
 
@@ -91,8 +96,12 @@ class NoSchedule:
     reasons: tuple[Reason, ...] = ()
 
 
-def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Schedule | NoSchedule:
+def plan(
+    function: ir.OpView, hints: Mapping[str, Any], target: Target, fitting: int | None = None
+) -> Schedule | NoSchedule:
     """How to overlap copies and products of a kernel, if that can be and gains something.
+
+    `fitting`: no deeper rings than so, for deeper ones were tried and leave too little room.
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
@@ -118,7 +127,8 @@ def plan(function: ir.OpView, hints: Mapping[str, Any], target: Target) -> Sched
     # Where a block has a multiprocessor to itself, it goes on to the next program with copies under
     # way.
     is_persistent = groups > 1 and bool(hints.get("persistent", True))
-    depth, *more = _depth(rings, hints, target, _stored_bytes(function) if is_persistent else 0)
+    stored = _stored_bytes(function) if is_persistent else 0
+    depth, *more = _depth(rings, hints, target, stored, fitting)
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
     rows = _rows_together(products, target)
@@ -237,7 +247,11 @@ def _why_registers(groups: int) -> Reason:
 
 
 def _depth(
-    rings: Sequence[Sequence[Copied]], hints: Mapping[str, Any], target: Target, stored: int
+    rings: Sequence[Sequence[Copied]],
+    hints: Mapping[str, Any],
+    target: Target,
+    stored: int,
+    fitting: int | None,
 ) -> tuple[int, Reason]:
     """How many slots the rings in loops have, where `stored` bytes are beside them.
 
@@ -259,6 +273,8 @@ def _depth(
     }
     if "stages" in hints:
         limits[int(hints["stages"])] = f"asked for by `stages = {hints['stages']}`"
+    if fitting is not None:
+        limits[fitting] = "with more, the rest of the kernel does not fit in shared memory"
     depth = min(limits)
     what = f"depth {depth}" if depth >= _LEAST_DEPTH else "no loader"
     return depth, Reason(what, limits[depth])

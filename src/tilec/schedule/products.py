@@ -14,7 +14,7 @@ from functools import cached_property
 from mlir import ir
 
 from tilec.ir.types import view_facts
-from tilec.ir.walk import operations
+from tilec.ir.walk import argument_names, operations
 from tilec.layout.swizzled import SwizzledTile
 from tilec.layout.wgmma import SharedOperand, Wgmma, shared_operand, wgmma_for
 from tilec.ops.fragments import bit_width
@@ -97,20 +97,9 @@ class _UnfitError(Exception):
 
 def find_products(function: ir.OpView) -> list[Product | Unfit]:
     """All of a function, in program order."""
-    names = _parameters(function)
+    names = argument_names(function)
     found = (_product(op, names) for op in operations(function))
     return [product for product in found if product is not None]
-
-
-def _parameters(function: ir.OpView) -> dict[ir.Value, str]:
-    """Names in the source of the pointers that a kernel gets."""
-    [block] = function.regions[0].blocks
-    attributes = (ir.DictAttr(a) for a in ir.ArrayAttr(function.attributes["arg_attrs"]))
-    slots = [ir.DictAttr(a["tile.slot"]) for a in attributes]
-    return {
-        argument: ir.StringAttr(slot["name"]).value
-        for argument, slot in zip(block.arguments, slots, strict=True)
-    }
 
 
 def _product(op: ir.OpView, names: dict[ir.Value, str]) -> Product | Unfit | None:

@@ -6,13 +6,10 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith
+from tilec.ops.build import number_of as number_of
 from tilec.ops.rules import is_tile
 
 ROLES, CHANNEL, PROGRAM = "warp.roles", "warp.channel", "warp.program"
-
-
-def number_of(op: ir.OpView, name: str) -> int:
-    return int(ir.IntegerAttr(op.attributes[name]).value)
 
 
 def depth_of(channel: ir.Value) -> int:
