@@ -13,7 +13,7 @@ from simt_memory import Memory, Segment
 from tilec.ir.dialect import context
 from tilec.ir.dialects import arith, llvm, nvvm
 from tilec.ops.fragments import element_offset, i32, index, llvm_ptr
-from tilec.ops.persistent import grouped
+from tilec.ops.order import grouped
 
 ADDRESS = 1 << 40
 

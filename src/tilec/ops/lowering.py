@@ -36,6 +36,10 @@ UNIFORM = "warp.uniform"
 ROWS_TOGETHER = "warp.rows_together"
 # The unit attribute of a kernel whose blocks do several programs.
 PERSISTENT = "warp.persistent"
+# The attribute of a kernel whose blocks work in clusters: how many, along which axis of the grid.
+CLUSTER = "warp.cluster"
+# The attribute of a channel that tells which of its tiles the blocks of a cluster share.
+SHARED = "shared"
 # The type of a slot of a channel.
 SLOT = "!warp.place"
 # The attribute of the branch that tells roles apart: who comes to its `then` (`mark_team`).
@@ -90,6 +94,22 @@ class TensorMap:
 
 
 @dataclass(frozen=True)
+class Cluster:
+    """So many blocks do programs that follow each other along an axis of the grid."""
+
+    blocks: int
+    axis: int
+
+
+def cluster_of(kernel: ir.OpView) -> Cluster | None:
+    """The clusters of a kernel, by its attribute; None: each block is alone."""
+    if CLUSTER not in kernel.attributes:
+        return None
+    blocks, axis = ir.DenseI64ArrayAttr(kernel.attributes[CLUSTER])
+    return Cluster(blocks, axis)
+
+
+@dataclass(frozen=True)
 class Team:
     """Threads that meet at a barrier of their own, by its number; None: one thread, which needs
     none."""
@@ -124,6 +144,10 @@ class Lowering:
     notes: list[tuple[Place, Note]] = field(default_factory=list)
     tensor_maps: Mapping[TensorMap, ir.Value] = field(default_factory=dict)
     rows_together: int = 1
+    cluster: Cluster | None = None
+    # Of the program that is being lowered, in a cluster (`tilec.ops.cluster_order.Step`).
+    is_together: ir.Value | None = None
+    is_program: ir.Value | None = None
     loops: int = 0  # around what is being lowered
     team: Team | None = None  # of the role that is being lowered; None: the whole block
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)

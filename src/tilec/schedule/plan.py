@@ -17,9 +17,11 @@ from tilec.ir.walk import operations
 from tilec.layout.swizzled import Slot
 from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, fits
 from tilec.ops.fragments import bit_width
+from tilec.ops.lowering import Cluster
 from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
+from tilec.schedule.cluster import sharing
 from tilec.schedule.products import Copied, Product, Unfit, find_products
 from tilec.target.description import KIB, Target
 
@@ -43,6 +45,7 @@ class Channel:
 
     loads: tuple[Copied, ...]
     depth: int
+    shared: tuple[Copied, ...] = ()  # by the blocks of a cluster
 
     @property
     def slot_bytes(self) -> int:
@@ -73,6 +76,7 @@ class Schedule:
     loader_registers: int
     math_registers: int
     reasons: tuple[Reason, ...] = ()
+    cluster: Cluster | None = None
 
     @property
     def depth(self) -> int:
@@ -105,16 +109,16 @@ def plan(
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
-    found = find_products(function)
+    factors = find_products(function)
     if not target.has_async_products:
         why = f"{target.name} has no asynchronous products"
-        return NoSchedule((Reason("no loader", why),) if found else ())
+        return NoSchedule((Reason("no loader", why),) if factors else ())
     if any(rules()[op.operation.name].ends_launch for op in operations(function)):
         # With calls between them, the assembler lets products run one by one (ptxas, C7510).
         why = "the build is checked: it calls the driver where something does not hold"
-        return NoSchedule((Reason("no loader", why),) if found else ())
-    unfit = [Reason(_unscheduled(one.op), one.why) for one in found if isinstance(one, Unfit)]
-    candidates = [one for one in found if isinstance(one, Product)]
+        return NoSchedule((Reason("no loader", why),) if factors else ())
+    unfit = [Reason(_unscheduled(one.op), one.why) for one in factors if isinstance(one, Unfit)]
+    candidates = [one for one in factors if isinstance(one, Product)]
     groups, *reasons = _math_groups(candidates, hints)
     products = [product for product in candidates if _fits(product, groups)]
     for one in candidates:
@@ -137,8 +141,20 @@ def plan(
     if is_persistent:
         why = "it has a multiprocessor to itself, and copies for the next one go on"
         reasons.append(Reason("several programs a block", why))
+    turning = [one for ring in rings if is_in_loop(ring[0].block) for one in ring]
+    found = sharing(function, turning, hints, target, is_persistent=is_persistent)
+    if found is not None:
+        reasons.append(Reason(found.what, found.why))
+    shared = () if found is None else found.shared
     reasons += unfit
-    channels = tuple(Channel(ring, depth if is_in_loop(ring[0].block) else 1) for ring in rings)
+    channels = tuple(
+        Channel(
+            ring,
+            depth if is_in_loop(ring[0].block) else 1,
+            tuple(one for one in ring if one in shared),
+        )
+        for ring in rings
+    )
     return Schedule(
         channels,
         tuple(products),
@@ -148,6 +164,7 @@ def plan(
         _LOADER_REGISTERS if shares else 0,
         _MATH_REGISTERS if shares else 0,
         tuple(reasons),
+        None if found is None else found.cluster,
     )
 
 

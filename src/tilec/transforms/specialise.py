@@ -35,10 +35,11 @@ from tilec.ir.dialects import scf
 from tilec.ir.walk import operations
 from tilec.ops.build import integer
 from tilec.ops.lower_control import terminator_of
-from tilec.ops.lowering import PERSISTENT, ROWS_TOGETHER
+from tilec.ops.lowering import CLUSTER, PERSISTENT, ROWS_TOGETHER, SHARED
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
+from tilec.transforms.cluster_roles import close_shared, guard_writes
 from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_load
 from tilec.transforms.math_role import MathWarps
 from tilec.transforms.of_roles import is_scalar, made, mark, memory_of
@@ -60,6 +61,8 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     end = terminator_of(block)
     with ir.InsertionPoint(end), function.location:
         channels = [_create(channel) for channel in schedule.channels]
+        if schedule.cluster is not None:
+            ir.Operation.create("warp.meet")
         programs = _programs() if schedule.is_persistent else None
         roles = _create_roles(schedule)
     outer = [region.blocks.append() for region in roles.regions]
@@ -67,6 +70,8 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
         loader, math = (_of_each(programs, role) for role in outer)
         Loader(schedule, channels, needed).emit(own, loader)
         _copy(own, math)
+        if schedule.cluster is not None:
+            close_shared(schedule, channels, outer[0])
         for inner, role in zip((loader, math), outer, strict=True):
             _end(inner, role)
     for op in reversed(own):
@@ -74,6 +79,11 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
             op.operation.erase()
     left = MathWarps(schedule, channels).rewrite(math)
     assert not left, "what is begun is waited for"
+    if schedule.cluster is not None:
+        guard_writes(math)
+        function.attributes[CLUSTER] = ir.DenseI64ArrayAttr.get(
+            [schedule.cluster.blocks, schedule.cluster.axis]
+        )
     _drop_unused(function)
     function.attributes[ROWS_TOGETHER] = integer(schedule.rows_together)
     if schedule.is_persistent:
@@ -152,6 +162,9 @@ def _create(channel: Channel) -> ir.Value:
             "params": ir.ArrayAttr.get([ir.StringAttr.get(x.param) for x in channel.loads]),
         },
     )
+    shared = [place for place, load in enumerate(channel.loads) if load in channel.shared]
+    if shared:
+        op.attributes[SHARED] = ir.DenseI64ArrayAttr.get(shared)
     return op.results[0]
 
 

@@ -20,13 +20,16 @@ from mlir import ir
 from tilec.ir.walk import operations
 from tilec.warp.held import AllHeld, DoNotMeetError, Held, Nothing, Slot, Sums, merged
 from tilec.warp.problem import Problem
-from tilec.warp.reading import PROGRAM, certainly_turns, depth_of, number_of, tiles_of
+from tilec.warp.reading import IS_PROGRAM, PROGRAM, certainly_turns, depth_of, number_of, tiles_of
 
 # What a role does with slots and products, by name; each gets what is held.
-_LOADS = ("warp.acquire", "warp.fill", "warp.publish")
+_LOADS = ("warp.acquire", "warp.fill", "warp.publish", "warp.close")
 _COMPUTES = (
     "warp.get", "warp.no_slot", "warp.tile", "warp.release", "warp.dot", "warp.drain", "warp.wait",
 )  # fmt: skip
+
+# What has nothing to do with slots.
+_TELLS = (PROGRAM, IS_PROGRAM)
 
 # Of each slot that is got: the age of the oldest one that is held then, by channel.
 Oldest = dict[ir.OpView, dict[ir.Value, int]]
@@ -78,7 +81,7 @@ class _Flow:
             step = self._steps.get(op.operation.name)
             if step is not None:
                 step(op, held)
-            elif op.operation.name.startswith("warp.") and op.operation.name != PROGRAM:
+            elif op.operation.name.startswith("warp.") and op.operation.name not in _TELLS:
                 role = "loader" if self._is_loader else "math warps"
                 self._wrong(f"the {role} may not do this", op)
             else:
@@ -175,6 +178,11 @@ class _Flow:
         slot = self._given_up(op, held)
         if slot is not None and len(slot.filled) != len(tiles_of(slot.channel)):
             self._wrong("not every tile of the slot is filled", op, slot.made)
+
+    def _close(self, op: ir.OpView, held: AllHeld) -> None:
+        for slot in held.values():
+            if isinstance(slot, Slot) and slot.channel == op.operands[0]:
+                self._wrong("a slot is held that is waited for", op, slot.made)
 
     # ---- slots of the math warps -----------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from tilec.ops.build import number_of as number_of
 from tilec.ops.rules import is_tile
 
 ROLES, CHANNEL, PROGRAM = "warp.roles", "warp.channel", "warp.program"
+IS_PROGRAM = "warp.is_program"
 
 
 def depth_of(channel: ir.Value) -> int:

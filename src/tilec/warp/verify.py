@@ -10,7 +10,9 @@ It knows nothing of how a schedule was made. Of a function with `warp.roles` it 
 - both roles take slots alike, and neither waits for ever (`agreement`);
 - the loader does nothing else: it has no tiles, and writes, orders and ends nothing (here);
 - where a block does several programs, each role says which one before anything in it depends on
-  that, and uses nothing from outside that does (`programs`).
+  that, and uses nothing from outside that does (`programs`);
+- the blocks of a cluster take what they share alike, and wait for each other where they begin and
+  end (`clusters`).
 
 A dropped wait, or one that is moved, is thus an error of the compiler, and never a wrong number.
 """
@@ -26,13 +28,16 @@ from tilec.ir.walk import operations
 from tilec.ops.lowering import PERSISTENT
 from tilec.ops.rules import is_tile
 from tilec.warp.agreement import disagreements
+from tilec.warp.clusters import MEET, strangers
 from tilec.warp.flow import follow
 from tilec.warp.problem import Problem
 from tilec.warp.programs import misplaced
 from tilec.warp.reading import CHANNEL, ROLES
 
 # What stands outside of roles.
-_OUTSIDE = (ROLES, CHANNEL, "warp.first_program", "warp.program_count", "warp.program_step")
+_OUTSIDE = (
+    ROLES, CHANNEL, MEET, "warp.first_program", "warp.program_count", "warp.program_step",
+)  # fmt: skip
 # Of other dialects, what only computes numbers and views, and control flow.
 _NUMBERS = ("arith.", "memref.", "scf.", "gpu.yield")
 
@@ -56,6 +61,7 @@ def problems_of(function: ir.OpView) -> Iterator[Problem]:
     loader, math = (region.blocks[0] for region in roles[0].regions)
     yield from _beyond_loading(roles[0].regions[0])
     yield from misplaced(block, roles[0], is_persistent=PERSISTENT in function.attributes)
+    yield from strangers(function)
     loading = follow(loader, is_loader=True)
     computing = follow(math, is_loader=False)
     yield from loading.problems
