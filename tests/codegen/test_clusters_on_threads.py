@@ -1,0 +1,70 @@
+"""Blocks that share what they copy, thread by thread, for every form of factor and any grid."""
+
+from __future__ import annotations
+
+import pytest
+from lowered import ALIGNED, program
+from overlapped import EARLY, LATE, Timing, expect, small, wide
+
+TIMINGS = (LATE, EARLY, Timing(seed=7), Timing(seed=8, split=True))
+FACTORS = {
+    "nn": ("M, K", "K, N", "x.load::<128, 32>([z.id(0), k])", "y.load::<32, 64>([k, z.id(1)])"),
+    "nt": ("M, K", "N, K", "x.load::<128, 32>([z.id(0), k])", "y.load::<64, 32>([z.id(1), k]).t()"),
+    "tn": ("K, M", "K, N", "x.load::<32, 128>([k, z.id(0)]).t()", "y.load::<32, 64>([k, z.id(1)])"),
+}
+
+
+def text_of(form: str, cluster: str, stages: int = 2, end: str = "z.store(sum);") -> str:
+    left, right, a, b = FACTORS[form]
+    return f"""#[hint(cluster = {cluster}, stages = {stages})]
+    #[kernel]
+    pub fn k<M: Dim, N: Dim, K: Dim>(
+        z: Part<&mut Tensor<f32, M, N>, 128, 64>, x: &Tensor<bf16, {left}>, y: &Tensor<bf16, {right}>,
+    ) {{
+        let mut sum = Tile::<f32, 128, 64>::zeros();
+        for k in 0..K.div_ceil(32) {{ sum = dot({a}, {b}, sum); }}
+        {end}
+    }}"""
+
+
+def multiply(
+    form: str,
+    cluster: str,
+    extents: tuple[int, int, int],
+    *timings: Timing,
+    blocks: int,
+    stages: int = 2,
+) -> None:
+    m, n, k = extents
+    x = small(*((k, m) if form[0] == "t" else (m, k)))
+    y = small(*((n, k) if form[1] == "t" else (k, n)))
+    product = wide(x.T if form[0] == "t" else x) @ wide(y.T if form[1] == "t" else y)
+    with program(text_of(form, cluster, stages)) as threads:
+        assert threads.lowered("k", ALIGNED)[0].cluster == blocks
+        given = {"z": small(m, n, element="f32"), "x": x, "y": y}
+        expect(threads, "k", given, {"z": product}, *timings)
+
+
+@pytest.mark.parametrize("form", FACTORS)
+@pytest.mark.parametrize(("cluster", "blocks"), [("2", 2), ("[1, 2]", 2), ("4", 4)])
+def test_blocks_share_factors_of_any_order(form: str, cluster: str, blocks: int) -> None:
+    multiply(form, cluster, (520, 200, 70), LATE, Timing(seed=3, split=True), blocks=blocks)
+
+
+@pytest.mark.parametrize(
+    "extents",
+    [
+        (128, 64, 48), (256, 64, 48), (384, 64, 48), (1, 1, 1), (130, 200, 33), (640, 192, 20),
+        (384, 64, 0), (0, 8, 8), (8, 8, 0),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("cluster", ["[2, 1]", "[1, 2]"])
+def test_grids_that_clusters_do_not_divide(cluster: str, extents: tuple[int, int, int]) -> None:
+    multiply("nn", cluster, extents, *TIMINGS, blocks=2)
+
+
+@pytest.mark.parametrize("stages", [2, 3])
+@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5])
+def test_turns_against_slots(turns: int, stages: int) -> None:
+    multiply("nn", "2", (384, 64, 32 * turns), *TIMINGS, blocks=2, stages=stages)
