@@ -19,7 +19,8 @@ def text_of(form: str, cluster: str, stages: int = 2, end: str = "z.store(sum);"
     return f"""#[hint(cluster = {cluster}, stages = {stages})]
     #[kernel]
     pub fn k<M: Dim, N: Dim, K: Dim>(
-        z: Part<&mut Tensor<f32, M, N>, 128, 64>, x: &Tensor<bf16, {left}>, y: &Tensor<bf16, {right}>,
+        z: Part<&mut Tensor<f32, M, N>, 128, 64>, x: &Tensor<bf16, {left}>,
+        y: &Tensor<bf16, {right}>,
     ) {{
         let mut sum = Tile::<f32, 128, 64>::zeros();
         for k in 0..K.div_ceil(32) {{ sum = dot({a}, {b}, sum); }}

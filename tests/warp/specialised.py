@@ -1,4 +1,4 @@
-"""The kernels of `loops.tile` in the form that has roles."""
+"""The kernels of `loops.tile`, or another file, in the form that has roles."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ FILE = Path(__file__).parent / "loops.tile"
 
 
 @contextmanager
-def planned() -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
+def planned(file: Path = FILE) -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
     """Functions and their schedules by the name of the kernel, in a context that is entered."""
-    source = SourceFile(FILE.name, FILE.read_text(encoding="utf-8"))
+    source = SourceFile(file.name, file.read_text(encoding="utf-8"))
     with context():
         front = front_end(Sources(source, {}, {}, {}), Options())
         assert front.module is not None and not front.compiled.diagnostics
@@ -45,9 +45,9 @@ def planned() -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
 
 
 @contextmanager
-def specialised() -> Iterator[dict[str, ir.OpView]]:
+def specialised(file: Path = FILE) -> Iterator[dict[str, ir.OpView]]:
     """The functions, with roles."""
-    with planned() as found:
+    with planned(file) as found:
         for function, schedule in found.values():
             with function.location:
                 assert isinstance(specialise(function, schedule), Schedule)

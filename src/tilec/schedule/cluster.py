@@ -56,10 +56,11 @@ def sharing(
     blocks, axis = asked or (_BLOCKS, None)
     if blocks == 1:
         return None
-    found = _found(function, copies, blocks, axis, target, is_persistent=is_persistent)
-    if asked or isinstance(found, Sharing):
-        return found if isinstance(found, Sharing) else _none(found)
-    return None
+    least = 0.0 if asked else _LEAST_SAVED
+    found = _found(function, copies, blocks, axis, least, target, is_persistent=is_persistent)
+    if isinstance(found, Sharing):
+        return found
+    return Sharing(None, (), "no cluster", found) if asked else None
 
 
 def _asked(hint: int | tuple[int, ...] | None) -> tuple[int, int | None] | None:
@@ -72,19 +73,17 @@ def _asked(hint: int | tuple[int, ...] | None) -> tuple[int, int | None] | None:
     return (hint[longer[0]], longer[0]) if len(longer) == 1 else (0, None)
 
 
-def _none(why: str) -> Sharing:
-    return Sharing(None, (), "no cluster", why)
-
-
 def _found(
     function: ir.OpView,
     copies: Sequence[Copied],
     blocks: int,
     axis: int | None,
+    least: float,
     target: Target,
     *,
     is_persistent: bool,
 ) -> Sharing | str:
+    """`least`: what must be saved of all bytes that are copied."""
     if blocks & (blocks - 1) or not 1 < blocks <= target.cluster_blocks:
         return f"it is of a power of two of blocks, {target.cluster_blocks} at most, along one axis"
     if not is_persistent:
@@ -106,7 +105,7 @@ def _found(
     best = max(by_axis, key=lambda chosen: (_bytes(by_axis[chosen]), -chosen))
     shared = by_axis[best]
     saved = _bytes(shared) * (blocks - 1) // blocks
-    if saved < _LEAST_SAVED * _bytes(copies) and axis is None:
+    if saved < least * _bytes(copies):
         return f"{saved} bytes of {_bytes(copies)} are no reason to wait for each other"
     names = ", ".join(dict.fromkeys(f"`{one.param}`" for one in shared))
     return Sharing(
