@@ -183,12 +183,12 @@ class Machine:
         self.barriers[address] = MBarrier(place, count, self.memory.clock.block)
         self.is_barrier[place // PIECE] = True
 
-    def barrier(self, address: int, *, for_copies: bool = False, is_own: bool = True) -> MBarrier:
+    def barrier(self, address: int, *, for_copies: bool = False, by: int | None = None) -> MBarrier:
         if address not in self.barriers:
             raise SimtError(f"there is no barrier at byte {address - self.base}")
         found = self.barriers[address]
-        if not is_own:
-            self.cluster.expect_here(self, found)
+        if by not in (None, self.rank):
+            self.cluster.expect_here(self, found, by)
         elif found.block_time == self.memory.clock.block:
             raise SimtError(f"{found} is used by threads that may not have seen it made")
         if for_copies and not found.is_fenced:
@@ -513,8 +513,8 @@ def _copy(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> lis
         place = int(target[thread]) - self.machine.base
         own = int(barriers[thread]) - self.machine.base
         for machine in self.machine.cluster.chosen(mask):
-            is_own = machine is self.machine
-            barrier = machine.barrier(machine.base + own, for_copies=True, is_own=is_own)
+            by = self.machine.rank
+            barrier = machine.barrier(machine.base + own, for_copies=True, by=by)
             machine.begin(tensor, first, place, barrier)
     self.machine.strands.pause()
     return []

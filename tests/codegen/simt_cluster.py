@@ -29,11 +29,13 @@ class Cluster:
 
     def __init__(self, timing: Timing) -> None:
         self.machines: list[Any] = []
+        self.turns: dict[int, int] = {}  # of the meeting that a block has come to, by rank
         self.chance = Chance(timing)
         self.strands = Strands(self.chance, self.progress)
         self.meeting = Meeting(0, 0)
         self.numbers = count(1)
         self.visible: set[int] = set()  # barriers, by identity
+        self.have_met: set[int] = set()  # blocks, by rank
         self.arrived: list[tuple[Any, int, int]] = []  # at a machine: a strand, and its time
         self.left: dict[int, Clock] = {}  # by rank: what a block had seen at its end
 
@@ -57,16 +59,16 @@ class Cluster:
             if mask >> rank & 1:
                 yield machine
 
-    def expect_here(self, machine: Any, barrier: MBarrier) -> None:
-        """That another block may use a barrier now."""
-        if id(barrier) not in self.visible:
+    def expect_here(self, machine: Any, barrier: MBarrier, by: int) -> None:
+        """That block `by` may use a barrier of another one now."""
+        if id(barrier) not in self.visible or by not in self.have_met:
             raise SimtError(f"{barrier} of another block is used, which may not have made it")
         if machine.rank in self.left:
             raise SimtError(f"{barrier} is of a block that has gone")
 
     def arrive(self, by: Any, address: int) -> None:
         machine = self.machines[(address - SHARED_BASE) // BLOCK_APART]
-        barrier = machine.barrier(address, is_own=machine is by)
+        barrier = machine.barrier(address, by=by.rank)
         clock = self.strands.current.released()
         if machine is not by:
             number = self.strands.current.number
@@ -88,7 +90,7 @@ def _arrive(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> l
     self.all_here(active, "a barrier of the cluster")
     cluster = self.machine.cluster
     cluster.meeting.threads = sum(machine.threads for machine in cluster.machines)
-    self.machine.turn = cluster.meeting.turn
+    cluster.turns[self.machine.rank] = cluster.meeting.turn
     # It is relaxed: only barriers that were made, and fenced, have an order.
     if cluster.meeting.arrive(len(active), {}):
         made = (one for machine in cluster.machines for one in machine.barriers.values())
@@ -98,10 +100,14 @@ def _arrive(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> l
 
 def _wait(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     self.all_here(active, "a barrier of the cluster")
-    cluster, turn = self.machine.cluster, self.machine.turn
+    cluster = self.machine.cluster
+    turn = cluster.turns.get(self.machine.rank)
+    if turn is None:
+        raise SimtError("a block waits for a meeting to which it has not come")
     cluster.strands.wait(
         lambda: cluster.meeting.turn != turn, lambda: f"the cluster at {cluster.meeting}"
     )
+    cluster.have_met.add(self.machine.rank)
     return []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from lowered import ALIGNED, program
 from overlapped import EARLY, LATE, Timing, expect, small, wide
@@ -47,7 +48,7 @@ def multiply(
 
 
 @pytest.mark.parametrize("form", FACTORS)
-@pytest.mark.parametrize(("cluster", "blocks"), [("2", 2), ("[1, 2]", 2), ("4", 4)])
+@pytest.mark.parametrize(("cluster", "blocks"), [("[2, 1]", 2), ("[1, 2]", 2), ("[4, 1]", 4)])
 def test_blocks_share_factors_of_any_order(form: str, cluster: str, blocks: int) -> None:
     multiply(form, cluster, (520, 200, 70), LATE, Timing(seed=3, split=True), blocks=blocks)
 
@@ -68,4 +69,57 @@ def test_grids_that_clusters_do_not_divide(cluster: str, extents: tuple[int, int
 @pytest.mark.parametrize("stages", [2, 3])
 @pytest.mark.parametrize("turns", [0, 1, 2, 3, 5])
 def test_turns_against_slots(turns: int, stages: int) -> None:
-    multiply("nn", "2", (384, 64, 32 * turns), *TIMINGS, blocks=2, stages=stages)
+    multiply("nn", "[2, 1]", (384, 64, 32 * turns), *TIMINGS, blocks=2, stages=stages)
+
+
+# ---- what is done once, although a block does another's program again ----------------------------
+
+
+@pytest.mark.parametrize("rows", [128, 384, 640])
+def test_updates_are_done_once(rows: int) -> None:
+    text = text_of("nn", "[2, 1]").replace(
+        "z: Part<&mut Tensor<f32, M, N>, 128, 64>",
+        "z: Part<&mut Tensor<f32, M, N>, 128, 64>, s: &Atomic<Tensor<f32, N>>",
+    )
+    text = text.replace(
+        "z.store(sum);",
+        """z.store(sum);
+        s.fetch_add([z.id(1) * 64 + iota::<usize, 64>()], sum.sum::<0>().squeeze::<0>());""",
+    )
+    x, y = small(rows, 64), small(64, 64)
+    product = wide(x) @ wide(y)
+    with program(text) as threads:
+        assert threads.lowered("k", ALIGNED)[0].cluster == 2
+        z, s = small(rows, 64, element="f32"), np.zeros(64, np.float32)
+        given = {"z": z, "s": s, "x": x, "y": y}
+        expect(threads, "k", given, {"z": product, "s": product.sum(axis=0)}, *TIMINGS)
+
+
+def test_rows_that_are_known_to_be_whole_are_not_masked() -> None:
+    text = text_of("nn", "[2, 1]").replace(") {", ") { requires!(M % 128 == 0 && N % 64 == 0);", 1)
+    x, y = small(384, 64), small(64, 64)
+    with program(text) as threads:
+        assert threads.lowered("k", ALIGNED)[0].cluster == 2
+        given = {"z": small(384, 64, element="f32"), "x": x, "y": y}
+        expect(threads, "k", given, {"z": wide(x) @ wide(y)}, *TIMINGS)
+
+
+def test_two_loops_of_which_one_is_shared() -> None:
+    """How often the second one turns depends on the row of the program."""
+    text = text_of("nn", "[2, 1]").replace(
+        "z.store(sum);",
+        """
+        for k in z.id(0)..K.div_ceil(32) {
+            sum = dot(x.load::<128, 32>([z.id(0), k]), y.load::<32, 64>([k, z.id(1)]), sum);
+        }
+        z.store(sum);""",
+    )
+    x, y = small(640, 96), small(96, 64)
+    wanted = wide(x) @ wide(y)
+    for row in range(5):
+        own = slice(128 * row, 128 * row + 128)
+        wanted[own] += wide(x)[own, 32 * row :] @ wide(y)[32 * row :]
+    with program(text) as threads:
+        assert threads.lowered("k", ALIGNED)[0].cluster == 2
+        given = {"z": small(640, 64, element="f32"), "x": x, "y": y}
+        expect(threads, "k", given, {"z": wanted}, *TIMINGS)
