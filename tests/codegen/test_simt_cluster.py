@@ -113,6 +113,6 @@ def _run(change: Change, timing: Timing) -> None:
         for op in operations(function):
             found.setdefault(op.operation.name, []).append(op)
         change(found)
-        threads._lowered["k", ALIGNED] = point, Code(function)
+        threads.take("k", ALIGNED, point, Code(function))
         threads.run("k", {"x": x, "y": y, "z": z}, ALIGNED, timing=timing)
     np.testing.assert_array_equal(wide(z), wide(x) @ wide(y))

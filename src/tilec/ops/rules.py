@@ -301,6 +301,8 @@ class OpRules:
     ends_launch: bool = False
     # Whether its results depend on which program it is executed in.
     of_program: bool = False
+    # Whether its tile may leave through shared memory, as `ops/send.py` has it.
+    is_sendable: bool = False
 
     def program_axes(self, op: ir.OpView, of_operands: frozenset[int]) -> frozenset[int] | None:
         """Along which axes of the grid neighbours may get other results; None: along any.
