@@ -44,7 +44,8 @@ def _first_of(layout: Layout, warp: int) -> np.ndarray:
     ("shape", "groups", "element_bytes"),
     [
         ((128, 256), 2, 2), ((128, 192), 2, 2), ((256, 64), 2, 2), ((64, 80), 1, 2),
-        ((128, 96), 2, 4), ((64, 16), 1, 2), ((1, 64, 64), 1, 2), ((64, 32), 1, 1), ((64, 64), 1, 8),
+        ((128, 96), 2, 4), ((64, 16), 1, 2), ((1, 64, 64), 1, 2), ((64, 32), 1, 1),
+        ((64, 64), 1, 8),
     ],
 )  # fmt: skip
 def test_sums_of_products(shape: tuple[int, ...], groups: int, element_bytes: int) -> None:
