@@ -24,13 +24,16 @@ from tilec.ir.walk import operations
 from tilec.layout.shares import Shares
 from tilec.ops.lowering import Cluster
 from tilec.ops.program_axes import ANY_AXIS, ProgramAxes, around
-from tilec.schedule.products import Copied
+from tilec.schedule.bound import busy
+from tilec.schedule.products import Copied, Product
 from tilec.target.description import Target
 
-# What is taken where nobody says: blocks of a cluster, and the least share of what a turn copies
-# that they must save. Measured (docs/notes.md).
-_BLOCKS = 1
+# What is taken where nobody says: blocks of a cluster, the least share of what is copied that they
+# must save, and the least that a multiprocessor would copy in a cycle of its tensor cores. Up to
+# then L2 keeps up. Measured (docs/notes.md). Units: bytes a cycle.
+_BLOCKS = 2
 _LEAST_SAVED = 1 / 4
+_OF_L2 = 40
 
 
 @dataclass(frozen=True)
@@ -46,21 +49,30 @@ class Sharing:
 def sharing(
     function: ir.OpView,
     copies: Sequence[Copied],
+    products: Sequence[Product],
     hints: Mapping[str, Any],
     target: Target,
     *,
     is_persistent: bool,
 ) -> Sharing | None:
-    """What is shared of these copies, which a loop does; None where it is not worth a word."""
+    """What is shared of these copies, which loops do for products; None where it is not worth a
+    word."""
     asked = _asked(hints.get("cluster"))
     blocks, axis = asked or (_BLOCKS, None)
-    if blocks == 1:
+    if blocks == 1 or not (asked or _is_much(copies, products, target)):
         return None
     least = 0.0 if asked else _LEAST_SAVED
     found = _found(function, copies, blocks, axis, least, target, is_persistent=is_persistent)
     if isinstance(found, Sharing):
         return found
     return Sharing(None, (), "no cluster", found) if asked else None
+
+
+def _is_much(copies: Sequence[Copied], products: Sequence[Product], target: Target) -> bool:
+    """Whether products would wait for L2, if each block copied everything."""
+    assert target.rates is not None, f"{target.name} has asynchronous products, and no rates"
+    turning = [one for one in products if one.a.copied in copies or one.b.copied in copies]
+    return _bytes(copies) > _OF_L2 * busy(turning, 0, target.rates).tensor
 
 
 def _asked(hint: int | tuple[int, ...] | None) -> tuple[int, int | None] | None:

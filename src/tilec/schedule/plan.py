@@ -152,7 +152,7 @@ def plan(
         reasons.append(Reason("several programs a block", why))
     reasons += [_why_result(one, results_by) for one in found_results]
     turning = [one for ring in rings if is_in_loop(ring[0].block) for one in ring]
-    found = sharing(function, turning, hints, target, is_persistent=is_persistent)
+    found = sharing(function, turning, products, hints, target, is_persistent=is_persistent)
     if found is not None:
         reasons.append(Reason(found.what, found.why))
     shared = () if found is None else found.shared
