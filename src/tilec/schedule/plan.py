@@ -21,6 +21,8 @@ from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
 from tilec.schedule.products import Copied, Product, Unfit, find_products
+from tilec.schedule.reason import Reason as Reason
+from tilec.schedule.teams import teams_for
 from tilec.target.description import KIB, Target
 
 _THREADS_OF_GROUP = 128
@@ -33,8 +35,8 @@ _LEAST_DEPTH = 2
 _REST = 4 * KIB
 # Registers of a thread of each role, where the block has more warpgroups than registers for all:
 # together no more than there are. Multiples of 8 (PTX ISA, "setmaxnreg").
-_LOADER_REGISTERS = 40
-_MATH_REGISTERS = 232
+_LOADER_REGISTERS = 24
+_MATH_REGISTERS = 240
 
 
 @dataclass(frozen=True)
@@ -50,16 +52,10 @@ class Channel:
 
 
 @dataclass(frozen=True)
-class Reason:
-    """Something that was decided, and why."""
-
-    what: str
-    why: str
-
-
-@dataclass(frozen=True)
 class Schedule:
     """What a kernel is made into. `rows_together` rows of programs are walked at a time.
+
+    With several `teams` of math warps, each does programs of its own, by turns.
 
     Units:    `math_groups` are warpgroups of 128 threads; registers are those of a thread, 0 for
               what the launch gives
@@ -73,6 +69,7 @@ class Schedule:
     loader_registers: int
     math_registers: int
     reasons: tuple[Reason, ...] = ()
+    teams: int = 1
 
     @property
     def depth(self) -> int:
@@ -82,6 +79,15 @@ class Schedule:
     @property
     def math_warps(self) -> int:
         return WARPGROUP_WARPS * self.math_groups
+
+    @property
+    def team_groups(self) -> int:
+        """Warpgroups that do a program together."""
+        return self.math_groups // self.teams
+
+    @property
+    def team_warps(self) -> int:
+        return WARPGROUP_WARPS * self.team_groups
 
     @property
     def warps(self) -> int:
@@ -116,6 +122,10 @@ def plan(
     unfit = [Reason(_unscheduled(one.op), one.why) for one in found if isinstance(one, Unfit)]
     candidates = [one for one in found if isinstance(one, Product)]
     groups, *reasons = _math_groups(candidates, hints)
+    teams, why_teams = teams_for(candidates, hints)
+    if teams > 1:
+        groups, reasons = 1, []  # of a team
+    reasons += why_teams
     products = [product for product in candidates if _fits(product, groups)]
     for one in candidates:
         if one not in products:
@@ -126,8 +136,9 @@ def plan(
     rings = _rings(products)
     # Where a block has a multiprocessor to itself, it goes on to the next program with copies under
     # way.
+    groups *= teams
     is_persistent = groups > 1 and bool(hints.get("persistent", True))
-    stored = _stored_bytes(function) if is_persistent else 0
+    stored = teams * _stored_bytes(function) if is_persistent else 0
     depth, *more = _depth(rings, hints, target, stored, fitting)
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
@@ -148,6 +159,7 @@ def plan(
         _LOADER_REGISTERS if shares else 0,
         _MATH_REGISTERS if shares else 0,
         tuple(reasons),
+        teams,
     )
 
 

@@ -9,12 +9,14 @@ graph, and searches:
   turn of a loop go to different elements (`accesses`);
 - backwards from each read, to where its buffer begins to be: nothing may be written to its bytes
   through another buffer;
-- no barrier may stand where not all threads come (`accesses` refuses it).
+- no barrier may stand where not all threads come (`accesses` refuses it);
+- what a team has as its own shares no bytes with what others have, at any time: no barrier is one of
+  all teams.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mlir import ir
@@ -23,6 +25,7 @@ from tilec.shared_memory.accesses import (
     Alloc,
     Barrier,
     Branch,
+    Buffer,
     Loop,
     Skeleton,
     Touch,
@@ -42,15 +45,43 @@ class Problem:
         return f"{self.what}: {self.first}, then {self.second}"
 
 
-def problems_of(skeleton: Skeleton, *, warps: int) -> Iterator[Problem]:
+def problems_of(skeleton: Skeleton, *, warps: int, teams: int = 1) -> Iterator[Problem]:
     """All that is wrong; nothing, for what the passes leave."""
     graph = _Graph()
     graph.add(skeleton, {graph.node(None)})
+    if teams > 1:
+        buffers = [one.buffer for one in graph.payloads if isinstance(one, Alloc)]
+        yield from _between_teams(buffers, teams)
     for number, payload in enumerate(graph.payloads):
         if isinstance(payload, Touch):
             yield from _unordered(graph, number, payload, warps)
             if not payload.writes:
                 yield from _overwritten(graph, number, payload)
+
+
+def _between_teams(buffers: Sequence[Buffer], teams: int) -> Iterator[Problem]:
+    """Buffers of which the one team's and the other's share bytes. Rings are of all teams."""
+    own = [one for one in buffers if not one.is_ring]
+    for one in own:
+        if one.team_bytes == 0:
+            yield Problem("all teams have one", one.op, one.op)
+        for other in own:
+            apart = (one.team_bytes * n - other.team_bytes * m for n, m in _two_of(teams))
+            if any(_meet(one.offset + far, one.size, other) for far in apart):
+                yield Problem("a team's buffer is another one's", one.op, other.op)
+        for ring in buffers:
+            if ring.is_ring and any(
+                _meet(one.offset + n * one.team_bytes, one.size, ring) for n in range(teams)
+            ):
+                yield Problem("a team's buffer is in a ring", one.op, ring.op)
+
+
+def _two_of(teams: int) -> Iterator[tuple[int, int]]:
+    return ((n, m) for n in range(teams) for m in range(teams) if n != m)
+
+
+def _meet(offset: int, size: int, other: Buffer) -> bool:
+    return offset < other.offset + other.size and other.offset < offset + size
 
 
 class _Turn:
