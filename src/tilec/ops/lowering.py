@@ -37,7 +37,7 @@ UNIFORM = "warp.uniform"
 ROWS_TOGETHER = "warp.rows_together"
 # The unit attribute of a kernel whose blocks do several programs.
 PERSISTENT = "warp.persistent"
-# The attribute of a kernel whose math warps are so many teams, each of which does programs of its own.
+# The attribute of a kernel whose math warps are so many teams, which do programs by turns.
 TEAMS = "warp.teams"
 # The type of a slot of a channel.
 SLOT = "!warp.place"

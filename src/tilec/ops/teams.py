@@ -26,6 +26,7 @@ from tilec.ops.fragments import i32, llvm_ptr
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import OpRules
 
+
 @dataclass(frozen=True)
 class Turns:
     """Whose turn it is; every thread keeps count for its team.

@@ -36,7 +36,6 @@ from tilec.shared_memory.accesses import (
     Unit,
 )
 
-
 # Units: bytes; of the part of a team, such that accesses of all teams meet the same banks.
 _TEAM_ALIGNMENT = 128
 

@@ -10,7 +10,7 @@ graph, and searches:
 - backwards from each read, to where its buffer begins to be: nothing may be written to its bytes
   through another buffer;
 - no barrier may stand where not all threads come (`accesses` refuses it);
-- what a team has as its own shares no bytes with what others have, at any time: no barrier is one of
+- what a team has as its own shares no bytes with what others have, at any time: no barrier is of
   all teams.
 """
 

@@ -1,10 +1,10 @@
 """Math warps that do programs by turns: the branch around a program, and the turn to get slots.
 
-    for p { if mine { turn = await; for k { s = get … } ; pass turn; wait; … } else { for k { skip } } }
+    for p { if mine { turn = await; for k { s = get … }; pass turn; … } else { for k { skip } } }
 
-The turn is passed as soon as the last slot of the program was got, with its last products under way:
-in the last turn of a loop. Behind the loop, where they are still under way, the assembler would let
-products run one by one (ptxas, C7514).
+The turn is passed as soon as the last slot of the program was got, with its last products under
+way: in the last turn of a loop. Behind the loop, where they are still under way, the assembler
+would let products run one by one (ptxas, C7514).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _pass_after(op: ir.OpView, turn: ir.Value) -> None:
 
 
 def _ends_program(op: ir.OpView) -> bool:
-    """Whether it is a loop that gets a slot each time, and the branch around it asks if it turns."""
+    """Whether it is a loop that gets slots, in a branch that asks whether it turns."""
     around = op.operation.parent.opview
     if op.operation.name != "scf.for" or around.operation.name != "scf.if":
         return False

@@ -4,8 +4,8 @@ What a role takes is a sequence of *stretches*, in which it takes one slot after
 loops and branches, whose blocks are such sequences. Both roles must have the same: loops with equal
 bounds, branches with equal conditions, and in each stretch as many slots of each channel; and where
 one says which program it does from here on, the other one says the same. A branch around a loop
-that asks whether the loop turns is no branch. Where several teams do programs by turns, both ways of
-that branch are compared: what a team gets of its own program, and what it skips of another one's.
+that asks whether the loop turns is no branch. Where several teams do programs by turns, both ways
+of that branch are compared: what a team gets of its own program, what it skips of another one's.
 
 Then, where the math warps wait for a slot, both roles have been through the same stretches before
 this one. The loader gets as far as to publish that slot, if each slot that it acquires before is

@@ -232,20 +232,17 @@ class _Flow:
     def _pass_turn(self, op: ir.OpView, held: AllHeld) -> None:
         value, *last = op.operands
         turn = self._taken(value, held, op)
-        if not isinstance(turn, Turn) or turn.last_of is not None:
+        if not isinstance(turn, Turn) or turn.last_of:
             self._wrong("there may be no turn to pass", op)
         elif last:
             loop = op.operation.parent.opview
             if not is_last_of(loop, last):
                 self._wrong("expected the number, end and step of the loop around it", op)
-            held[value] = replace(turn, last_of=loop)
+            held[value] = replace(turn, last_of=(loop,))
 
     def _going_on(self, loop: ir.OpView, held: AllHeld) -> AllHeld:
         """What is held where a loop turns again: a turn that is passed in the last one is not."""
-        return {
-            value: replace(what, last_of=None) if _is_passed(what, loop) else what
-            for value, what in held.items()
-        }
+        return {value: _not_passed(what, loop) for value, what in held.items()}
 
     # ---- products --------------------------------------------------------------------------------
 
@@ -374,7 +371,11 @@ def _become(held: AllHeld, after: AllHeld) -> None:
 
 def _is_passed(what: Held, loop: ir.OpView) -> bool:
     """Whether it is a turn that is passed when this loop turns for the last time."""
-    return isinstance(what, Turn) and what.last_of == loop
+    return isinstance(what, Turn) and what.last_of == (loop,)
+
+
+def _not_passed(what: Held, loop: ir.OpView) -> Held:
+    return Turn(what.made) if isinstance(what, Turn) and _is_passed(what, loop) else what
 
 
 def _is_slot(value: ir.Value) -> bool:

@@ -53,11 +53,11 @@ class Sums:
 
 @dataclass(frozen=True)
 class Turn:
-    """This team may get slots, and no other one; up to here in the last turn of `last_of`, if that
-    is a loop."""
+    """This team may get slots, and no other one. It may up to here only, where the loop in
+    `last_of` turns for the last time."""
 
     made: ir.OpView = field(compare=False)
-    last_of: ir.OpView | None = None
+    last_of: tuple[ir.OpView, ...] = ()
 
 
 Held = Slot | Nothing | Sums | Turn

@@ -26,7 +26,7 @@ _MEMORY = ("memref.store", "memref.load")
 
 
 def not_by_turns(role: ir.Region, *, by_turns: bool) -> Iterator[Problem]:
-    """What keeps the math role from being that of teams; or what is of teams, where there is one."""
+    """What keeps the math role from being that of teams; or what is of teams, where none are."""
     ops = list(_inside(role))
     if not by_turns:
         yield from (
