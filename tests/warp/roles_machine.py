@@ -1,9 +1,9 @@
 """Roles, executed on the CPU as badly as the hardware may: what goes wrong, and when.
 
 All roles run as far as they can, one after the other; channels make what comes out the same in
-whatever order that is, where each waits for the phase after the last one that it waited for. Teams do
-not, and so have another order, too. A product is done as late as can be: only once a wait or drain
-says so. So a wrong use that is possible happens, in the turns that are executed.
+whatever order that is, where each waits for the phase after the last one that it waited for. Teams
+do not, and so have another order, too. A product is done as late as can be: only once a wait or
+drain says so. So a wrong use that is possible happens, in the turns that are executed.
 
 Tiles have no content. Sums are `Sums`, of one product, until they are waited for.
 """
