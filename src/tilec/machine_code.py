@@ -26,6 +26,7 @@ from tilec.codegen.whole_rows import whole_rows
 from tilec.ops.lowering import TensorMap, teams_of
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
+from tilec.ops.send import By
 from tilec.schedule.describe import describe
 from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
 from tilec.shared_memory.finish import Room, finish
@@ -137,11 +138,14 @@ def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]
     """The variants of one instance, the most demanding first: one, if that demands nothing."""
     symbol, widest = instance.description.symbol, target.access_bytes
     aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
-    general = lower_variant(instance, symbol, 1, body, target)
-    if aligned.alignments or aligned.tensor_maps:
-        return [_Entry(instance, aligned), _Entry(instance, general)]
-    _erase(body, aligned.symbol)
-    return [_Entry(instance, general)]
+    points = [aligned]
+    if aligned.tensor_maps:
+        points.append(lower_variant(instance, f"{symbol}__tma", 1, body, target, has_roles=True))
+    points.append(lower_variant(instance, symbol, 1, body, target))
+    if not (aligned.alignments or aligned.tensor_maps):
+        _erase(body, aligned.symbol)
+        points.remove(aligned)
+    return [_Entry(instance, point) for point in points]
 
 
 def lower_variant(
@@ -151,10 +155,13 @@ def lower_variant(
     body: ir.Block,
     target: Target,
     fitting: int | None = None,
+    *,
+    has_roles: bool | None = None,
 ) -> EntryPoint:
     """Lower one variant of an instance to threads, as the last function of `body`.
 
-    `fitting`: as `plan` has it.
+    `fitting`: as `plan` has it. `has_roles`: whether hardware may copy factors, whose tensors
+    launchers describe; as a default where everything is as aligned as copies want it.
 
     Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
     """
@@ -169,7 +176,10 @@ def lower_variant(
         # Copies by hardware begin at multiples of 16 bytes.
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):
-            schedule = plan(function, hints, target, fitting) if is_aligned else NoSchedule()
+            schedule: Schedule | NoSchedule = NoSchedule()
+            if is_aligned if has_roles is None else has_roles:
+                by: By = "copies" if is_aligned else "rows"
+                schedule = plan(function, hints, target, fitting, by)
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
@@ -210,7 +220,9 @@ def lower_variant(
             # What no longer fits beside rings fits beside shorter ones, or none.
             code.function.operation.erase()
             fewer = schedule.depth - 1
-            return lower_variant(instance, symbol, vector_bytes, body, target, fewer)
+            return lower_variant(
+                instance, symbol, vector_bytes, body, target, fewer, has_roles=has_roles
+            )
     threads = (warps * teams + loader_warps) * target.threads_per_warp
     return EntryPoint(
         symbol,
@@ -284,8 +296,7 @@ def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recor
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
     preconditions = tuple(_preconditions(point, ranks))
     maps = tuple(
-        manifest.TensorMap(one.param, one.box, one.swizzle, writes=False)
-        for one in point.tensor_maps
+        manifest.TensorMap(one.param, one.box, one.swizzle, one.writes) for one in point.tensor_maps
     )
     return Variant(
         symbol=point.symbol,

@@ -44,5 +44,5 @@ def finish(
     problem = next(problems_of(result, warps=warps, teams=teams), None)
     assert problem is None, f"shared memory: {problem}"
     use = use_of(result, needed)
-    resolve(result, symbol, warps=warps)
+    resolve(result, symbol)
     return use

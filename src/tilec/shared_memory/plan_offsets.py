@@ -6,7 +6,8 @@ After:    `warp.alloc {bytes = 512, offset = 1024}`; buffers in use at one time 
 Algorithm:
 1. A buffer is in use from where it begins to be to its last access, in the order of the program; an
    access in a loop that the buffer was there before is there to the loop's end. A ring is in use
-   from the start.
+   from the start. What hardware copies from is in use to the end; from the start, if a loop is
+   around it.
 2. Where all buffers side by side cost no occupancy, they lie side by side: what shares bytes needs
    barriers more often. Else the largest first, each takes the lowest place that is free of those
    in use at its time (first fit of interval colouring).
@@ -29,14 +30,17 @@ from tilec.shared_memory.accesses import (
     Barrier,
     Branch,
     Buffer,
+    Fence,
     Loop,
     Node,
+    Send,
     Skeleton,
     Touch,
     Unit,
+    Wait,
 )
 
-# Units: bytes; of the part of a team, such that accesses of all teams meet the same banks.
+# Units: bytes; of the part of a team.
 _TEAM_ALIGNMENT = 128
 
 
@@ -78,9 +82,12 @@ def _plan_for_teams(lifetimes: Sequence[_Lifetime], limit: int, teams: int) -> i
     rings = [one for one in lifetimes if one.buffer.is_ring]
     own = [one for one in lifetimes if not one.buffer.is_ring]
     ring_offsets = _side_by_side(rings)
-    begin = _rounded(_end(rings, ring_offsets), _TEAM_ALIGNMENT)
+    # So that accesses of all teams meet the same banks, if nothing asks for more.
+    unit = max((one.buffer.alignment for one in own), default=_TEAM_ALIGNMENT)
+    unit = max(unit, _TEAM_ALIGNMENT)
+    begin = _rounded(_end(rings, ring_offsets), unit)
     offsets = _first_fit(own)
-    each = _rounded(_end(own, offsets), _TEAM_ALIGNMENT)
+    each = _rounded(_end(own, offsets), unit)
     end = begin + teams * each
     if end > limit:
         largest = max(lifetimes, key=lambda one: one.buffer.size).buffer
@@ -120,7 +127,11 @@ def _lifetimes(skeleton: Skeleton) -> list[_Lifetime]:
     _time(skeleton, clock, found)
     end = next(clock)
     return [
-        _Lifetime(buffer, 0 if buffer.is_ring else first, end if buffer.is_throughout else last)
+        _Lifetime(
+            buffer,
+            0 if buffer.is_ring or (buffer.is_sent and buffer.is_in_loop) else first,
+            end if buffer.is_throughout or buffer.is_sent else last,
+        )
         for buffer, (first, last) in found.items()
     ]
 
@@ -149,7 +160,7 @@ def _touched(
 ) -> dict[Buffer, int]:
     """When each buffer that began before is in use for the last time."""
     match node:
-        case Touch(_, buffer, _):
+        case Touch(_, buffer, _) | Send(_, buffer, _):
             return {buffer: next(clock)}
         case Unit(_, touches):
             return dict.fromkeys((touch.buffer for touch in touches), next(clock))
@@ -158,7 +169,7 @@ def _touched(
         case Loop(_, parts):
             touched = _all_of(parts, clock, found)
             return dict.fromkeys(touched, next(clock))  # the next turn needs it, too
-        case Barrier() | Alloc():
+        case Barrier() | Fence() | Wait() | Alloc():
             return {}
 
 
