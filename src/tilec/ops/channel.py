@@ -84,7 +84,8 @@ def params_of(op: ir.OpView) -> tuple[str, ...]:
 
 def _tile_of(kind: ir.Type) -> SwizzledTile:
     memref = ir.MemRefType(kind)
-    tile = SwizzledTile.of(tuple(memref.shape), bit_width(memref.element_type) // 8)
+    size = bit_width(memref.element_type) // 8
+    tile = SwizzledTile.of(tuple(memref.shape), size, may_exceed=True)
     assert tile is not None, f"{kind} is no tile of a channel"
     return tile
 
