@@ -1,8 +1,9 @@
 """Checked kernels to a cubin and its manifest: every instance in each of its variants.
 
 A *variant* is machine code for one set of preconditions. One takes pointers and outer strides as
-multiples of the widest access wherever it accesses memory in larger pieces than elements; the other
-takes nothing for granted. All entries go through LLVM and ptxas together.
+multiples of the widest access wherever it accesses memory in larger pieces than elements; the last
+takes nothing for granted. Where hardware copies the factors of products, another one takes nothing
+for granted but that it can. All entries go through LLVM and ptxas together.
 """
 
 from __future__ import annotations
@@ -88,6 +89,13 @@ class EntryPoint:
     schedule: ScheduleReport = field(default_factory=ScheduleReport)
     is_persistent: bool = False
 
+    @property
+    def asks_more_than_factors(self) -> bool:
+        """Whether anything is asked of tensors but those from which hardware copies."""
+        return bool(
+            self.alignments or self.row_multiples or any(one.writes for one in self.tensor_maps)
+        )
+
 
 @dataclass(frozen=True)
 class _Entry:
@@ -139,12 +147,13 @@ def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]
     symbol, widest = instance.description.symbol, target.access_bytes
     aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
     points = [aligned]
-    if aligned.tensor_maps:
+    if aligned.tensor_maps and aligned.asks_more_than_factors:
         points.append(lower_variant(instance, f"{symbol}__tma", 1, body, target, has_roles=True))
     points.append(lower_variant(instance, symbol, 1, body, target))
-    if not (aligned.alignments or aligned.tensor_maps):
-        _erase(body, aligned.symbol)
-        points.remove(aligned)
+    for point in points[:-1]:
+        if not (point.alignments or point.tensor_maps):
+            _erase(body, point.symbol)
+            points.remove(point)
     return [_Entry(instance, point) for point in points]
 
 

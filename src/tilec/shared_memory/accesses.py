@@ -234,6 +234,8 @@ class _Reader:
             if nodes and _of_rings(nodes[-1]) and _of_rings(node):
                 # Nothing stands between: what holds for the first and the last holds for all.
                 nodes[-1] = Unit(nodes[-1].op, node.touches)
+            elif nodes and _goes_on(nodes[-1], node):
+                continue
             elif node is not None:
                 nodes.append(node)
         return tuple(nodes)
@@ -309,6 +311,13 @@ def _of_rings(node: Node | None) -> TypeGuard[Unit]:
     if not isinstance(node, Unit) or not node.touches:
         return False
     return all(one.buffer.is_ring and not one.writes for one in node.touches)
+
+
+def _goes_on(node: Node, after: Node | None) -> bool:
+    """Whether it is the same access as the one before it, to other elements: one stands for all."""
+    if not isinstance(node, Touch) or not isinstance(after, Touch):
+        return False
+    return (node.buffer, node.writes) == (after.buffer, after.writes)
 
 
 def _touches(bodies: tuple[Skeleton, ...]) -> list[Touch]:
