@@ -91,29 +91,6 @@ def test_copies_write_every_element_once_and_where_it_is(
     assert prod(tile.box) * len(tile.copies) == prod(shape)
 
 
-# Columns of 2 bytes; how many are copied with the widest swizzle, if that is worth it.
-EXCEEDING = [
-    (64, 64), (112, 128), (144, 192), (160, 192), (176, 192), (208, 256), (240, 256), (80, None),
-    (32, None), (48, 64), (96, 128),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("columns", "copied"), EXCEEDING)
-def test_copies_may_bring_what_is_beyond_a_tile(columns: int, copied: int | None) -> None:
-    tile = SwizzledTile.of((16, columns), 2, may_exceed=True)
-    assert tile is not None
-    if copied is None:
-        assert tile == SwizzledTile.of((16, columns), 2)
-        return
-    assert (tile.swizzle, tile.box, tile.bytes) == (128, (16, 64), 16 * copied * 2)
-    starts = range(0, copied, 64)
-    assert [copy.start for copy in tile.copies] == [(0, start) for start in starts]
-    places = {tile.offset_of((r, c)) for r in range(16) for c in range(columns)}
-    assert len(places) == 16 * columns and max(places) < tile.bytes
-    wide = SwizzledTile((16, copied), 2, 128)
-    assert all(tile.offset_of((5, c)) == wide.offset_of((5, c)) for c in range(columns))
-
-
 def test_copies_are_in_the_order_of_their_offsets() -> None:
     tile = tile_of((3, 512, 64), 1)
     assert tile.box == (1, 256, 64)

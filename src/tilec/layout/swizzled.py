@@ -17,8 +17,6 @@ MOST_AXES = 5
 MOST_IN_COPY = 256
 # Units: bytes; of where a copy is put.
 COPY_ALIGNMENT = 128
-# What copies may bring beyond a tile is at most this part of it, as 1 / n.
-MOST_EXCESS = 3
 PATTERN_ROWS = 8
 
 
@@ -40,8 +38,7 @@ class SwizzledTile:
 
     A chunk has a row of `swizzle` bytes for each coordinate of all other axes, row-major. The
     16-byte pieces of eight rows are permuted: of a byte's place, bits [4, 4+b) are XORed with bits
-    [7, 7+b), where `swizzle` is 16 << b. The last chunk may have more columns than the tile: what
-    copies bring there is beyond the tile, and of no use.
+    [7, 7+b), where `swizzle` is 16 << b.
 
     Shapes:   extents in the order of the tensor's axes, 1 to 5; the last axis is contiguous
     Units:    `swizzle` in bytes: 128, 64 or 32
@@ -55,23 +52,15 @@ class SwizzledTile:
 
     def __post_init__(self) -> None:
         assert self.swizzle in SWIZZLES, f"expected a swizzle of {SWIZZLES}, got {self.swizzle}"
-        assert self.swizzle % self.element_bytes == 0, "expected whole elements"
+        assert self.shape[-1] * self.element_bytes % self.swizzle == 0, "expected whole chunks"
 
     @staticmethod
-    def of(
-        shape: Sequence[int], element_bytes: int, *, may_exceed: bool = False
-    ) -> SwizzledTile | None:
-        """The tile with the widest swizzle; None if TMA cannot write it.
-
-        `may_exceed`: copies may bring somewhat more than the tile, if that makes it wider.
-        """
+    def of(shape: Sequence[int], element_bytes: int) -> SwizzledTile | None:
+        """The tile with the widest swizzle; None if TMA cannot write it."""
         if not 1 <= len(shape) <= MOST_AXES:
             return None
         row_bytes = shape[-1] * element_bytes
-        widest = SWIZZLES[0]
         swizzle = next((s for s in SWIZZLES if row_bytes % s == 0), None)
-        if may_exceed and swizzle is not None and MOST_EXCESS * (-row_bytes % widest) <= row_bytes:
-            swizzle = widest
         if swizzle is None:
             return None
         tile = SwizzledTile(tuple(shape), element_bytes, swizzle)
@@ -80,8 +69,7 @@ class SwizzledTile:
 
     @property
     def bytes(self) -> int:
-        """With what copies bring beyond it."""
-        return self.chunks * self.chunk_bytes
+        return prod(self.shape) * self.element_bytes
 
     @property
     def alignment(self) -> int:
@@ -102,7 +90,7 @@ class SwizzledTile:
 
     @property
     def chunks(self) -> int:
-        return -(-self.shape[-1] // self.chunk_elements)
+        return self.shape[-1] // self.chunk_elements
 
     @cached_property
     def box(self) -> tuple[int, ...]:

@@ -84,8 +84,7 @@ def params_of(op: ir.OpView) -> tuple[str, ...]:
 
 def _tile_of(kind: ir.Type) -> SwizzledTile:
     memref = ir.MemRefType(kind)
-    size = bit_width(memref.element_type) // 8
-    tile = SwizzledTile.of(tuple(memref.shape), size, may_exceed=True)
+    tile = SwizzledTile.of(tuple(memref.shape), bit_width(memref.element_type) // 8)
     assert tile is not None, f"{kind} is no tile of a channel"
     return tile
 

@@ -185,8 +185,7 @@ def _copied(
     else:
         raise _UnfitError("a factor is of a tensor that a branch or loop chooses")
     element = ir.MemRefType(view.type).element_type
-    size = bit_width(element) // 8
-    tile = SwizzledTile.of(_in_order(access.shape, order), size, may_exceed=True)
+    tile = SwizzledTile.of(_in_order(access.shape, order), bit_width(element) // 8)
     if tile is None:
         raise _UnfitError(f"no copy brings such tiles of `{names[source]}`")
     indices = tuple(_in_order(access.indices, order))
