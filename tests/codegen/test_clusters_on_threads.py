@@ -123,3 +123,20 @@ def test_two_loops_of_which_one_is_shared() -> None:
         assert threads.lowered("k", ALIGNED)[0].cluster == 2
         given = {"z": small(640, 64, element="f32"), "x": x, "y": y}
         expect(threads, "k", given, {"z": wanted}, *TIMINGS)
+
+
+# ---- with warpgroups that do programs by turns ---------------------------------------------------
+
+
+@pytest.mark.parametrize("extents", [(128, 64, 96), (384, 192, 96), (1160, 64, 40), (384, 64, 0)])
+@pytest.mark.parametrize("cluster", ["[2, 1]", "[1, 2]"])
+def test_programs_by_turns(cluster: str, extents: tuple[int, int, int]) -> None:
+    m, n, k = extents
+    text = text_of("nn", cluster).replace("stages = 2", "stages = 2, ping_pong")
+    x, y = small(m, k), small(k, n)
+    with program(text) as threads:
+        point, _ = threads.lowered("k", ALIGNED)
+        assert point.cluster == 2
+        assert any("by turns" in one.what for one in point.schedule.choices)
+        given = {"z": small(m, n, element="f32"), "x": x, "y": y}
+        expect(threads, "k", given, {"z": wide(x) @ wide(y)}, *TIMINGS)

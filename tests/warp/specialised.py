@@ -25,8 +25,11 @@ FILE = Path(__file__).parent / "loops.tile"
 
 
 @contextmanager
-def planned(file: Path = FILE) -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
-    """Functions and their schedules by the name of the kernel, in a context that is entered."""
+def planned(file: Path = FILE, **hints: bool) -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
+    """Functions and their schedules by the name of the kernel, in a context that is entered.
+
+    `hints` count beside those of the kernels.
+    """
     source = SourceFile(file.name, file.read_text(encoding="utf-8"))
     with context():
         front = front_end(Sources(source, {}, {}, {}), Options())
@@ -38,16 +41,17 @@ def planned(file: Path = FILE) -> Iterator[dict[str, tuple[ir.OpView, Schedule]]
         for one in kernels:
             with one.function.location:
                 find_access_facts(one.function)
-                schedule = plan(one.function, one.description.hints, resolve("sm_90a"))
+                asked = {**one.description.hints, **hints}
+                schedule = plan(one.function, asked, resolve("sm_90a"))
             assert isinstance(schedule, Schedule), schedule
             found[one.description.name] = (one.function, schedule)
         yield found
 
 
 @contextmanager
-def specialised(file: Path = FILE) -> Iterator[dict[str, ir.OpView]]:
+def specialised(file: Path = FILE, **hints: bool) -> Iterator[dict[str, ir.OpView]]:
     """The functions, with roles."""
-    with planned(file) as found:
+    with planned(file, **hints) as found:
         for function, schedule in found.values():
             with function.location:
                 assert isinstance(specialise(function, schedule), Schedule)

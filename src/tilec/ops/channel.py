@@ -32,7 +32,7 @@ from tilec.ops.fragments import bit_width, i32, index, llvm_ptr
 from tilec.ops.lowering import SHARED, Lowered, Lowering, TensorMap, View, cluster_of, within_reach
 from tilec.ops.rules import OpRules
 
-_BARRIER_BYTES = 8
+BARRIER_BYTES = 8
 _NO_SLOT = -1
 # Units: elements; the coordinates of a copy are 32 bits, and so far out nothing is inside.
 _FAR = 2**31 - 2**16
@@ -63,10 +63,10 @@ class Channel:
     blocks: int = 1  # that fill and empty its slots
 
     def full(self, slot: ir.Value) -> ir.Value:
-        return _shared(_at(self.barriers, slot, _BARRIER_BYTES, 0))
+        return _shared(_at(self.barriers, slot, BARRIER_BYTES, 0))
 
     def empty(self, slot: ir.Value) -> ir.Value:
-        return _shared(_at(self.barriers, slot, _BARRIER_BYTES, self.depth * _BARRIER_BYTES))
+        return _shared(_at(self.barriers, slot, BARRIER_BYTES, self.depth * BARRIER_BYTES))
 
     def address(self, slot: ir.Value, tile: int) -> ir.Value:
         """Where a tile of a slot begins (i32)."""
@@ -133,7 +133,7 @@ class _Create(OpRules):
         depth, slot = number_of(op, "depth"), Slot(tiles_of(op))
         filling, reading = (Cursor(lowering.variable(), lowering.variable()) for _ in range(2))
         slots = lowering.ring(depth * slot.bytes, slot.alignment)
-        barriers = lowering.ring(2 * depth * _BARRIER_BYTES, _BARRIER_BYTES, throughout=True)
+        barriers = lowering.ring(2 * depth * BARRIER_BYTES, BARRIER_BYTES, throughout=True)
         shared = shared_of(op)
         blocks = _blocks_around(op) if shared else 1
         channel = Channel(depth, slot, slots, barriers, filling, reading, shared, blocks)
@@ -162,9 +162,9 @@ class _Acquire(OpRules):
     ) -> Sequence[Lowered]:
         [channel] = operands
         assert isinstance(channel, Channel)
-        slot, parity = _advanced(channel.filling, channel.depth)
+        slot, parity = advanced(channel.filling, channel.depth)
         # All slots are empty at first, as if the phase before had ended.
-        _await(channel.empty(slot), arith.xori(parity, i32(1)))
+        until_over(channel.empty(slot), arith.xori(parity, i32(1)))
         nvvm.mbarrier_arrive_expect_tx(None, channel.full(slot), i32(channel.slot.copied_bytes))
         return [slot]
 
@@ -254,8 +254,8 @@ class _Close(OpRules):
         assert isinstance(channel, Channel)
         # As if all slots were to be filled once more.
         for _ in range(channel.depth):
-            slot, parity = _advanced(channel.filling, channel.depth)
-            _await(channel.empty(slot), arith.xori(parity, i32(1)))
+            slot, parity = advanced(channel.filling, channel.depth)
+            until_over(channel.empty(slot), arith.xori(parity, i32(1)))
         return []
 
 
@@ -278,8 +278,8 @@ class _Get(OpRules):
     ) -> Sequence[Lowered]:
         [channel] = operands
         assert isinstance(channel, Channel)
-        slot, parity = _advanced(channel.reading, channel.depth)
-        _await(channel.full(slot), parity)
+        slot, parity = advanced(channel.reading, channel.depth)
+        until_over(channel.full(slot), parity)
         return [slot]
 
 
@@ -313,20 +313,16 @@ class _Release(OpRules):
         channel, slot = operands
         assert isinstance(channel, Channel) and isinstance(slot, ir.Value)
         # Products are of a whole warpgroup: one thread speaks for it.
-        threads = LANES * WARPGROUP_WARPS
-        place = arith.andi(lowering.thread, i32(threads - 1))
         is_slot = arith.cmpi(arith.CmpIPredicate.sge, slot, i32(0))
-        barrier, space = channel.empty(slot), "cta"
-        speaks = arith.cmpi(arith.CmpIPredicate.eq, place, i32(0))
-        if channel.blocks > 1:
-            # One thread for each block. What it says has an order in that block; were that asked
-            # for in the cluster (`.release.cluster`), all memory of the GPU would be waited for.
-            barrier, space = cluster.in_block(barrier, place, channel.blocks), "cluster"
-            speaks = arith.cmpi(arith.CmpIPredicate.ult, place, i32(channel.blocks))
-        nvvm.inline_ptx(
-            [], [barrier], [], f"mbarrier.arrive.shared::{space}.b64 _, [{{$r0}}];",
-            predicate=arith.andi(speaks, is_slot),
-        )  # fmt: skip
+        if channel.blocks == 1:
+            arrive(channel.empty(slot), arith.andi(speaks(lowering), is_slot))
+            return []
+        # One thread for each block. What it says has an order in that block; were that asked for in
+        # the cluster (`.release.cluster`), all memory of the GPU would be waited for.
+        place = thread_of_group(lowering)
+        others = cluster.in_block(channel.empty(slot), place, channel.blocks)
+        speaks_to = arith.cmpi(arith.CmpIPredicate.ult, place, i32(channel.blocks))
+        arrive(others, arith.andi(speaks_to, is_slot), space="cluster")
         return []
 
 
@@ -337,7 +333,23 @@ def _blocks_around(op: ir.OpView) -> int:
     return found.blocks
 
 
-def _advanced(cursor: Cursor, depth: int) -> tuple[ir.Value, ir.Value]:
+def thread_of_group(lowering: Lowering) -> ir.Value:
+    """The number (i32) of this thread in its warpgroup."""
+    return arith.andi(lowering.thread, i32(LANES * WARPGROUP_WARPS - 1))
+
+
+def speaks(lowering: Lowering) -> ir.Value:
+    """Whether this thread is the one that does what its warpgroup does once (i1)."""
+    return arith.cmpi(arith.CmpIPredicate.eq, thread_of_group(lowering), i32(0))
+
+
+def arrive(barrier: ir.Value, where: ir.Value, space: str = "cta") -> None:
+    """Arrive at a barrier, if `where` (i1) says so."""
+    text = f"mbarrier.arrive.shared::{space}.b64 _, [{{$r0}}];"
+    nvvm.inline_ptx([], [barrier], [], text, predicate=where)
+
+
+def advanced(cursor: Cursor, depth: int) -> tuple[ir.Value, ir.Value]:
     """The slot and parity at a cursor, which moves on."""
     word = ir.IntegerType.get_signless(32)
     slot, parity = llvm.load(word, cursor.slot), llvm.load(word, cursor.parity)
@@ -348,7 +360,7 @@ def _advanced(cursor: Cursor, depth: int) -> tuple[ir.Value, ir.Value]:
     return slot, parity
 
 
-def _await(barrier: ir.Value, parity: ir.Value) -> None:
+def until_over(barrier: ir.Value, parity: ir.Value) -> None:
     """Until the phase of this parity is over."""
     loop = scf.WhileOp([], [])
     before, after = loop.before.blocks.append(), loop.after.blocks.append()
