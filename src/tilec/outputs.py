@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tilec import __version__
 from tilec.artifact.embed import embed
+from tilec.artifact.families import families_of
 from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
 from tilec.codegen.describe import describe
 from tilec.compilation import INTERMEDIATE, Options
@@ -78,6 +79,7 @@ def _manifest(made: MachineCode, target: str, sources: Sources, options: Options
         target=target,
         checked=options.checked,
         kernels=made.kernels,
+        families=families_of(made.kernels),
     )
 
 

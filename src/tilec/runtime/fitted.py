@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import NamedTuple, cast
 
 from tilec.artifact.abi import ELEMENT_BYTES
@@ -89,6 +90,8 @@ class Fitted:
     tensors, scalars by their position among the arguments.
 
     Assumes:  the element types, ranks and static extents are the instance's
+    `extents` are those of the grid of programs.
+
     Raises:   ContractError, without the instance's name
     """
 
@@ -97,7 +100,9 @@ class Fitted:
         "_entries",
         "_parameters",
         "_tensor_at",
+        "_values",
         "_variants",
+        "extents",
         "first",
         "kernel",
         "low_bits",
@@ -122,6 +127,8 @@ class Fitted:
         device = tensors[0][1].device if tensors else None
         spans = [array.span_bytes for _, array in tensors]
         self.kernel = kernel
+        self.extents = extents
+        self._values = values
         self._parameters = [parameter for parameter, _ in tensors]
         self._tensor_at = [i for i, p in enumerate(kernel.parameters) if p.is_tensor]
         self._arrays = [array for _, array in tensors]
@@ -187,6 +194,17 @@ class Fitted:
             self._entries.clear()
         self._entries[tuple(addresses)] = entry
         return entry
+
+    def cycles(self, multiprocessors: int) -> int | None:
+        """What the model of families says that a launch takes; None if it says nothing."""
+        if self.first is None or not self.first.variant.cost.parts:
+            return None
+        cost = self.first.variant.cost
+        return cost.cycles(prod(self.extents), self._values, multiprocessors)
+
+    def shape(self, dims: Sequence[str]) -> tuple[int, ...]:
+        """The extents of these `Dim`s."""
+        return tuple(int(self._values[dim]) for dim in dims)
 
     def refusal(self, error: ContractError) -> ContractError:
         """What went wrong, with the instance's name."""
