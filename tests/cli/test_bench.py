@@ -67,7 +67,7 @@ def test_without_torch_the_error_says_so(tilec):
     described()
     ended = tilec("bench", "add.py")
     assert ended.status == 2
-    assert "benchmarks need the package torch, which cannot be imported" in ended.err
+    assert "measuring needs the package torch, which cannot be imported" in ended.err
     assert "`--list`" in ended.err
 
 

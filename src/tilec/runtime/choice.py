@@ -22,10 +22,13 @@ class NoMachine:
     """For plans that need no device."""
 
     def sm_count(self, device: int | None) -> int:
-        raise NoDevice("the device that runs it decides the member of a family, or a grid")
+        raise NoDevice(
+            "the grid of a persistent kernel, and the member of a family, "
+            "follow from the device that runs it"
+        )
 
     def card(self, device: int | None) -> str:
-        raise NoDevice("the device that runs it decides the member of a family")
+        raise NoDevice("the member of a family follows from the device that runs it")
 
 
 class LazyMachine:
