@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +9,9 @@ import numpy as np
 import pytest
 
 import tilec.runtime as rt
+from tests.bench.fake_gpu import FakeGpu
+from tests.unit.family_samples import of_family, product
+from tests.unit.manifest_samples import manifest
 from tilec.artifact.manifest import Parameter, Requirement
 from tilec.artifact.tuning_file import TuningFile, from_text
 from tilec.bench.sampling import Settings
@@ -20,12 +22,6 @@ from tilec.tune.arguments import Arguments, Values
 from tilec.tune.session import Listener, Request, families_named, output_of, run
 from tilec.tune.shapes import extents_of, listed
 from tilec.tune.trial import DisagreementError, NoMemberError, tried
-
-sys.path[:0] = [str(Path(__file__).parents[1] / name) for name in ("unit", "bench")]
-
-from fake_gpu import FakeGpu
-from family_samples import of_family, product
-from manifest_samples import manifest
 
 NOTHING = Values({}, {})
 DIMS = ("M", "N", "K")

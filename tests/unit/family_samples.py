@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from manifest_samples import manifest
-
+from tests.unit.manifest_samples import manifest
 from tilec.artifact.abi import slots_of
 from tilec.artifact.families import families_of
 from tilec.artifact.family import Cost, Measured, Part, Table

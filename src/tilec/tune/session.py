@@ -112,6 +112,7 @@ def run(request: Request, gpu: Gpu, card: str, module: rt.Module, tell: Listener
     work = [
         (family, extents_of(shape, family.dims)) for family in families for shape in request.shapes
     ]
+    environment = gpu.environment()
     trials: dict[str, list[Trial]] = {family.name: [] for family in families}
     is_well = True
     for number, (family, extents) in enumerate(work, 1):
@@ -130,7 +131,6 @@ def run(request: Request, gpu: Gpu, card: str, module: rt.Module, tell: Listener
             for one in families
             if trials[one.name]
         )
-        environment = gpu.environment()
         this = Run(
             card=card,
             target=manifest.target,
