@@ -77,7 +77,8 @@ def parts_of(
     walk.into(block, walk.turns[0])
     if isinstance(schedule, Schedule) and not schedule.is_persistent:
         walk.turns[0].waits += target.rates.load_latency  # until the first copies are there
-    return tuple(_part(one, warps, target.rates) for one in walk.turns)
+    first, *inner = (_part(one, warps, target.rates) for one in walk.turns)
+    return (first, *(part for part in inner if part.alone_cycles))
 
 
 def cost_of(parts: tuple[Part, ...], blocks: int, spilled_bytes: int, target: Target) -> Cost:
