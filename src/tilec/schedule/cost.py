@@ -5,8 +5,7 @@ wrong. A unit of a multiprocessor is busy for what its rate says (`target/`). In
 and products overlap, a turn takes as long as its busiest unit. Elsewhere one thing comes after the
 other: loads wait for memory, once for all that stand together, and reductions for other threads.
 
-Prototype and first kernels on an H100: products of 2048³ to 8192³ with tiles from 64x64 to 128x256,
-where the model names the fastest member, or one as fast within the noise, at each of 17 shapes.
+How good its choices are on an H100 is in docs/tuning.md.
 """
 
 from __future__ import annotations
