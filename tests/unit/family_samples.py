@@ -11,6 +11,11 @@ from tilec.artifact.family import Cost, Measured, Part, Table
 from tilec.artifact.manifest import Coverage, Generic, Kernel, Parameter, Variant
 
 
+def part(busy_cycles, alone_cycles, turns=1):
+    """A part that keeps tensor cores busy."""
+    return Part(turns, busy_cycles, 0, 0, 0, alone_cycles)
+
+
 def product(bm, bn, turn_cycles, element="bf16", blocks=1, **changes):
     """c = a b by tiles of bm x bn, a turn of whose loop takes so many cycles."""
     symbol = f"matmul__{element}_{bm}_{bn}"
@@ -20,9 +25,8 @@ def product(bm, bn, turn_cycles, element="bf16", blocks=1, **changes):
         Parameter("b", "tensor", element, ("K", "N"), "shared"),
     )
     dims = ("M", "N", "K")
-    cost = Cost(
-        blocks, 100, (Part(1, 10, 20), Part(("ceildiv", "K", 64), turn_cycles, turn_cycles))
-    )
+    turn = part(turn_cycles, turn_cycles, ("ceildiv", "K", 64))
+    cost = Cost(blocks, 100, (part(10, 20), turn))
     kernel = Kernel(
         name="matmul",
         symbol=symbol,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from family_samples import LARGE, SMALL, of_family, product
+from family_samples import LARGE, SMALL, of_family, part, product
 from hypothesis import given
 from hypothesis import strategies as st
 from manifest_samples import add_kernel
@@ -113,7 +113,7 @@ def test_a_wrong_table_is_a_fault(measured, fault):
 
 def test_a_cost_of_what_is_no_extent_is_a_fault():
     [variant] = SMALL.variants
-    wrong = replace(SMALL, variants=(replace(variant, cost=Cost(1, 0, (Part("x", 1, 1),))),))
+    wrong = replace(SMALL, variants=(replace(variant, cost=Cost(1, 0, (part(1, 1, "x"),))),))
     assert any("names `x`" in found for found in faults_of(of_family(LARGE, wrong)))
 
 
@@ -134,11 +134,19 @@ def test_few_programs_want_small_tiles():
 
 
 def test_blocks_that_are_there_together_hide_what_one_waits_for():
-    waiting = Cost(4, 0, (Part(1, 10, 40),))
+    waiting = Cost(4, 0, (part(10, 40),))
     assert waiting.cycles(4, {}, 1) == 40  # as one alone, since all four are there
     assert waiting.cycles(8, {}, 1) == 80
     assert waiting.cycles(5, {}, 1) == 80  # the fifth comes after
-    assert Cost(4, 0, (Part(1, 30, 40),)).cycles(4, {}, 1) == 120  # a unit has no more room
+    assert Cost(4, 0, (part(30, 40),)).cycles(4, {}, 1) == 120  # a unit has no more room
+
+
+def test_what_is_busy_in_one_part_is_free_in_another():
+    products, epilogue = Part(4, 30, 10, 0, 0, 30), Part(1, 0, 80, 0, 5, 100)
+    # Two at a time: tensor cores are busy for 4 * 30 a program, shared memory for 4 * 10 + 80.
+    assert Cost(2, 0, (products, epilogue)).cycles(20, {}, 1) == 20 * 120
+    # One at a time, a program takes 4 * 30 + 100.
+    assert Cost(1, 0, (products, epilogue)).cycles(20, {}, 1) == 20 * 220
 
 
 @given(SIZES, SIZES, SIZES)
@@ -196,7 +204,7 @@ def test_each_member_says_why_none_fits():
 def test_a_member_is_judged_by_the_variant_that_shapes_allow():
     # The small one is the fast one in a variant that rows of 8 elements only have.
     slow = Variant(
-        SMALL.symbol, 128, SMALL.variants[0].slots, cost=Cost(1, 0, (Part(1, 10**6, 10**6),))
+        SMALL.symbol, 128, SMALL.variants[0].slots, cost=Cost(1, 0, (part(10**6, 10**6),))
     )
     quick = replace(
         SMALL.variants[0],

@@ -86,7 +86,7 @@ def _faults_of_costs(kernel: Kernel) -> Iterator[str]:
         if cost.blocks_per_sm < 1:
             yield f"`{variant.symbol}` has {cost.blocks_per_sm} blocks on a multiprocessor"
         for part in cost.parts:
-            if min(part.busy_cycles, part.alone_cycles) < 0:
+            if min(*part.busy_cycles, part.alone_cycles) < 0:
                 yield f"`{variant.symbol}` takes less than no time"
             for name in names_in(part.turns):
                 if name not in kernel.dims:

@@ -18,13 +18,21 @@ from tilec.artifact.expression import Expression, Value, evaluate
 class Part:
     """Something that each program of a variant does `turns` times.
 
-    Units:    cycles of a multiprocessor: `busy_cycles`, for which its busiest unit is taken from
-              other programs; `alone_cycles`, which pass if no other program is there
+    Units:    cycles of a multiprocessor: `alone_cycles` pass if no other program is there; the
+              others are those for which a unit is taken from other programs
     """
 
     turns: Expression
-    busy_cycles: int
+    tensor_cycles: int
+    shared_cycles: int
+    memory_cycles: int
+    thread_cycles: int
     alone_cycles: int
+
+    @property
+    def busy_cycles(self) -> tuple[int, int, int, int]:
+        """Of each unit: tensor cores, shared memory, memory, and what issues instructions."""
+        return self.tensor_cycles, self.shared_cycles, self.memory_cycles, self.thread_cycles
 
 
 @dataclass(frozen=True)
@@ -46,14 +54,15 @@ class Cost:
         Either a unit of it is busy all the time, or each of its blocks does one program after the
         other, none of which can be faster than alone.
         """
-        busy = alone = 0
+        busy = [0, 0, 0, 0]
+        alone = 0
         for part in self.parts:
             turns = max(0, int(evaluate(part.turns, values)))
-            busy += turns * part.busy_cycles
+            busy = [sum_ + turns * one for sum_, one in zip(busy, part.busy_cycles, strict=True)]
             alone += turns * part.alone_cycles
         programs_of_sm = -(-programs // multiprocessors)
         rounds = -(-programs_of_sm // self.blocks_per_sm)
-        return self.start_cycles + max(programs_of_sm * busy, rounds * alone)
+        return self.start_cycles + max(programs_of_sm * max(busy), rounds * alone)
 
 
 @dataclass(frozen=True)

@@ -88,25 +88,20 @@ def cost_of(parts: tuple[Part, ...], blocks: int, spilled_bytes: int, target: Ta
     rates = target.rates
     if rates is None or not parts:
         return Cost()
-    spilling = spilled_bytes // rates.shared_bytes
-    last = parts[-1]
-    if spilling:
-        parts = (
-            *parts[:-1],
-            replace(
-                last,
-                busy_cycles=last.busy_cycles + spilling,
-                alone_cycles=last.alone_cycles + spilling,
-            ),
-        )
-    return Cost(max(1, blocks), rates.load_latency, parts)
+    spilling = spilled_bytes // rates.shared_bytes  # goes the same way
+    *others, last = parts
+    last = replace(
+        last,
+        shared_cycles=last.shared_cycles + spilling,
+        alone_cycles=last.alone_cycles + spilling,
+    )
+    return Cost(max(1, blocks), rates.load_latency, (*others, last))
 
 
 def _part(turn: _Turn, warps: int, rates: Rates) -> Part:
     memory = turn.moved_bytes / rates.l2_bytes
     copies = turn.copied_bytes / rates.l2_bytes
     tensor = turn.tensor * 100 / rates.sustained_percent
-    longest = max(tensor, turn.shared, copies + memory, turn.threads)
     if turn.overlaps:
         alone = max(tensor, turn.shared, copies) + turn.threads + memory
     else:
@@ -114,7 +109,8 @@ def _part(turn: _Turn, warps: int, rates: Rates) -> Part:
         # A warp issues every other cycle, at best.
         few = max(1.0, 2 * rates.schedulers / warps)
         alone = tensor + turn.shared + copies + memory + turn.threads * few + waits
-    return Part(turn.turns, round(longest), round(alone))
+    cycles = (tensor, turn.shared, copies + memory, turn.threads, alone)
+    return Part(turn.turns, *map(round, cycles))
 
 
 class _Walk:
