@@ -17,7 +17,7 @@ from tilec.runtime.array import Array
 from tilec.runtime.choice import Machine, NoMachine, choose
 from tilec.runtime.contract import check_type
 from tilec.runtime.errors import ContractError
-from tilec.runtime.fitted import Argument, Fitted, LaunchPlan
+from tilec.runtime.fitted import Argument, Fitted, LaunchPlan, Shapes
 
 _REMEMBERED = 1024  # combinations of shapes for each kernel, after which all are forgotten
 
@@ -107,6 +107,7 @@ class Planner:
         refused: list[str] = []
         for family, kernels in self._groups:
             fitting: list[Fitted] = []
+            shapes: Shapes | None = None  # the same to all members
             for kernel in kernels:
                 try:
                     for index in self.tensor_at:
@@ -115,7 +116,8 @@ class Planner:
                     mistyped.append(f"`{kernel.symbol}`: {error}")
                     continue
                 try:
-                    fitting.append(Fitted(kernel, arguments, self._machine.sm_count))
+                    shapes = shapes or Shapes(kernel, arguments)
+                    fitting.append(Fitted(kernel, shapes, self._machine.sm_count))
                 except ContractError as error:
                     refused.append(f"`{kernel.symbol}`: {error}")
             # Members that no variant can launch at these shapes are no choice, if there is another.
