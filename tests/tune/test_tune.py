@@ -183,6 +183,14 @@ def test_what_is_not_written_is_a_difference(gpu):
         trial_of(gpu, {SLOW.symbol: 1.0, FAST.symbol: 2.0}, multiply={FAST.symbol: half})
 
 
+def test_who_is_far_behind_is_launched_a_few_times_only(gpu):
+    module = FakeModule(gpu, of_family(SLOW, FAST), {SLOW.symbol: 3000.0, FAST.symbol: 1.0})
+    family = module.manifest.families[0]
+    found = tried(gpu, module, family, (8, 8, 8), NOTHING, Settings(rounds=9, sample_us=1000.0))
+    assert found.trial.losers[0].why == "slower: 3000.000 times"
+    assert module.launches.count(SLOW.symbol) < 10 < module.launches.count(FAST.symbol)
+
+
 # ---- arguments -----------------------------------------------------------------------------------
 
 
@@ -255,6 +263,21 @@ def test_a_run_writes_what_the_next_build_reads(gpu, tmp_path):
     assert made.is_of(module.manifest)
     [family] = made.families
     assert [trial.extents for trial in family.trials] == [(8, 8, 8), (16, 8, 8)]
+
+
+def test_what_fails_at_one_shape_leaves_the_others(gpu, tmp_path):
+    def multiply(a, b):
+        if a.shape[0] == 8:
+            raise MemoryError("out of memory\nby far")
+        return np.matmul(a, b)
+
+    times = {SLOW.symbol: 3.0, FAST.symbol: 2.0}
+    module = FakeModule(gpu, of_family(SLOW, FAST), times, {FAST.symbol: multiply})
+    log = []
+    assert not run(request(tmp_path, "8x8x8", "4x4x4"), gpu, "A Card", module, listening(log))
+    expected = "matmul__f32 at 8x8x8: MemoryError: out of memory: nothing is recorded"
+    assert expected in log
+    assert log[-1] == FAST.symbol
 
 
 def test_a_second_run_adds(gpu, tmp_path):

@@ -119,10 +119,13 @@ def run(request: Request, gpu: Gpu, card: str, module: rt.Module, tell: Listener
         tell.begin(number, len(work), family, extents)
         try:
             found = tried(gpu, module, family, extents, request.values, request.settings)
-        except (DisagreementError, NoMemberError) as error:
+        except SetupError:
+            raise
+        except Exception as error:
+            gpu.synchronise()  # raises if the GPU takes no more work
             is_well = False
             where = "x".join(map(str, extents))
-            tell.failure(f"{family.name} at {where}: {error}: nothing is recorded")
+            tell.failure(f"{family.name} at {where}: {_in_a_line(error)}: nothing is recorded")
             continue
         trials[family.name].append(found.trial)
         tell.outcome(family, found)
@@ -142,6 +145,12 @@ def run(request: Request, gpu: Gpu, card: str, module: rt.Module, tell: Listener
         )
         _write(request.output, merged(before, this))
     return is_well
+
+
+def _in_a_line(error: Exception) -> str:
+    text = str(error).partition("\n")[0]
+    expected = isinstance(error, (DisagreementError, NoMemberError))
+    return text if expected else f"{type(error).__name__}: {text}"
 
 
 def _before(path: Path) -> TuningFile:

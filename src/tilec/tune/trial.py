@@ -16,6 +16,7 @@ from tilec.bench.sampling import Sampler, Settings, sampled, sampler
 from tilec.tune.arguments import Arguments, Values
 
 _TRIES = 3  # of one launch, of which the shortest says how long a sample is to be
+_FAR = 3.0  # times the fastest, from which on one launch says enough
 
 
 class DisagreementError(Exception):
@@ -73,9 +74,10 @@ def tried(
     fit = [kernel for kernel in members if _is_launched(gpu, module, kernel, arguments, losers)]
     if not fit:
         raise NoMemberError("; ".join(f"`{name}`: {why}" for name, why in losers.items()))
-    samplers = _samplers(gpu, module, fit, arguments, settings)
-    samples = sampled(samplers, settings.rounds)
-    times = {name: median(found) for name, found in samples.items()}
+    launches = {kernel.symbol: _launching(module, kernel, arguments) for kernel in fit}
+    times = _single_launches(gpu, launches, arguments)
+    samplers = _samplers(gpu, launches, times, arguments, settings)
+    times |= {name: median(found) for name, found in sampled(samplers, settings.rounds).items()}
     winner = min(times, key=lambda name: (times[name], family.members.index(name)))
     lost = tuple(
         Loser(name, _rounded(times[name]), f"slower: {times[name] / times[winner]:.3f} times")
@@ -108,17 +110,13 @@ def _is_launched(
     return True
 
 
-def _samplers(
-    gpu: Gpu,
-    module: rt.Module,
-    kernels: list[Kernel],
-    arguments: Arguments,
-    settings: Settings,
-) -> dict[str, Sampler]:
-    """A sampler for each member, once all are known to give the same."""
-    launches = {kernel.symbol: _launching(module, kernel, arguments) for kernel in kernels}
+def _single_launches(
+    gpu: Gpu, launches: Mapping[str, Callable[[Buffers], None]], arguments: Arguments
+) -> dict[str, float]:
+    """What one launch of each member takes at best, once all are known to give the same."""
+    first = next(iter(launches))
     expected: list[Array] | None = None
-    shortest = float("inf")
+    times: dict[str, float] = {}
     for symbol, launch in launches.items():
         arguments.poison()
         launch(arguments.sets[0])
@@ -129,13 +127,26 @@ def _samplers(
             off = arguments.difference(arguments.results(), expected)
             if not off <= 1:
                 raise DisagreementError(
-                    f"`{symbol}` and `{kernels[0].symbol}` differ by {off:.3g} times "
-                    "what rounding explains"
+                    f"`{symbol}` and `{first}` differ by {off:.3g} times what rounding explains"
                 )
         once = lambda launch=launch: launch(arguments.sets[0])  # noqa: E731
-        shortest = min(shortest, *(gpu.time_us(once) for _ in range(_TRIES)))
+        times[symbol] = min(gpu.time_us(once) for _ in range(_TRIES))
+    return times
+
+
+def _samplers(
+    gpu: Gpu,
+    launches: Mapping[str, Callable[[Buffers], None]],
+    times: Mapping[str, float],
+    arguments: Arguments,
+    settings: Settings,
+) -> dict[str, Sampler]:
+    """A sampler for each member that is not far behind: all have the same number of calls."""
+    shortest = min(times.values())
     made = {}
     for symbol, launch in launches.items():
+        if times[symbol] > _FAR * shortest:
+            continue
         arguments.restore()
         found = sampler(gpu, launch, arguments.sets, shortest, settings)
         if arguments.changes_inputs:
