@@ -14,7 +14,7 @@ from pathlib import Path
 from mlir import ir
 
 from tilec.artifact import manifest
-from tilec.artifact.family import Cost, Part
+from tilec.artifact.family import Cost
 from tilec.artifact.manifest import Kernel, Precondition, Slot, Variant
 from tilec.artifact.schedule_report import ScheduleReport
 from tilec.codegen.cubin import Resources, assemble
@@ -27,7 +27,7 @@ from tilec.codegen.whole_rows import whole_rows
 from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
-from tilec.schedule.cost import cost_of, parts_of
+from tilec.schedule.cost import Work, cost_of, work_of
 from tilec.schedule.describe import describe
 from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
 from tilec.shared_memory.finish import Room, finish
@@ -89,7 +89,7 @@ class EntryPoint:
     tensor_maps: tuple[TensorMap, ...] = ()
     schedule: ScheduleReport = field(default_factory=ScheduleReport)
     is_persistent: bool = False
-    parts: tuple[Part, ...] = ()
+    work: Work = field(default_factory=Work)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def lower_variant(
     told = instance.description
     hints = told.hints
     function = instance.function.operation.clone().opview
-    parts: tuple[Part, ...] = ()
+    work = Work()
     try:
         if hints.get("fast_math"):
             relax_floats(function)
@@ -180,7 +180,7 @@ def lower_variant(
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
                 warps = schedule.math_warps
-                parts = parts_of(function, schedule, target, told.grid, told.dims, warps)
+                work = work_of(function, schedule, target, told.grid, told.dims, warps)
                 function, schedule = _with_roles(function, schedule)
             if isinstance(schedule, NoSchedule):
                 report = describe(schedule, target)
@@ -188,7 +188,7 @@ def lower_variant(
             warps, loader_warps = schedule.math_warps, schedule.warps - schedule.math_warps
         else:
             warps, loader_warps = warps_for(function, hints, target), 0
-            parts = parts_of(function, schedule, target, told.grid, told.dims, warps)
+            work = work_of(function, schedule, target, told.grid, told.dims, warps)
         with stage("layouts"):
             mark_last_uses(function)
             place_layouts(function, Placing(warps, vector_bytes))
@@ -231,7 +231,7 @@ def lower_variant(
         code.tensor_maps,
         report,
         is_persistent=isinstance(schedule, Schedule) and schedule.is_persistent,
-        parts=parts,
+        work=work,
     )
 
 
@@ -289,7 +289,7 @@ def _cost(point: EntryPoint, taken: Resources, target: Target) -> Cost:
     smem = taken.smem + point.smem_bytes
     fits = occupancy(point.threads, taken.registers, smem, target).blocks
     spilled = (taken.spill_stores + taken.spill_loads) * point.threads
-    return cost_of(point.parts, 1 if point.is_persistent else fits, spilled, target)
+    return cost_of(point.work, fits, spilled, target)
 
 
 def _preconditions(point: EntryPoint, ranks: Mapping[str, int]) -> Iterator[Precondition]:

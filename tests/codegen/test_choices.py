@@ -69,8 +69,8 @@ def costs():
     """Of the variant for aligned tensors, of which a multiprocessor holds one block."""
     target = resolve("sm_90a")
     with program(TEXT) as lowered:
-        parts = [lowered.lowered(f"k__{m}_{n}", ALIGNED)[0].parts for m, n in TILES]
-    return [cost_of(one, 1, 0, target) for one in parts]
+        work = [lowered.lowered(f"k__{m}_{n}", ALIGNED)[0].work for m, n in TILES]
+    return [cost_of(one, 1, 0, target) for one in work]
 
 
 def slowdown(costs, shape):

@@ -57,45 +57,59 @@ class _Turn:
     loads: bool = False
 
 
-def parts_of(
+@dataclass(frozen=True)
+class Work:
+    """What programs of a variant do, before there is machine code; without parts, nobody knows.
+
+    `at_once` programs are on a multiprocessor at one time; None: as many as there is room for.
+    """
+
+    parts: tuple[Part, ...] = ()
+    at_once: int | None = None
+
+
+def work_of(
     function: ir.OpView,
     schedule: Schedule | NoSchedule,
     target: Target,
     grid: Sequence[Expression],
     dims: Sequence[str],
     warps: int,
-) -> tuple[Part, ...]:
-    """The parts of a program of `warps` warps, none where the target's rates are not known.
+) -> Work:
+    """What programs of `warps` warps do; nothing is known where the target has no rates.
 
     Assumes:  the function is as the schedule was planned for, whose operations are still there
     """
     if target.rates is None:
-        return ()
+        return Work()
     walk = _Walk(schedule, target.rates, grid, dims)
     [block] = function.regions[0].blocks
     walk.into(block, walk.turns[0])
     if isinstance(schedule, Schedule) and not schedule.is_persistent:
         walk.turns[0].waits += target.rates.load_latency  # until the first copies are there
     first, *inner = (_part(one, warps, target.rates) for one in walk.turns)
-    return (first, *(part for part in inner if part.alone_cycles))
+    parts = (first, *(part for part in inner if part.alone_cycles))
+    is_persistent = isinstance(schedule, Schedule) and schedule.is_persistent
+    return Work(parts, 1 if is_persistent else None)
 
 
-def cost_of(parts: tuple[Part, ...], blocks: int, spilled_bytes: int, target: Target) -> Cost:
-    """The cost of a variant of which so many blocks are on a multiprocessor at one time.
+def cost_of(work: Work, blocks: int, spilled_bytes: int, target: Target) -> Cost:
+    """The cost of a variant, where a multiprocessor has room for so many blocks.
 
     Units:    `spilled_bytes` are those of a block, in what is done most often
     """
     rates = target.rates
-    if rates is None or not parts:
+    if rates is None or not work.parts:
         return Cost()
     spilling = spilled_bytes // rates.shared_bytes  # goes the same way
-    *others, last = parts
+    *others, last = work.parts
     last = replace(
         last,
         shared_cycles=last.shared_cycles + spilling,
         alone_cycles=last.alone_cycles + spilling,
     )
-    return Cost(max(1, blocks), rates.load_latency, (*others, last))
+    at_once = max(1, blocks) if work.at_once is None else work.at_once
+    return Cost(at_once, rates.load_latency, (*others, last))
 
 
 def _part(turn: _Turn, warps: int, rates: Rates) -> Part:
