@@ -46,6 +46,16 @@ pub fn counted<N: Dim>(z: Part<&mut Tensor<f32, N>, 1024>, x: &Tensor<f32, N>, n
     z.store(sum);
 }
 
+#[kernel(grid = [n, M])]
+pub fn gridded<M: Dim>(z: &Atomic<Tensor<f32, M>>, x: &Tensor<f32, M>, n: u32) {
+    let [p, q, _] = program_id();
+    let mut sum = 0.0;
+    for j in 0..p + (n as usize) + M {
+        sum = sum + x.load::<128>([j]).sum_all();
+    }
+    z.fetch_add([q], sum);
+}
+
 #[kernel]
 pub fn unknown<N: Dim>(z: Part<&mut Tensor<i32, N>, 1024>, x: &Tensor<i32, N>) {
     let mut sum = x.load_like(&z);
@@ -61,8 +71,9 @@ LATENCY = 800
 @pytest.fixture(scope="module")
 def kernels():
     sources = Sources(SourceFile("costs.tile", TEXT), {}, {"costs.tile": "0" * 64}, {})
-    outputs = compile_sources(sources, Options()).outputs
-    told = from_json(outputs["costs.json"])
+    compiled = compile_sources(sources, Options())
+    assert not compiled.diagnostics
+    told = from_json(compiled.outputs["costs.json"])
     return {kernel.symbol: kernel.variants for kernel in told.kernels}
 
 
@@ -114,6 +125,11 @@ def test_a_programs_own_index_counts_as_the_middle(kernels):
 def test_arguments_and_data_have_no_say_in_the_choice(kernels):
     assert loop_of(kernels["counted"][0]).turns == 1024
     assert loop_of(kernels["unknown"][0]).turns == 8
+
+
+def test_arguments_in_a_grid_have_no_say_either(kernels):
+    # In the middle of 1024 programs, then 1024, then M.
+    assert evaluate(loop_of(kernels["gridded"][0]).turns, {"M": 100}) == 512 + 1024 + 100
 
 
 def test_functions_cost_more_than_sums(kernels):

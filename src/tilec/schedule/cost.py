@@ -181,7 +181,8 @@ class _Walk:
             turn.moved_bytes += prod(access.shape) * _element_bytes(access.view.type)
             turn.loads |= access.tile in list(op.results)
         elif indexed is not None:
-            turn.moved_bytes += prod(shape_of(indexed.tile)) * _SECTOR_BYTES
+            count = prod(shape_of(indexed.tile)) if _is_tile(indexed.tile) else 1
+            turn.moved_bytes += count * _SECTOR_BYTES
             turn.loads |= indexed.tile in list(op.results)
         elif rule.multiplied(op) is not None:
             self._multiply(op, turn)

@@ -39,7 +39,7 @@ class _Middle:
     """Values in the middle of what they can be."""
 
     def __init__(self, grid: Sequence[Expression], dims: Sequence[str]) -> None:
-        self._grid = grid
+        self._grid = [_of_dims(extent, dims) for extent in grid]
         self._dims = dims
         self._facts = KnownFacts()
 
@@ -65,11 +65,21 @@ class _Middle:
         op = value.owner.owner.opview
         found = rules()[op.operation.name].argument_host(op, value)
         if found is not None:
-            return found if not isinstance(found, str) or found in self._dims else SCALAR
+            return _of_dims(found, self._dims)
         if op.operation.name != "scf.for" or value != value.owner.arguments[0]:
             raise _UnknownError
         lower, upper = self.of(op.operands[0]), self.of(op.operands[1])
         return _quotient(("add", lower, upper), 2)
+
+
+def _of_dims(expression: Expression, dims: Sequence[str]) -> Expression:
+    """The expression with `SCALAR` for each argument."""
+    if isinstance(expression, str):
+        return expression if expression in dims else SCALAR
+    if not isinstance(expression, tuple):
+        return expression
+    name, *operands = expression
+    return (name, *(_of_dims(operand, dims) for operand in operands))
 
 
 def _difference(a: Expression, b: Expression) -> Expression:
