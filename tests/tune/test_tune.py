@@ -53,6 +53,9 @@ class FakeModule:
         self._times = times
         self._multiply = multiply or {}
 
+    def instance(self, symbol):
+        return self[symbol]
+
     def __getitem__(self, name):
         kernels = [
             k for k in self.manifest.kernels if name == k.symbol or name in self._families(k)

@@ -265,6 +265,18 @@ def test_a_family_is_launched_by_name_by_types_and_by_member():
     assert driver.log[-1][1] == LARGE.symbol
 
 
+def test_an_instance_that_is_named_as_its_family_has_a_way_of_its_own():
+    plain = replace(LARGE, symbol="matmul__bf16")
+    driver = NotingDriver()
+    loaded = module(driver, of_family(plain, SMALL))
+    loaded["matmul__bf16"].launch(*arguments(512, 512, 512))
+    assert driver.log[-1][1] == SMALL.symbol
+    loaded.instance("matmul__bf16").launch(*arguments(512, 512, 512))
+    assert driver.log[-1][1] == LARGE.variants[0].symbol
+    with pytest.raises(KeyError, match="no instance `matmul`; it has `matmul__bf16`"):
+        loaded.instance("matmul")
+
+
 def test_a_choice_is_made_once_for_a_shape():
     driver = NotingDriver()
     launcher = module(driver, of_family(measured=[((1, 1, 1), LARGE.symbol)]))["matmul"]

@@ -53,8 +53,9 @@ class Module:
         }
         self._launchers = {
             name: Launcher(self, kernels, families)
-            for name, kernels in {**by_types, **by_symbol, **by_name}.items()
+            for name, kernels in {**by_symbol, **by_types, **by_name}.items()
         }
+        self._instances = {symbol: Launcher(self, kernel) for symbol, kernel in by_symbol.items()}
 
     def code(self) -> object:
         """The machine code, which the driver loads on each device when it is first needed there."""
@@ -63,6 +64,13 @@ class Module:
                 if self._code is None:
                     self._code = self.driver().loaded(self._cubin, self.manifest.target, self._name)
         return self._code
+
+    def instance(self, symbol: str) -> Launcher:
+        """One instance, also where its symbol is the name of a kernel or family too."""
+        if symbol not in self._instances:
+            known = ", ".join(f"`{n}`" for n in self._instances)
+            raise KeyError(f"{self._name} has no instance `{symbol}`; it has {known}")
+        return self._instances[symbol]
 
     def __getitem__(self, name: str) -> Launcher:
         if name not in self._launchers:

@@ -96,13 +96,13 @@ def _is_launched(
 ) -> bool:
     """Whether a member takes the arguments; if not, `losers` says why."""
     try:
-        module[kernel.symbol].plan(*arguments.of(arguments.sets[0]))
+        module.instance(kernel.symbol).plan(*arguments.of(arguments.sets[0]))
     except rt.ContractError as error:
         reason = str(error).removeprefix(f"`{kernel.symbol}`: ")
         losers[kernel.symbol] = f"not applicable: {reason}"
         return False
     try:
-        module[kernel.symbol](*arguments.of(arguments.sets[0]))
+        module.instance(kernel.symbol)(*arguments.of(arguments.sets[0]))
     except rt.LaunchError as error:
         gpu.synchronise()  # raises if the GPU takes no more work
         losers[kernel.symbol] = f"failed: {error}".splitlines()[0]
@@ -161,7 +161,7 @@ def _samplers(
 def _launching(
     module: rt.Module, kernel: Kernel, arguments: Arguments
 ) -> Callable[[Buffers], None]:
-    launcher = module[kernel.symbol]
+    launcher = module.instance(kernel.symbol)
 
     def launch(buffers: Buffers) -> None:
         launcher.launch(*arguments.of(buffers))
