@@ -2,7 +2,8 @@
 
 Searches in the graph of control flow (`graph.py`), for all paths:
 
-- from each write to a copy of those bytes: a fence comes after the write, and a barrier after that;
+- from each write to a copy from that buffer: a fence comes after the write, then a barrier
+  (what another buffer left in those bytes is no matter: `verify` sees that nobody reads it);
 - from each copy to a write to those bytes: a wait that covers the copy, and then a barrier;
 - from each copy to the end: a wait that covers it. A wait with `pending` covers all copies but the
   last so many.
@@ -10,7 +11,7 @@ Searches in the graph of control flow (`graph.py`), for all paths:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tilec.shared_memory.accesses import Alloc, Barrier, Buffer, Fence, Send, Touch, Wait
 from tilec.shared_memory.graph import Graph, Problem
@@ -21,16 +22,12 @@ _MOST_YOUNGER = 16
 
 def problems_of_sent(graph: Graph, warps: int) -> Iterator[Problem]:
     """All that is wrong with copies."""
-    sent = [payload.buffer for payload in graph.payloads if isinstance(payload, Send)]
+    sent = {payload.buffer for payload in graph.payloads if isinstance(payload, Send)}
     for number, payload in enumerate(graph.payloads):
         if isinstance(payload, Send):
             yield from _written_while_read(graph, number, payload, warps)
-        elif isinstance(payload, Touch) and _writes_to(payload, sent):
+        elif isinstance(payload, Touch) and payload.writes and payload.buffer in sent:
             yield from _unfenced(graph, number, payload, warps)
-
-
-def _writes_to(touch: Touch, buffers: Sequence[Buffer]) -> bool:
-    return touch.writes and any(touch.buffer.overlaps(buffer) for buffer in buffers)
 
 
 def _is_enough(barrier: Barrier, buffer: Buffer, warps: int) -> bool:
@@ -51,7 +48,7 @@ def _unfenced(graph: Graph, start: int, write: Touch, warps: int) -> Iterator[Pr
                 is_fenced = True
             case Barrier() as barrier if is_fenced and _is_enough(barrier, write.buffer, warps):
                 continue
-            case Send(op, buffer, _) if buffer.overlaps(write.buffer):
+            case Send(op, buffer, _) if buffer == write.buffer:
                 yield Problem("a copy may not see what was written", write.op, op)
         for following in graph.after[number]:
             if (following, is_fenced) not in seen:
