@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowered import ALIGNED, program
+import test_results_on_threads as results
+from lowered import ALIGNED, FACTORS, program
 from overlapped import TIMINGS, expect, small, wide
 from simt import Code
 from simt_memory import SimtError
@@ -77,6 +78,15 @@ def test_results_of_16_bits() -> None:
     text = kernel(f"{LOOP} z.store(sum.to::<bf16>());", element="bf16")
     wanted = (wide(given["x"]) @ wide(given["y"])).astype(given["z"].dtype)
     run(text, given, wide(wanted), *BOTH)
+
+
+@pytest.mark.parametrize(("variant", "n"), [(ALIGNED, 136), (FACTORS, 131)])
+def test_results_leave_by_copies_or_by_rows(variant: int, n: int) -> None:
+    """Each team has buffers of its own for them."""
+    with program(f"#[hint(ping_pong)]{results.text('bf16', 64, 64)}") as threads:
+        point, _ = threads.lowered("k", variant)
+        assert "2 math warpgroups by turns" in [one.what for one in point.schedule.choices]
+        results.expect(threads, 200, n, 72, variant, LATE, Timing(seed=3))
 
 
 def test_what_is_loaded_around_the_products() -> None:
