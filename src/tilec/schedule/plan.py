@@ -29,7 +29,7 @@ _THREADS_OF_GROUP = 128
 _SUMS_PER_THREAD = 200
 _MOST_GROUPS = 2
 _MOST_DEPTH = 8
-# Of blocks that do several programs: six slots of 128x128 tiles were 8 % slower than five at 8192^3,
+# Of blocks that do several programs: six slots of 128x128 were 8 % slower than five at 8192^3,
 # and 2 % faster at 2048^3 (H100).
 _MOST_DEPTH_OF_SEVERAL = 5
 _LEAST_DEPTH = 2
