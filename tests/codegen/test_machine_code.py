@@ -11,7 +11,7 @@ import pytest
 from lowered import program
 
 from tilec.artifact.manifest import Kernel
-from tilec.codegen.cubin import assemble
+from tilec.codegen.cubin import BrokenScheduleError, assemble
 from tilec.machine_code import MachineCode, Tools, compile_kernels
 from tilec.target.resolve import resolve
 from tilec.target.toolchain import libdevice, nvdisasm, ptxas
@@ -280,3 +280,58 @@ def test_what_ptxas_says_of_resources() -> None:
 def test_what_ptxas_refuses_is_a_fault_of_ours() -> None:
     with pytest.raises(Exception, match="ptxas failed"):
         assemble(PLAIN.replace("ret;", "nonsense;"), "sm_80", ptxas())
+
+
+IGNORED = """
+.version 8.3
+.target sm_90a
+.address_size 64
+.visible .entry taken(.param .u64 p) {
+  setmaxnreg.dec.sync.aligned.u32 24;
+  ret;
+}
+"""
+
+
+def test_registers_that_are_ignored_fail_a_build() -> None:
+    # Nobody says how many threads there are, and so how many registers they begin with.
+    with pytest.raises(BrokenScheduleError, match=r"C75\d\d.*setmaxnreg.*ignored"):
+        assemble(IGNORED, "sm_90a", ptxas())
+
+
+def _products_one_by_one() -> str:
+    """PTX in which sums are read while a product adds to them."""
+    sums = [f"%f{i}" for i in range(4)]
+    product = (
+        f"wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{{', '.join(sums)}}}, "
+        "%d, %d, 1, 1, 1, 0, 0;"
+    )
+    return f"""
+.version 8.3
+.target sm_90a
+.address_size 64
+.visible .entry taken(.param .u64 p) .maxntid 128 {{
+  .reg .b64 %a, %d; .reg .f32 %f<4>;
+  .loc 1 3 7
+  ld.param.u64 %a, [p];
+  mov.u64 %d, 0;
+  {" ".join(f"mov.f32 {one}, 0f00000000;" for one in sums)}
+  wgmma.fence.sync.aligned;
+  .loc 1 5 12
+  {product}
+  .loc 1 6 2
+  add.f32 %f0, %f0, %f1;
+  .loc 1 7 9
+  {product}
+  wgmma.commit_group.sync.aligned;
+  wgmma.wait_group.sync.aligned 0;
+  st.global.f32 [%a], %f0;
+  ret;
+}}
+.file 1 "sums.tile"
+"""
+
+
+def test_products_that_run_one_by_one_fail_a_build_and_are_named() -> None:
+    with pytest.raises(BrokenScheduleError, match=r"made of sums.tile:[567]:\d.*C75\d\d"):
+        assemble(_products_one_by_one(), "sm_90a", ptxas())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,17 +35,28 @@ class PtxasError(Exception):
     """ptxas refused what we made: a fault of the compiler, never of the program."""
 
 
+class BrokenScheduleError(PtxasError):
+    """ptxas lets asynchronous products run one by one, or does not share out registers.
+
+    What runs at a tenth of its speed is no result.
+    """
+
+
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
-_SCHEDULE = re.compile(r"\(C75[0-2]\d\)")
+# Given as information: "(C7510) Potential Performance Loss: … in the function 'NAME' in line 12".
+_SCHEDULE = re.compile(r"\(C75[0-2]\d\).*")
+_LINE = re.compile(r"\bline (\d+)")
+_PLACE = re.compile(r"\s*\.loc\s+(\d+) (\d+) (\d+)")
+_FILE = re.compile(r'\s*\.file\s+(\d+) "([^"]+)"')
 _SMEM = re.compile(r"(\d+) bytes smem")
 
 
 def assemble(ptx: str, architecture: str, ptxas: Path) -> Cubin:
     """Run ptxas on a PTX module.
 
-    Raises:   PtxasError with what it printed, if it fails
+    Raises:   PtxasError with what it printed, if it fails; BrokenScheduleError
     """
     with tempfile.TemporaryDirectory(prefix="tilec-") as folder:
         source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
@@ -54,8 +66,7 @@ def assemble(ptx: str, architecture: str, ptxas: Path) -> Cubin:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise PtxasError(f"ptxas failed ({done.returncode}):\n{done.stderr}{done.stdout}")
-        if broken := _broken_schedules(done.stderr):
-            raise PtxasError("ptxas undoes a schedule:\n" + "\n".join(broken))
+        _expect_schedules_kept(done.stderr, ptx)
         return Cubin(target.read_bytes(), _resources(done.stderr), _warnings(done.stderr))
 
 
@@ -77,13 +88,27 @@ def _resources(log: str) -> dict[str, Resources]:
     return found
 
 
-def _broken_schedules(log: str) -> list[str]:
-    """What says that products run one by one after all, or that registers are not shared out.
+def _expect_schedules_kept(log: str, ptx: str) -> None:
+    """Raises:   BrokenScheduleError for the first thing that ptxas says of it (C7500 to C7529)"""
+    found = _SCHEDULE.search(log)
+    if found is None:
+        return
+    said = found.group()
+    line = _LINE.search(said)
+    place = _place_of(ptx.splitlines(), int(line.group(1))) if line else None
+    made_of = f" (made of {place})" if place else ""
+    raise BrokenScheduleError(f"ptxas undoes a schedule{made_of}: {said}")
 
-    ptxas gives these as information, C7500 to C7520; code that runs at a tenth of its speed is no
-    result.
-    """
-    return [line for line in log.splitlines() if _SCHEDULE.search(line)]
+
+def _place_of(lines: Sequence[str], number: int) -> str | None:
+    """The place in the source of which a line of PTX was made; the first has number 1."""
+    before = reversed(lines[:number])
+    place = next((found for line in before if (found := _PLACE.match(line))), None)
+    if place is None:
+        return None
+    file, line, column = place.groups()
+    files = {found[1]: found[2] for one in lines if (found := _FILE.match(one))}
+    return f"{files.get(file, '?')}:{line}:{column}"
 
 
 def _warnings(log: str) -> tuple[str, ...]:
