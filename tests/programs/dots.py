@@ -24,7 +24,7 @@ _TAME = dict.fromkeys(
 def _sizes(k: int) -> tuple[Mapping[str, int], ...]:
     """Extents for blocks of `k`. The first are small, for those who simulate each thread."""
     few = [(40, 24, 72), (0, 8, 8), (8, 0, 8), (24, 8, 0), (1, 1, 1), (65, 63, 2 * k + 1)]
-    many = [(63, 72, k), (129, 136, 17 * k), (200, 264, 5 * k + 8)]
+    many = [(63, 72, k), (65, 72, 17 * k), (200, 136, k + 8)]
     return tuple({"M": m, "N": n, "K": k} for m, n, k in (*few, *many))
 
 
@@ -33,7 +33,7 @@ _BATCHES = tuple(
     {name: count, "M": m, "N": n, "K": k}
     for name in "B"
     for count, m, n, k in (
-        (2, 20, 16, 72), (0, 8, 8, 8), (1, 1, 1, 1), (3, 65, 40, 33), (5, 72, 136, 264),
+        (2, 20, 16, 72), (0, 8, 8, 8), (1, 1, 1, 1), (3, 65, 40, 33), (5, 72, 40, 136),
     )
 )  # fmt: skip
 _SQUARES = tuple({"M": m, "N": n} for m, n in ((40, 24), (0, 8), (1, 1), (65, 63), (136, 72)))
@@ -298,7 +298,7 @@ def _shared_sum(a: Arrays) -> Array:
 
 
 _CHAINS = tuple(
-    {"M": m, "K": k} for m, k in ((24, 40), (0, 8), (8, 0), (1, 1), (65, 33), (72, 552))
+    {"M": m, "K": k} for m, k in ((24, 40), (0, 8), (8, 0), (1, 1), (65, 33), (72, 296))
 )
 DOT_NESTS = {
     "under_a_loop": _product(_under_a_loop),

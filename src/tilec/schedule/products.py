@@ -124,7 +124,7 @@ def _fitting(op: ir.OpView, elements: tuple[str, str, str], names: dict[ir.Value
     if shape_of(a)[1] % instruction.k:
         raise _UnfitError(f"it sums {shape_of(a)[1]} products, no multiple of {instruction.k}")
     if _moves(op):
-        # They would be copied while they are under way: ptxas runs products one by one then (C7518).
+        # They would be copied while under way: ptxas runs products one by one then (C7518).
         raise _UnfitError("its sums take the place of others in the next turn")
     return Product(op, _factor(a, 1, names), _factor(b, 0, names), instruction)
 
