@@ -725,15 +725,27 @@ def symbols() -> list[tuple[str, str]]:
 
 def problems(symbol: str, *, large: bool = False) -> Iterator[Problem]:
     """The problems of an instance, the same in every run."""
-    name, _, suffix = symbol.partition("__")
-    kernel = KERNELS[name]
-    [(element, block)] = [(e, b) for s, e, b in kernel.instances if s == suffix]
+    kernel, _, block = _instance(symbol)
     shapes = kernel.shapes(block)
     if large:
         must_fit = kernel.shapes in (_rows, _full_rows)
         shapes += [extents for extents in kernel.large if not (must_fit and extents["N"] > block)]
     for number, extents in enumerate(shapes):
-        yield _problem(symbol, kernel, element, extents, np.random.default_rng(number))
+        yield problem_at(symbol, extents, number)
+
+
+def problem_at(symbol: str, extents: Extents, seed: int = 0) -> Problem:
+    """The problem of an instance at these extents."""
+    kernel, element, _ = _instance(symbol)
+    return _problem(symbol, kernel, element, extents, np.random.default_rng(seed))
+
+
+def _instance(symbol: str) -> tuple[Kernel, str, int]:
+    """The kernel, the element type, and the size of a tile."""
+    name, _, suffix = symbol.partition("__")
+    kernel = KERNELS[name]
+    [(element, block)] = [(e, b) for s, e, b in kernel.instances if s == suffix]
+    return kernel, element, block
 
 
 def _problem(
