@@ -80,8 +80,24 @@ def _batched(count: int, m: int, n: int, k: int) -> Case:
     )
 
 
+_ROWS_OF_BLOCK = 128  # of the instances that come first
+
+
+def _by_blocks(kernels: Kernels) -> Call:
+    blocks, product = kernels.fitting("group_blocks"), kernels.fitting("matmul_grouped")
+
+    def launch(
+        y: object, expert: object, first: object, x: object, w: object, ends: object
+    ) -> None:
+        blocks(expert, first, ends)
+        product(y, x, w, ends, expert, first)
+
+    return launch
+
+
 def _grouped(experts: int, m: int, n: int, k: int) -> Case:
     ends = tuple(m * (e + 1) // experts for e in range(experts))
+    blocks = -(-m // _ROWS_OF_BLOCK) + experts
     return Case(
         name=named("bf16", experts, m, n, k),
         outputs=(product_output("bf16", m, n, k),),
@@ -89,6 +105,7 @@ def _grouped(experts: int, m: int, n: int, k: int) -> Case:
             *(Input((m, k), "bf16"), Input((experts, n, k), "bf16")),
             Input((experts,), "i32", values=ends),
         ),
+        scratch=(Scratch((blocks,), "i32"), Scratch((blocks,), "i32")),
         operations=_operations(m, n, k),
     )
 
@@ -204,7 +221,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         name="matmul_grouped",
-        ours=fitting("matmul_grouped"),
+        ours=_by_blocks,
         operation="torch_operations:matmul_grouped",
         rivals=(_torch("matmul_grouped"),),
         cases=(_grouped(8, 4096, 4096, 4096), _grouped(64, 4096, 2048, 2048)),

@@ -107,23 +107,56 @@ def _gated_mlp(element: str, n: Extents, rng: np.random.Generator) -> Built:
     return arguments, exact, error
 
 
-def _matmul_grouped(element: str, n: Extents, rng: np.random.Generator) -> Built:
-    """e: as `_matmul`. Some experts have no rows; the last few rows belong to nobody, and keep what
-    they had."""
-    experts, rows, columns = n["E"], n["M"], n["N"]
-    x = normal(rng, (rows, n["K"]), element)
-    w = normal(rng, (experts, columns, n["K"]), element)
-    before = normal(rng, (rows, columns), element).values
+def _ends(n: Extents, rng: np.random.Generator) -> np.ndarray:
+    """Where the rows of each group end; some have none, and the last few rows may be nobody's."""
+    experts, rows = n["E"], n["M"]
     ends = np.sort(rng.integers(0, rows + 1, experts))
     ends[1::3] = ends[: len(ends[1::3]) * 3 : 3]
     if experts % 2:
         ends[-1] = rows
+    return ends
+
+
+def _blocks_of(ends: np.ndarray, size: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The group of each block of `size` rows, and its first row."""
+    starts = np.concatenate([[0], ends[:-1]]) if ends.size else ends
+    found = [
+        (group, row)
+        for group, (start, end) in enumerate(zip(starts, ends, strict=True))
+        for row in range(start, end, size)
+    ]
+    last = int(starts[-1]) if ends.size else 0
+    while len(found) < count:
+        behind = len([row for group, row in found if group == ends.size - 1])
+        found.append((ends.size - 1, last + behind * size if ends.size else 0))
+    group, first = np.array(found[:count], np.int64).reshape(-1, 2).T
+    return group, first
+
+
+def _matmul_grouped(element: str, n: Extents, rng: np.random.Generator) -> Built:
+    """e: as `_matmul`. Rows that are nobody's keep what they had."""
+    rows, columns = n["M"], n["N"]
+    x = normal(rng, (rows, n["K"]), element)
+    w = normal(rng, (n["E"], columns, n["K"]), element)
+    before = normal(rng, (rows, columns), element).values
+    ends = _ends(n, rng)
+    group, first = _blocks_of(ends, n["BM"], n["T"])
     exact, error = before.copy(), np.zeros((rows, columns))
     for expert, end in enumerate(ends):
         mine = slice(ends[expert - 1] if expert else 0, end)
         exact[mine], error[mine] = _product(x.values[mine], w.values[expert].T)
-    y = Output(exact.shape, element, before)
-    return {"y": y, "x": x, "w": w, "ends": Argument(ends, "i32")}, exact, error
+    arguments = {"y": Output(exact.shape, element, before), "x": x, "w": w}
+    tables = {"ends": ends, "expert": group, "first": first}
+    return {**arguments, **{k: Argument(v, "i32") for k, v in tables.items()}}, exact, error
+
+
+def _group_blocks(element: str, n: Extents, rng: np.random.Generator) -> Built:
+    """Exact."""
+    ends = _ends(n, rng)
+    group, first = _blocks_of(ends, n["BM"], n["T"])
+    outputs = {name: Output(group.shape, "i32") for name in ("group", "first")}
+    exact = {"group": group, "first": first}
+    return {**outputs, "ends": Argument(ends, "i32")}, exact, dict.fromkeys(outputs)
 
 
 def _factors_f8(n: Extents, rng: np.random.Generator) -> tuple[Argument, Argument]:
@@ -243,10 +276,20 @@ def _batches(block: int) -> list[Extents]:
 
 
 def _groups(block: int) -> list[Extents]:
-    """No expert, one, one more than rows, as many as there may be."""
+    """No expert, one, more than rows; as many blocks as are enough, and more."""
     sizes = [(0, 5, 8, 8), (3, 0, 8, 8), (2, 5, 0, 8), (3, 5, 8, 0), (1, 37, 24, 40)]
-    sizes += [(9, 200, block + 1, 33), (5, 4, 16, 24), (7, 150, 40, 72)]
-    return [{"E": e, "M": m, "N": n, "K": k} for e, m, n, k in sizes]
+    sizes += [(9, 200, block + 1, 33), (5, 4, 16, 24), (40, 700, 264, 136), (7, 150, 40, 72)]
+    return [_grouped(block, *size) for size in sizes]
+
+
+def _grouped(block: int, experts: int, m: int, n: int, k: int) -> Extents:
+    blocks = -(-m // block) + experts
+    return {"E": experts, "M": m, "N": n, "K": k, "T": blocks + m % 2, "BM": block}
+
+
+def _tables_of_groups(block: int) -> list[Extents]:
+    sizes = [(0, 5), (3, 0), (1, 37), (9, 900), (5, 4), (256, 700), (31, 5000)]
+    return [_grouped(block, e, m, 0, 0) for e, m in sizes]
 
 
 def _packed_products(block: int) -> list[Extents]:
@@ -316,8 +359,11 @@ KERNELS: dict[str, Kernel] = {
     "matmul_grouped": Kernel(
         _matmul_grouped,
         _groups,
-        ({"E": 8, "M": 1000, "N": 264, "K": 200}, {"E": 256, "M": 900, "N": 128, "K": 64}),
-        _tiles(("bf16", "64_128_64_256", 128)),
+        (),
+        _tiles(("bf16", "64_128_64", 64), ("bf16", "128_128_64", 128)),
+    ),
+    "group_blocks": Kernel(
+        _group_blocks, _tables_of_groups, (), (("64_256", "i32", 64), ("128_256", "i32", 128))
     ),
     "matmul_f8": Kernel(_matmul_f8, _products, _LARGE, _tiles(("bf16", "128_256_128", 256))),
     "matmul_f8_rows": Kernel(

@@ -27,8 +27,9 @@ PINNED = {
     "embedding": (0, 2, 1),
     "gated_mlp": (0, 4, 0),
     "gelu": (0, 2, 0),
-    "gemv": (0, 3, 0),
+    "gemv": (1, 2, 0),
     "gemv_t": (0, 3, 0),
+    "group_blocks": (0, 3, 1),  # nobody says that the first end is there
     "histogram": (0, 1, 1),
     "layernorm": (0, 4, 0),
     "layernorm_backward": (0, 8, 0),
@@ -39,7 +40,7 @@ PINNED = {
     "matmul_bias_gelu": (0, 4, 0),
     "matmul_f8": (0, 3, 0),
     "matmul_f8_rows": (0, 5, 0),
-    "matmul_grouped": (0, 1, 4),  # which rows, depends on data
+    "matmul_grouped": (2, 0, 4),  # which rows, depends on data
     "matmul_nt": (0, 3, 0),
     "matmul_residual": (0, 6, 0),
     "matmul_skinny": (0, 3, 0),
