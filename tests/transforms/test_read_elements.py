@@ -21,7 +21,8 @@ def after(own: str, shape: str, fill: str = "") -> list[str]:
     module = f"""
     func.func @f(%x: {view}, %i: index, %c: i32) -> i32 {{
       %t = "tile.load"({operands})
-        {{operandSegmentSizes = array<i32: 1, 2, {count}>, unit = "tile"}} : ({kinds}) -> tensor<{shape}xi32>
+        {{operandSegmentSizes = array<i32: 1, 2, {count}>, unit = "tile"}}
+        : ({kinds}) -> tensor<{shape}xi32>
       %0 = arith.constant 0 : index
       %n = tensor.extract %t[%0, %0] : tensor<{shape}xi32>
       return %n : i32
