@@ -371,10 +371,10 @@ KERNELS: dict[str, Kernel] = {
     ),
     "matmul_w8a16": Kernel(_matmul_w8a16, _products, _LARGE, _OF_128),
     "matmul_w4a16": Kernel(
-        _matmul_w4a16, _packed_products, _LARGE_PACKED, _tiles(("bf16", "128_128_64", 128))
+        _matmul_w4a16, _packed_products, _LARGE_PACKED, (("128_128_64", "bf16", 128),)
     ),
     "skinny_w4a16": Kernel(
-        _matmul_w4a16, _packed_products, _LARGE_PACKED, _tiles(("bf16", "16_64", 16))
+        _matmul_w4a16, _packed_products, _LARGE_PACKED, (("16_64", "bf16", 16),)
     ),
     "matmul_skinny": Kernel(
         _matmul_skinny,
