@@ -740,6 +740,30 @@ def test_a_product_that_is_overlapped_beside_one_that_is_not() -> None:
     run(text, given, {"z": 2 * product * product}, *BOTH, EARLY)
 
 
+def test_a_table_says_which_blocks_are_copied_and_how_many() -> None:
+    """The numbers of a tensor that is only read; those outside of it are zero."""
+    given = factors() | {"at": np.array([3, -1, 0, 2, 9, 1], np.int32)}
+    text = kernel(
+        f"""let mut sum = {ZERO};
+        let count = at.load::<1>([z.id(0) + 3]).item();
+        for j in 0..count + 4 {{
+            let k = at.load::<1>([j]).item();
+            if k > 0 {{ sum = dot({A}, {B}, sum); }}
+        }}
+        z.store(sum);""",
+        "at: &Tensor<i32, P>,",
+    ).replace("K: Dim>", "K: Dim, P: Dim>")
+    x, y = wide(given["x"]), wide(given["y"])
+    wanted = np.zeros((70, 40))
+    for tile in range(2):
+        rows = slice(64 * tile, 64 * tile + 64)
+        for j in range(given["at"][tile + 3] + 4):
+            k = int(given["at"][j]) if j < 6 else 0
+            block = slice(16 * k, 16 * k + 16)
+            wanted[rows] += x[rows, block] @ y[block] if k > 0 else 0
+    run(text, given, {"z": wanted}, *TIMINGS)
+
+
 # ---- at random -----------------------------------------------------------------------------------
 
 
