@@ -81,7 +81,7 @@ def _batched(count: int, m: int, n: int, k: int) -> Case:
     )
 
 
-_ROWS_OF_BLOCK = 128  # of the instances that come first
+_ROWS_OF_BLOCK = 128  # of the instances
 
 
 def _by_blocks(kernels: Kernels) -> Call:

@@ -360,11 +360,9 @@ KERNELS: dict[str, Kernel] = {
         _matmul_grouped,
         _groups,
         (),
-        _tiles(("bf16", "64_128_64", 64), ("bf16", "128_128_64", 128)),
+        _OF_128,
     ),
-    "group_blocks": Kernel(
-        _group_blocks, _tables_of_groups, (), (("64_256", "i32", 64), ("128_256", "i32", 128))
-    ),
+    "group_blocks": Kernel(_group_blocks, _tables_of_groups, (), (("128_256", "i32", 128),)),
     "matmul_f8": Kernel(_matmul_f8, _products, _LARGE, _tiles(("bf16", "128_256_128", 256))),
     "matmul_f8_rows": Kernel(
         _matmul_f8_rows, _products, _LARGE, _tiles(("bf16", "128_128_128", 128))
