@@ -51,7 +51,7 @@ def _lines(target: str, report: ScheduleReport) -> Iterator[str]:
         yield f"  {target}: {roles}"
     for channel in report.channels:
         tiles = ", ".join(f"{t.tensor} {'x'.join(map(str, t.shape))}" for t in channel.tiles)
-        yield f"  {target}: {channel.depth} slots by {channel.fill}: {tiles}"
+        yield f"  {target}: copied by {channel.fill}: {tiles}"
     for product in report.products:
         yield f"  {target}: {product.count} x {product.instruction}"
     for choice in report.choices:
