@@ -28,7 +28,7 @@ def busy(products: Iterable[Product], copied_bytes: int, rates: Rates) -> Busy:
     """How long these products, and copies of so many bytes, take at the least."""
     steps = read = 0
     for product in products:
-        size, k = product.instruction.element_bytes, product.a.operand.k
+        size, k = product.instruction.element_bytes, product.k
         steps += prod(product.shape) * k * size
         read += (product.shape[0] // ROWS) * _read(product, k * size)
     return Busy(

@@ -15,17 +15,18 @@ from mlir import ir
 
 from tilec.ir.walk import operations
 from tilec.layout.swizzled import Slot
-from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, fits
+from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, WORD_BYTES, fits
 from tilec.ops.fragments import bit_width
 from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
-from tilec.schedule.products import Copied, Product, Unfit, find_products
+from tilec.schedule.products import Computed, Copied, Product, Unfit, find_products
 from tilec.target.description import KIB, Target
 
 _THREADS_OF_GROUP = 128
-# Of the 32-bit registers of a thread, those that sums may take: what is around them needs some.
-_SUMS_PER_THREAD = 200
+# Of the 32-bit registers of a thread, those that sums and a factor may take: what is around them
+# needs some.
+_HELD_PER_THREAD = 200
 _MOST_GROUPS = 2
 _MOST_DEPTH = 8
 _LEAST_DEPTH = 2
@@ -181,8 +182,11 @@ def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> tuple
 
 def _fits(product: Product, groups: int) -> bool:
     rows, columns = product.shape
-    sums = rows * columns // (groups * _THREADS_OF_GROUP)
-    return bool(fits(product.shape, groups)) and sums <= _SUMS_PER_THREAD
+    words = rows * columns
+    if isinstance(product.a, Computed):
+        words += rows * product.k * product.instruction.element_bytes // WORD_BYTES
+    held = words // (groups * _THREADS_OF_GROUP)
+    return bool(fits(product.shape, groups)) and held <= _HELD_PER_THREAD
 
 
 def _rows_together(products: Sequence[Product], target: Target) -> int:
@@ -200,7 +204,7 @@ def _rings(products: Sequence[Product]) -> list[tuple[Copied, ...]]:
     """Loads of one block that meet in products are copied together, in program order."""
     rings: list[list[Copied]] = []
     for product in products:
-        mine = [product.a.copied, product.b.copied]
+        mine = list(product.copied)
         met = [ring for ring in rings if any(one in ring for one in mine)]
         for one in mine:
             near = [ring for ring in met if ring[0].block == one.block]

@@ -10,21 +10,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from mlir import ir
 
 from tilec.ir.types import view_facts
 from tilec.ir.walk import argument_names, operations
-from tilec.layout.swizzled import SwizzledTile
+from tilec.layout.swizzled import PATTERN_ROWS, SwizzledTile
 from tilec.layout.wgmma import SharedOperand, Wgmma, shared_operand, wgmma_for
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
-from tilec.ops.rules import AccessShape, shape_of
+from tilec.ops.rules import AccessShape, is_tile, shape_of
 
 # Tensor cores sum f8 in fewer bits than f32 has, and cut f32 to tf32 instead of rounding it.
 _EXACT = ("f16", "bf16", "i8", "u8")
 # Sums of 16 bits are two in a register while they are under way.
 _TOTALS = ("f32", "i32")
+# Units: bytes. What is smaller (scales, a row) is not worth a copy of its own.
+_LEAST_COPY = 1024
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Copied:
     unit: str
     tile: SwizzledTile
     element: ir.Type
+    order: tuple[int, ...]  # which axis of the tensor each axis of the load is
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Copied) and self.load == other.load
@@ -69,18 +73,43 @@ class Factor:
 
 
 @dataclass(frozen=True)
+class Computed:
+    """A first factor that threads compute, and hold in registers.
+
+    `sources` are tiles in shared memory that it is computed of; `k` products are summed.
+    """
+
+    value: ir.Value
+    sources: tuple[Copied, ...]
+    k: int
+
+
+@dataclass(frozen=True)
 class Product:
-    """A product that `instruction` computes from shared memory: (m, k) times (k, n)."""
+    """A product that `instruction` computes, from shared memory or with `a` in registers.
+
+    Shapes:   (m, k) times (k, n), axes before them of extent 1
+    """
 
     op: ir.OpView
-    a: Factor
+    a: Factor | Computed
     b: Factor
     instruction: Wgmma
 
     @cached_property
     def shape(self) -> tuple[int, int]:
-        rows, columns = shape_of(self.op.results[0])
+        rows, columns = shape_of(self.op.results[0])[-2:]
         return rows, columns
+
+    @property
+    def k(self) -> int:
+        return self.b.operand.k
+
+    @property
+    def copied(self) -> tuple[Copied, ...]:
+        """What it reads or is computed of that comes by copies."""
+        first = self.a.sources if isinstance(self.a, Computed) else (self.a.copied,)
+        return (*first, self.b.copied)
 
 
 @dataclass(frozen=True)
@@ -93,6 +122,10 @@ class Unfit:
 
 class _UnfitError(Exception):
     """Why a product is computed otherwise."""
+
+
+class _ComputedError(_UnfitError):
+    """A factor is computed, which the first one may be."""
 
 
 def find_products(function: ir.OpView) -> list[Product | Unfit]:
@@ -119,11 +152,51 @@ def _fitting(op: ir.OpView, elements: tuple[str, str, str], names: dict[ir.Value
     instruction = wgmma_for(*elements)
     if instruction is None:
         raise _UnfitError(f"nothing multiplies {elements[0]} and {elements[1]} asynchronously")
-    if len(shape_of(sums)) != 2:
-        raise _UnfitError("it is a batch of products")
-    if shape_of(a)[1] % instruction.k:
-        raise _UnfitError(f"it sums {shape_of(a)[1]} products, no multiple of {instruction.k}")
-    return Product(op, _factor(a, 1, names), _factor(b, 0, names), instruction)
+    *batch, _, depth = shape_of(a)
+    if any(extent != 1 for extent in batch):
+        raise _UnfitError(f"it is a batch of {prod(batch)} products")
+    if depth % instruction.k:
+        raise _UnfitError(f"it sums {depth} products, no multiple of {instruction.k}")
+    second = _factor(b, len(batch), names)
+    return Product(op, _first_factor(op, a, names), second, instruction)
+
+
+def _first_factor(op: ir.OpView, a: ir.Value, names: dict[ir.Value, str]) -> Factor | Computed:
+    *_, depth = shape_of(a)
+    try:
+        return _factor(a, len(shape_of(a)) - 1, names)
+    except _ComputedError:
+        loads = sources(a, op.operation.block)
+        found = (_source(load, names) for load in loads)
+        return Computed(a, tuple(one for one in found if one is not None), depth)
+
+
+def sources(value: ir.Value, block: ir.Block) -> list[ir.OpView]:
+    """The loads in a block that a tile is computed of, in program order."""
+    left, seen = [value], set()
+    while left:
+        value = left.pop()
+        if isinstance(value.owner, ir.Block):
+            continue
+        maker = value.owner.operation
+        if maker.block == block and maker not in seen:
+            seen.add(maker)
+            left += (one for one in maker.operands if is_tile(one))
+    ops = (op for op in block.operations if op.operation in seen)
+    return [op for op in ops if rules()[op.operation.name].access(op) is not None]
+
+
+def _source(op: ir.OpView, names: dict[ir.Value, str]) -> Copied | None:
+    """A load as a copy; None where threads had better load it themselves."""
+    access = rules()[op.operation.name].access(op)
+    assert access is not None, "it loads"
+    try:
+        found = _copied(op, access, names)
+    except _UnfitError:
+        return None
+    # Patterns of eight rows follow each other, so that threads find their elements by adding.
+    is_whole = found.tile.rows % PATTERN_ROWS == 0
+    return found if is_whole and found.tile.bytes >= _LEAST_COPY else None
 
 
 def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor:
@@ -140,7 +213,7 @@ def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor:
             break
         axes = [None if axis is None else moved[axis] for axis in axes]
         value = op.operands[0]
-    raise _UnfitError("a factor is computed")
+    raise _ComputedError("a factor is computed")
 
 
 def _loaded(
@@ -150,9 +223,9 @@ def _loaded(
     k: int,
     names: dict[ir.Value, str],
 ) -> Factor:
-    found, order = _copied(op, access, names)
-    own = [None if axis is None else order[axis] for axis in axes]
-    if None in own:
+    found = _copied(op, access, names)
+    own = [None if axis is None else found.order[axis] for axis in axes]
+    if None in own[-2:]:
         raise _UnfitError("a factor is a row or column alone")
     others = (extent for axis, extent in enumerate(found.tile.shape) if axis not in own)
     factor = Factor(found, own[k] or 0)
@@ -161,10 +234,8 @@ def _loaded(
     return factor
 
 
-def _copied(
-    op: ir.OpView, access: AccessShape, names: dict[ir.Value, str]
-) -> tuple[Copied, tuple[int, ...]]:
-    """The load as a copy, and which axis of its tensor each axis of its tile is."""
+def _copied(op: ir.OpView, access: AccessShape, names: dict[ir.Value, str]) -> Copied:
+    """The load as a copy."""
     is_load = access.tile in list(op.results)
     has_fill = len(op.operands) > 1 + len(access.indices)
     if not is_load or view_facts(access.view.type).own != "shared":
@@ -189,7 +260,7 @@ def _copied(
     if tile is None:
         raise _UnfitError(f"no copy brings such tiles of `{names[source]}`")
     indices = tuple(_in_order(access.indices, order))
-    return Copied(op, view, names[source], indices, access.unit, tile, element), order
+    return Copied(op, view, names[source], indices, access.unit, tile, element, order)
 
 
 def _in_order(values: Sequence, order: Sequence[int]) -> tuple:  # type: ignore[type-arg]

@@ -8,9 +8,10 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ops.build import integer, integer_list
+from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 from tilec.schedule.plan import Schedule
-from tilec.schedule.products import Copied
+from tilec.schedule.products import Computed, Copied
 
 _SHARED_SPACE = 3
 # What a copy or a product of the schedule is called in the copies of its block.
@@ -32,6 +33,35 @@ def mark_of(op: ir.OpView) -> tuple[int, int] | None:
         return None
     channel, place = (ir.IntegerAttr(n).value for n in ir.ArrayAttr(op.attributes[LOAD]))
     return channel, place
+
+
+def reads_of(schedule: Schedule) -> set[Copied]:
+    """What the math warps read into registers of what is copied."""
+    computed = (one.a for one in schedule.products if isinstance(one.a, Computed))
+    return {source for factor in computed for source in factor.sources}
+
+
+def first_made(products: Sequence[ir.OpView]) -> ir.OpView | None:
+    """The first operation of their block that computes what products take from registers.
+
+    Loads of theirs may begin before. None if they take nothing so.
+    """
+    held = [op for op in products if is_tile(op.operands[0])]
+    if not held:
+        return None
+    block, ops = held[0].operation.block, {op.operation for op in held}
+    left = [op.operands[0] for op in held]
+    while left:
+        owner = left.pop().owner
+        if isinstance(owner, ir.Block):
+            continue
+        maker = owner.operation
+        if maker.block != block or maker in ops:
+            continue
+        if rules()[maker.name].access(maker.opview) is None:
+            ops.add(maker)
+        left += (value for value in maker.operands if is_tile(value))
+    return next(op for op in block.operations if op.operation in ops)
 
 
 def is_scalar(op: ir.OpView) -> bool:

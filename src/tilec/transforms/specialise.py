@@ -34,14 +34,16 @@ from mlir.passmanager import PassManager
 from tilec.ir.dialects import scf
 from tilec.ir.walk import operations
 from tilec.ops.build import integer
+from tilec.ops.channel import BY_WARP
 from tilec.ops.lower_control import terminator_of
 from tilec.ops.lowering import PERSISTENT, ROWS_TOGETHER
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
+from tilec.schedule.products import Copied
 from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_load
 from tilec.transforms.math_role import MathWarps
-from tilec.transforms.of_roles import is_scalar, made, mark, memory_of
+from tilec.transforms.of_roles import is_scalar, made, mark, memory_of, reads_of
 from tilec.transforms.remove_dead import remove_dead
 
 
@@ -59,7 +61,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     own = _of_roles(block, with_program=schedule.is_persistent)
     end = terminator_of(block)
     with ir.InsertionPoint(end), function.location:
-        channels = [_create(channel) for channel in schedule.channels]
+        channels = [_create(channel, reads_of(schedule)) for channel in schedule.channels]
         programs = _programs() if schedule.is_persistent else None
         roles = _create_roles(schedule)
     outer = [region.blocks.append() for region in roles.regions]
@@ -140,8 +142,8 @@ def _of_roles(block: ir.Block, *, with_program: bool) -> list[ir.OpView]:
 # ---- channels, roles, and copies of operations ---------------------------------------------------
 
 
-def _create(channel: Channel) -> ir.Value:
-    """`warp.channel`, for the tiles of a channel."""
+def _create(channel: Channel, read: set[Copied]) -> ir.Value:
+    """`warp.channel`, for the tiles of a channel, some of which threads may read themselves."""
     tiles = [ir.TypeAttr.get(memory_of(load)) for load in channel.loads]
     op = ir.Operation.create(
         "warp.channel",
@@ -152,6 +154,8 @@ def _create(channel: Channel) -> ir.Value:
             "params": ir.ArrayAttr.get([ir.StringAttr.get(x.param) for x in channel.loads]),
         },
     )
+    if not read.isdisjoint(channel.loads):
+        op.attributes[BY_WARP] = ir.UnitAttr.get()
     return op.results[0]
 
 

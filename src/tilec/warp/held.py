@@ -51,7 +51,19 @@ class Sums:
     is_certain: bool = True
 
 
-Held = Slot | Nothing | Sums
+@dataclass(frozen=True)
+class Lent:
+    """A tile whose registers a product may still read: it is not to be made anew.
+
+    `since` counts the products that have begun since, at least; `by` are those that read it, or
+    did.
+    """
+
+    by: frozenset[ir.Operation]
+    since: int = 0
+
+
+Held = Slot | Nothing | Sums | Lent
 # By value; what is not here is nothing special, or was given up.
 AllHeld = dict[ir.Value, Held]
 
@@ -74,6 +86,8 @@ def merged(one: Held | None, other: Held | None) -> Held | None:
             return replace(other, is_certain=False)
         case (Slot(), Slot()):
             return _merged_slots(one, other)
+        case (Lent(), Lent()):
+            return Lent(one.by | other.by, min(one.since, other.since))
         case (Sums(), Sums()):
             return replace(one, is_certain=one.is_certain and other.is_certain)
         case (Sums(), None):
