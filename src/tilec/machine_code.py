@@ -27,7 +27,7 @@ from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.schedule.describe import describe
-from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
+from tilec.schedule.plan import NoSchedule, Reason, Schedule
 from tilec.shared_memory.finish import Room, finish
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import stage
@@ -38,6 +38,7 @@ from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
+from tilec.transforms.turn_products import plan_either_way
 from tilec.warp.verify import expect_no_problem, problems_of
 
 
@@ -169,7 +170,9 @@ def lower_variant(
         # Copies by hardware begin at multiples of 16 bytes.
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):
-            schedule = plan(function, hints, target, fitting) if is_aligned else NoSchedule()
+            schedule: Schedule | NoSchedule = NoSchedule()
+            if is_aligned:
+                function, schedule = plan_either_way(function, hints, target, fitting)
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.

@@ -40,16 +40,27 @@ class _Dot(OpRules):
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
-        a, b, sums = operands
-        assert isinstance(b, SharedTile) and isinstance(sums, ir.Value)
+        a, b, before = operands
+        assert isinstance(b, SharedTile) and isinstance(before, ir.Value)
+        sums = None if _is_zero(op.operands[2]) else unpack(before)
         layout, right = layout_of(op.results[0].type), _operand(op, b, "b_k")
         if isinstance(a, ir.Value):
             dot = WgmmaDot(_wgmma(op), layout, layout_of(op.operands[0].type), right)
-            return [pack(start(dot, unpack(sums), a, b.address))]
+            return [pack(start(dot, sums, a, b.address))]
         assert isinstance(a, SharedTile)
         dot = WgmmaDot(_wgmma(op), layout, _operand(op, a, "a_k"), right)
         group = lowering.warpgroup() if lowering.warps > WARPGROUP_WARPS else None
-        return [pack(start(dot, unpack(sums), a.address, b.address, group))]
+        return [pack(start(dot, sums, a.address, b.address, group))]
+
+
+def _is_zero(tile: ir.Value) -> bool:
+    """Whether a product begins there: instructions need no zeros to add to."""
+    if isinstance(tile.owner, ir.Block) or tile.owner.name != "arith.constant":
+        return False
+    value = ir.DenseElementsAttr(tile.owner.attributes["value"])
+    if not value.is_splat:
+        return False
+    return bool(value.get_splat_value().value == 0)
 
 
 def _wgmma(op: ir.OpView) -> Wgmma:

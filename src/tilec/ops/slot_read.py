@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from mlir import ir
 
 from tilec.ir.dialects import arith, llvm
 from tilec.layout import Layout, blocked
 from tilec.layout.costs import ARITHMETIC
-from tilec.layout.swizzled import PATTERN_ROWS, SwizzledTile, swizzled
+from tilec.layout.swizzled import SwizzledTile, swizzled
 from tilec.ops.between_threads import from_memory
 from tilec.ops.channel import SharedTile, tile_of
 from tilec.ops.encoding import layout_of
@@ -130,31 +131,26 @@ def _place(tile: SwizzledTile, coordinate: Sequence[int]) -> tuple[int, int]:
     for c, extent in zip(coordinate[:-1], tile.shape[:-1], strict=True):
         row = row * extent + c
     chunk, inside = divmod(coordinate[-1], tile.chunk_elements)
-    far = chunk * tile.chunk_bytes + row // PATTERN_ROWS * tile.alignment
-    near = row % PATTERN_ROWS * tile.swizzle + inside * tile.element_bytes
-    return far, swizzled(near, tile.swizzle)
+    place = chunk * tile.chunk_bytes + row * tile.swizzle + inside * tile.element_bytes
+    near = place % tile.alignment
+    return place - near, swizzled(near, tile.swizzle)
 
 
 def _place_of_thread(tile: SwizzledTile, own: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value]:
     """The same (i32) for a coordinate that is known to the thread only.
 
-    Assumes:  the last but one extent is a multiple of the pattern's rows
+    Assumes:  there is one row, or the last but one extent is a multiple of the pattern's rows
     """
-    row = own[0]
-    for c, extent in zip(own[1:-1], tile.shape[1:-1], strict=True):
+    row = i32(0)
+    for c, extent in zip(own[:-1], tile.shape[:-1], strict=True):
         row = arith.addi(arith.muli(row, i32(extent)), c)
     chunk = arith.divui(own[-1], i32(tile.chunk_elements))
     inside = arith.remui(own[-1], i32(tile.chunk_elements))
-    far = arith.addi(
-        arith.muli(chunk, i32(tile.chunk_bytes)),
-        arith.muli(arith.divui(row, i32(PATTERN_ROWS)), i32(tile.alignment)),
-    )
-    near = arith.addi(
-        arith.muli(arith.remui(row, i32(PATTERN_ROWS)), i32(tile.swizzle)),
-        arith.muli(inside, i32(tile.element_bytes)),
-    )
+    parts = ((chunk, tile.chunk_bytes), (row, tile.swizzle), (inside, tile.element_bytes))
+    place = reduce(arith.addi, (arith.muli(value, i32(size)) for value, size in parts))
+    near = arith.andi(place, i32(tile.alignment - 1))
     pieces = arith.andi(arith.shrui(near, i32(3)), i32(tile.swizzle - 16))
-    return far, arith.xori(near, pieces)
+    return arith.subi(place, near), arith.xori(near, pieces)
 
 
 RULES: tuple[OpRules, ...] = (_Read(),)

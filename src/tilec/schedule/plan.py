@@ -20,7 +20,7 @@ from tilec.ops.fragments import bit_width
 from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
-from tilec.schedule.products import Computed, Copied, Product, Unfit, find_products
+from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.target.description import KIB, Target
 
 _THREADS_OF_GROUP = 128
@@ -106,7 +106,7 @@ def plan(
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
-    found = find_products(function)
+    found = find_products(function, is_fast=bool(hints.get("fast_math")))
     if not target.has_async_products:
         why = f"{target.name} has no asynchronous products"
         return NoSchedule((Reason("no loader", why),) if found else ())
@@ -182,7 +182,7 @@ def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> tuple
 
 def _fits(product: Product, groups: int) -> bool:
     rows, columns = product.shape
-    words = rows * columns
+    words = rows * columns * (2 if product.is_promoted else 1)
     if isinstance(product.a, Computed):
         words += rows * product.k * product.instruction.element_bytes // WORD_BYTES
     held = words // (groups * _THREADS_OF_GROUP)
@@ -196,6 +196,8 @@ def _rows_together(products: Sequence[Product], target: Target) -> int:
     of programs where both sides are as long, in elements.
     """
     rows, columns = products[0].shape
+    if TURNED in products[0].op.attributes:
+        rows, columns = columns, rows
     side = (target.multiprocessors * columns / rows) ** 0.5
     return 1 << max(0, round(log2(side)))
 

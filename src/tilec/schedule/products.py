@@ -22,12 +22,16 @@ from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, is_tile, shape_of
 
-# Tensor cores sum f8 in fewer bits than f32 has, and cut f32 to tf32 instead of rounding it.
+# Tensor cores cut f32 to tf32 instead of rounding it.
 _EXACT = ("f16", "bf16", "i8", "u8")
+# They sum products of these in fewer bits than f32 has.
+_SHORT = ("f8e4m3", "f8e5m2")
 # Sums of 16 bits are two in a register while they are under way.
 _TOTALS = ("f32", "i32")
-# Units: bytes. What is smaller (scales, a row) is not worth a copy of its own.
-_LEAST_COPY = 1024
+
+
+# The unit attribute of a product whose rows are columns of what is computed of it.
+TURNED = "warp.turned"
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,8 @@ class Computed:
 class Product:
     """A product that `instruction` computes, from shared memory or with `a` in registers.
 
+    `is_promoted`: it is summed from zero, and then added to its sums, which have more bits.
+
     Shapes:   (m, k) times (k, n), axes before them of extent 1
     """
 
@@ -95,6 +101,7 @@ class Product:
     a: Factor | Computed
     b: Factor
     instruction: Wgmma
+    is_promoted: bool = False
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -128,25 +135,29 @@ class _ComputedError(_UnfitError):
     """A factor is computed, which the first one may be."""
 
 
-def find_products(function: ir.OpView) -> list[Product | Unfit]:
-    """All of a function, in program order."""
+def find_products(function: ir.OpView, *, is_fast: bool = False) -> list[Product | Unfit]:
+    """All of a function, in program order; if `is_fast`, sums may have as few bits as they get."""
     names = argument_names(function)
-    found = (_product(op, names) for op in operations(function))
+    found = (_product(op, names, is_fast) for op in operations(function))
     return [product for product in found if product is not None]
 
 
-def _product(op: ir.OpView, names: dict[ir.Value, str]) -> Product | Unfit | None:
+def _product(
+    op: ir.OpView, names: dict[ir.Value, str], is_fast: bool
+) -> Product | Unfit | None:
     elements = rules()[op.operation.name].multiplied(op)
     if elements is None:
         return None
     try:
-        return _fitting(op, elements, names)
+        return _fitting(op, elements, names, is_fast)
     except _UnfitError as error:
         return Unfit(op, str(error))
 
 
-def _fitting(op: ir.OpView, elements: tuple[str, str, str], names: dict[ir.Value, str]) -> Product:
-    if elements[0] not in _EXACT or elements[2] not in _TOTALS:
+def _fitting(
+    op: ir.OpView, elements: tuple[str, str, str], names: dict[ir.Value, str], is_fast: bool
+) -> Product:
+    if elements[0] not in (*_EXACT, *_SHORT) or elements[2] not in _TOTALS:
         raise _UnfitError(f"no other one sums {elements[0]} in {elements[2]} as exactly")
     a, b, sums = list(op.operands)[:3]
     instruction = wgmma_for(*elements)
@@ -158,7 +169,8 @@ def _fitting(op: ir.OpView, elements: tuple[str, str, str], names: dict[ir.Value
     if depth % instruction.k:
         raise _UnfitError(f"it sums {depth} products, no multiple of {instruction.k}")
     second = _factor(b, len(batch), names)
-    return Product(op, _first_factor(op, a, names), second, instruction)
+    is_promoted = elements[0] in _SHORT and not is_fast
+    return Product(op, _first_factor(op, a, names), second, instruction, is_promoted)
 
 
 def _first_factor(op: ir.OpView, a: ir.Value, names: dict[ir.Value, str]) -> Factor | Computed:
@@ -187,16 +199,17 @@ def sources(value: ir.Value, block: ir.Block) -> list[ir.OpView]:
 
 
 def _source(op: ir.OpView, names: dict[ir.Value, str]) -> Copied | None:
-    """A load as a copy; None where threads had better load it themselves."""
+    """A load as a copy; None where threads load it themselves."""
     access = rules()[op.operation.name].access(op)
     assert access is not None, "it loads"
     try:
         found = _copied(op, access, names)
     except _UnfitError:
         return None
-    # Patterns of eight rows follow each other, so that threads find their elements by adding.
-    is_whole = found.tile.rows % PATTERN_ROWS == 0
-    return found if is_whole and found.tile.bytes >= _LEAST_COPY else None
+    # One row, or patterns of eight that follow each other: threads find elements by adding.
+    rows = (1, *found.tile.shape)[-2]
+    is_whole = found.tile.rows == 1 or rows % PATTERN_ROWS == 0
+    return found if is_whole else None
 
 
 def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor:

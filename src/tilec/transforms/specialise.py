@@ -43,6 +43,7 @@ from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
 from tilec.schedule.products import Copied
 from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_load
 from tilec.transforms.math_role import MathWarps
+from tilec.transforms.promote import promote
 from tilec.transforms.of_roles import is_scalar, made, mark, memory_of, reads_of
 from tilec.transforms.remove_dead import remove_dead
 
@@ -57,6 +58,9 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
         needed = needed_to_load(schedule)
     except NotLoadableError as error:
         return NoSchedule((Reason("no loader", f"where copies begin depends on {error}"),))
+    for product in schedule.products:
+        if product.is_promoted:
+            promote(product.op)
     mark(schedule)
     own = _of_roles(block, with_program=schedule.is_persistent)
     end = terminator_of(block)
