@@ -19,11 +19,12 @@ from tilec.warp.verify import problems_of
 
 KERNELS = (
     "nn", "nt", "tn", "gated", "two_channels", "two_loops", "outer_loop", "used_inside",
-    "branch_inside", "known_turns", "kept_factor", "loop_in_branch",
+    "branch_inside", "known_turns", "kept_factor", "loop_in_branch", "computed", "computed_twice",
+    "computed_outside",
 )  # fmt: skip
 MUTATED = (
-    "warp.acquire", "warp.fill", "warp.publish", "warp.get", "warp.release", "warp.drain",
-    "warp.wait",
+    "warp.acquire", "warp.fill", "warp.publish", "warp.get", "warp.read", "warp.release",
+    "warp.drain", "warp.wait",
 )  # fmt: skip
 CHANGES = ("delete", "duplicate", "later", "earlier", "drain more", "drain less")
 
@@ -57,6 +58,14 @@ HARMLESS = {
     ("earlier", "warp.acquire", "tile.part_id"),
     ("later", "warp.release", "arith.maxnumf"),
     ("later", "warp.release", "arith.truncf"),
+    # What is read twice is the same, and so is what is read a little later or earlier.
+    ("duplicate", "warp.read", ""),
+    ("earlier", "warp.read", "warp.release"),
+    ("later", "warp.release", "warp.read"),
+    # A slot may be held a little longer, and a drain wait where nothing new has begun.
+    ("earlier", "warp.drain", "warp.tile"),
+    ("later", "warp.release", "warp.dot"),
+    ("later", "warp.release", "arith.addf"),
 }
 
 
@@ -121,7 +130,8 @@ def _change(op: ir.OpView, change: str) -> str | None:
     at = block.index(op)
     with op.location:
         match change:
-            case "delete":
+            # What is read is used: there is no kernel without.
+            case "delete" if own.name != "warp.read":
                 _delete(op)
             case "duplicate":
                 own.clone(ip=ir.InsertionPoint.after(own))

@@ -1,9 +1,9 @@
 """Channels: rings of slots in shared memory that one thread has the hardware fill for others.
 
 Each slot has two barriers in memory: *full*, which counts the bytes that have come, and *empty*, on
-which every warpgroup that reads arrives once, or every warp where threads read tiles themselves. Both roles go round the ring and count the turns in
-their *cursor*: a slot's number and the parity of the phase that they wait for. A lowered slot is
-its number (i32), -1 for none.
+which every warpgroup that reads arrives once, or every warp where threads read tiles themselves.
+Both roles go round the ring and count the turns in their *cursor*: a slot's number and the parity
+of the phase that they wait for. A lowered slot is its number (i32), -1 for none.
 
 Source:   PTX ISA, "mbarrier", "cp.async.bulk.tensor"; Tawa's asynchronous references
           (arXiv 2510.14719)

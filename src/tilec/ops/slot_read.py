@@ -45,14 +45,18 @@ def reads_of(layout: Layout, tile: SwizzledTile, axes: Sequence[int]) -> Reads:
         width //= 2
     starts = tuple(sorted(place for place in held if place[-1] % width == 0))
     registers = tuple(
-        tuple(tuple(held[(*start[:-1], start[-1] + i)]) for i in range(width)) for start in starts
+        tuple(tuple(held[_beside(start, i)]) for i in range(width)) for start in starts
     )
     return Reads(width, starts, registers)
 
 
 def _is_whole(held: dict[tuple[int, ...], list[int]], width: int) -> bool:
     """Whether a thread has all of each so many neighbours, or none."""
-    return all((*p[:-1], p[-1] // width * width + i) in held for p in held for i in range(width))
+    return all(_beside(p, i - p[-1] % width) in held for p in held for i in range(width))
+
+
+def _beside(place: tuple[int, ...], distance: int) -> tuple[int, ...]:
+    return (*place[:-1], place[-1] + distance)
 
 
 def _by_tensor(place: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:

@@ -142,9 +142,7 @@ def find_products(function: ir.OpView, *, is_fast: bool = False) -> list[Product
     return [product for product in found if product is not None]
 
 
-def _product(
-    op: ir.OpView, names: dict[ir.Value, str], is_fast: bool
-) -> Product | Unfit | None:
+def _product(op: ir.OpView, names: dict[ir.Value, str], is_fast: bool) -> Product | Unfit | None:
     elements = rules()[op.operation.name].multiplied(op)
     if elements is None:
         return None
@@ -159,7 +157,7 @@ def _fitting(
 ) -> Product:
     if elements[0] not in (*_EXACT, *_SHORT) or elements[2] not in _TOTALS:
         raise _UnfitError(f"no other one sums {elements[0]} in {elements[2]} as exactly")
-    a, b, sums = list(op.operands)[:3]
+    a, b = list(op.operands)[:2]
     instruction = wgmma_for(*elements)
     if instruction is None:
         raise _UnfitError(f"nothing multiplies {elements[0]} and {elements[1]} asynchronously")
@@ -168,9 +166,14 @@ def _fitting(
         raise _UnfitError(f"it is a batch of {prod(batch)} products")
     if depth % instruction.k:
         raise _UnfitError(f"it sums {depth} products, no multiple of {instruction.k}")
-    second = _factor(b, len(batch), names)
+    first = _first_factor(op, a, names)
+    try:
+        second = _factor(b, len(batch), names)
+    except _ComputedError:
+        which = "both factors are" if isinstance(first, Computed) else "the second factor is"
+        raise _UnfitError(f"{which} computed") from None
     is_promoted = elements[0] in _SHORT and not is_fast
-    return Product(op, _first_factor(op, a, names), second, instruction, is_promoted)
+    return Product(op, first, second, instruction, is_promoted)
 
 
 def _first_factor(op: ir.OpView, a: ir.Value, names: dict[ir.Value, str]) -> Factor | Computed:

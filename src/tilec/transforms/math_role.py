@@ -13,18 +13,20 @@ from tilec.ops.lowering import SLOT
 from tilec.ops.registry import rules
 from tilec.schedule.plan import Schedule
 from tilec.schedule.products import Computed, Copied, Factor
-from tilec.transforms.of_roles import PRODUCT, first_made, made, mark_of, memory_of, reads_of
+from tilec.transforms.of_roles import PRODUCT, first_made, made, mark_of, memory_of
 
 
 class MathWarps:
     """What the math warps do, made from a copy of everything."""
 
-    def __init__(self, schedule: Schedule, channels: Sequence[ir.Value]) -> None:
+    def __init__(
+        self, schedule: Schedule, channels: Sequence[ir.Value], read: set[tuple[int, int]]
+    ) -> None:
         self.schedule = schedule
         self.channels = channels
         self.tiles: dict[tuple[int, int], ir.Value] = {}  # by channel and place
         self.slots: dict[int, ir.Value] = {}
-        self.read = reads_of(schedule)
+        self.read = read
         self.begun: set[ir.Value] = set()  # sums that are under way
 
     def rewrite(self, block: ir.Block) -> list[int]:
@@ -62,7 +64,7 @@ class MathWarps:
                 attributes={"tile": integer(place)},
             )
             self.tiles[number, place] = tile.results[0]
-            if load in self.read:
+            if (number, place) in self.read:
                 self._read(op, load, tile.results[0])
 
     def _read(self, op: ir.OpView, load: Copied, tile: ir.Value) -> None:

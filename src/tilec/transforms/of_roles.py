@@ -35,10 +35,19 @@ def mark_of(op: ir.OpView) -> tuple[int, int] | None:
     return channel, place
 
 
-def reads_of(schedule: Schedule) -> set[Copied]:
-    """What the math warps read into registers of what is copied."""
+def reads_of(schedule: Schedule) -> set[tuple[int, int]]:
+    """What the math warps read into registers, by channel and place in it.
+
+    Assumes:  the operations that the schedule names are still there
+    """
     computed = (one.a for one in schedule.products if isinstance(one.a, Computed))
-    return {source for factor in computed for source in factor.sources}
+    sources = {source for factor in computed for source in factor.sources}
+    return {
+        (number, place)
+        for number, channel in enumerate(schedule.channels)
+        for place, copied in enumerate(channel.loads)
+        if copied in sources
+    }
 
 
 def first_made(products: Sequence[ir.OpView]) -> ir.OpView | None:

@@ -40,11 +40,10 @@ from tilec.ops.lowering import PERSISTENT, ROWS_TOGETHER
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
-from tilec.schedule.products import Copied
 from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_load
 from tilec.transforms.math_role import MathWarps
-from tilec.transforms.promote import promote
 from tilec.transforms.of_roles import is_scalar, made, mark, memory_of, reads_of
+from tilec.transforms.promote import promote
 from tilec.transforms.remove_dead import remove_dead
 
 
@@ -65,7 +64,12 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     own = _of_roles(block, with_program=schedule.is_persistent)
     end = terminator_of(block)
     with ir.InsertionPoint(end), function.location:
-        channels = [_create(channel, reads_of(schedule)) for channel in schedule.channels]
+        read = reads_of(schedule)
+        of_threads = {number for number, _ in read}
+        channels = [
+            _create(channel, by_warp=number in of_threads)
+            for number, channel in enumerate(schedule.channels)
+        ]
         programs = _programs() if schedule.is_persistent else None
         roles = _create_roles(schedule)
     outer = [region.blocks.append() for region in roles.regions]
@@ -78,7 +82,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     for op in reversed(own):
         if not _says_grid(op):
             op.operation.erase()
-    left = MathWarps(schedule, channels).rewrite(math)
+    left = MathWarps(schedule, channels, read).rewrite(math)
     assert not left, "what is begun is waited for"
     _drop_unused(function)
     function.attributes[ROWS_TOGETHER] = integer(schedule.rows_together)
@@ -146,8 +150,8 @@ def _of_roles(block: ir.Block, *, with_program: bool) -> list[ir.OpView]:
 # ---- channels, roles, and copies of operations ---------------------------------------------------
 
 
-def _create(channel: Channel, read: set[Copied]) -> ir.Value:
-    """`warp.channel`, for the tiles of a channel, some of which threads may read themselves."""
+def _create(channel: Channel, *, by_warp: bool) -> ir.Value:
+    """`warp.channel`, for the tiles of a channel; `by_warp`: threads read some themselves."""
     tiles = [ir.TypeAttr.get(memory_of(load)) for load in channel.loads]
     op = ir.Operation.create(
         "warp.channel",
@@ -158,7 +162,7 @@ def _create(channel: Channel, read: set[Copied]) -> ir.Value:
             "params": ir.ArrayAttr.get([ir.StringAttr.get(x.param) for x in channel.loads]),
         },
     )
-    if not read.isdisjoint(channel.loads):
+    if by_warp:
         op.attributes[BY_WARP] = ir.UnitAttr.get()
     return op.results[0]
 

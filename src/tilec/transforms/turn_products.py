@@ -67,7 +67,7 @@ def turn(products: Sequence[ir.OpView], function: ir.OpView) -> bool:
     changed = bool(found)
     while changed:
         loops = [op for op in operations(function) if op.operation.name == "scf.for"]
-        changed = any([_carry_turned(loop) for loop in loops])
+        changed = sum(map(_carry_turned, loops)) > 0
     remove_dead(function)
     return bool(found)
 

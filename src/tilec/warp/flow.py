@@ -94,9 +94,10 @@ class _Flow:
                 self._plain(op, held)
         handed = [self._taken(value, held, end) for value in end.operands]
         for value in set(held) - before:
-            if isinstance(held[value], Lent):
+            left = held[value]
+            if isinstance(left, Lent):
                 continue
-            left = held.pop(value)
+            del held[value]
             if not isinstance(left, Nothing):
                 self._wrong("what is held is not given up on a way to here", end, left.made)
         return handed
