@@ -714,14 +714,14 @@ def test_a_loop_that_ends_when_sums_are_large() -> None:
     run(text, given, {"z": sums}, overlaps=False)
 
 
-def test_factors_that_are_computed() -> None:
+def test_factors_that_are_both_computed() -> None:
     given = factors()
     text = kernel(
         f"""let mut sum = {ZERO};
-        for k in {STEPS} {{ sum = dot({A} * 2.0, {B}, sum); }}
+        for k in {STEPS} {{ sum = dot({A} * 2.0, {B} * 3.0, sum); }}
         z.store(sum);"""
     )
-    run(text, given, {"z": 2 * wide(given["x"]) @ wide(given["y"])}, overlaps=False)
+    run(text, given, {"z": 6 * wide(given["x"]) @ wide(given["y"])}, overlaps=False)
 
 
 def test_a_product_that_is_overlapped_beside_one_that_is_not() -> None:
@@ -732,12 +732,12 @@ def test_a_product_that_is_overlapped_beside_one_that_is_not() -> None:
         for k in {STEPS} {{
             let b = {B};
             sum = dot({A}, b, sum);
-            other = dot({A} * 2.0, b, other);
+            other = dot({A} * 2.0, b * 3.0, other);
         }}
         z.store(sum * other);"""
     )
     product = wide(given["x"]) @ wide(given["y"])
-    run(text, given, {"z": 2 * product * product}, *BOTH, EARLY)
+    run(text, given, {"z": 6 * product * product}, *BOTH, EARLY)
 
 
 # ---- at random -----------------------------------------------------------------------------------

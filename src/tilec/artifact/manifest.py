@@ -17,7 +17,7 @@ from tilec.artifact.expression import Expression
 from tilec.artifact.lowering_report import HeldLayout, LoweringReport
 from tilec.artifact.structure import StructureError, decoded, encoded
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 Own = Literal["shared", "mut", "part", "atomic"]
