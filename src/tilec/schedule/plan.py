@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2, prod
 from pathlib import Path
@@ -134,6 +134,7 @@ def plan(
         return NoSchedule((*unfit, *more))
     rows = _rows_together(products, target)
     shares = groups > 1
+    reasons += [*(why for one in products for why in _why_so(one))]
     reasons += [*more, _why_order(rows, target), *([_why_registers(groups)] if shares else [])]
     if is_persistent:
         why = "it has a multiprocessor to itself, and copies for the next one go on"
@@ -236,9 +237,26 @@ def _in_program_order(ring: Sequence[Copied]) -> list[tuple[Copied, ...]]:
 
 
 def _unscheduled(op: ir.OpView) -> str:
+    return f"no overlap of the product{_at(op)}"
+
+
+def _at(op: ir.OpView) -> str:
     place = place_of(op.location)
-    where = f" at {Path(place.file).name}:{place.line}:{place.column}" if place.file else ""
-    return f"no overlap of the product{where}"
+    return f" at {Path(place.file).name}:{place.line}:{place.column}" if place.file else ""
+
+
+def _why_so(product: Product) -> Iterator[Reason]:
+    """What is done otherwise with a product than it is written."""
+    place = _at(product.op)
+    if isinstance(product.a, Computed):
+        why = "it is computed: by the threads that multiply, once the product before is done"
+        yield Reason(f"a factor in registers{place}", why)
+    if TURNED in product.op.attributes:
+        why = "tensor cores take the first factor from registers, and 64 rows or more"
+        yield Reason(f"rows and columns change places{place}", why)
+    if product.is_promoted:
+        why = "tensor cores sum f8 in fewer bits, throughout with `fast_math`"
+        yield Reason(f"sums of each step are added in f32{place}", why)
 
 
 def _why_order(rows: int, target: Target) -> Reason:

@@ -43,7 +43,7 @@ from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
 from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_load
 from tilec.transforms.math_role import MathWarps
 from tilec.transforms.of_roles import is_scalar, made, mark, memory_of, reads_of
-from tilec.transforms.promote import promote
+from tilec.transforms.promoted_sums import promote
 from tilec.transforms.remove_dead import remove_dead
 
 
