@@ -92,3 +92,22 @@ def test_several_batches_of_one_tile_have_a_reason() -> None:
         point, _ = threads.lowered("k", ALIGNED)
     [choice] = point.schedule.choices
     assert choice.why == "it is a batch of 2 products"
+
+
+def test_a_batch_whose_second_factor_is_computed() -> None:
+    program = """
+    #[kernel]
+    pub fn k<B: Dim, M: Dim, N: Dim, K: Dim>(
+        z: Part<&mut Tensor<f32, B, M, N>, 1, 16, 64>, x: &Tensor<bf16, B, M, K>,
+        y: &Tensor<i8, B, N, K>,
+    ) {
+        let mut sum = Tile::<f32, 1, 16, 64>::zeros();
+        for k in 0..K.div_ceil(32) {
+            let right = y.load::<1, 64, 32>([z.id(0), z.id(2), k]).to::<bf16>().t();
+            sum = dot(x.load::<1, 16, 32>([z.id(0), z.id(1), k]), right, sum);
+        }
+        z.store(sum);
+    }"""
+    x, y = small(2, 20, 48), small(2, 70, 48, element="i8")
+    given = {"z": np.full((2, 20, 70), np.nan, np.float32), "x": x, "y": y}
+    run(program, given, {"z": wide(x) @ wide(y).transpose(0, 2, 1)}, *BOTH)

@@ -57,3 +57,13 @@ def test_columns_of_f8_are_not_read_by_tensor_cores() -> None:
         point, _ = threads.lowered("k", ALIGNED)
     [choice] = point.schedule.choices
     assert choice.why == "tensor cores do not read such tiles of `y`"
+
+
+def test_a_factor_is_rounded_to_f8() -> None:
+    other = PROGRAM.format(a="bf16", b="f8e4m3").replace(
+        "x.load::<64, 64>([z.id(0), k])", "x.load::<64, 64>([z.id(0), k]).to::<f8e4m3>()"
+    )
+    x, y = small(70, 150), small(40, 150, element="f32").astype(F8["f8e4m3"])
+    given = {"z": np.full((70, 40), np.nan, np.float32), "x": x, "y": y}
+    with program(f"#[hint(stages = 2)]{other}") as threads:
+        expect(threads, "k", given, {"z": wide(x) @ wide(y).T + 1}, LATE)
