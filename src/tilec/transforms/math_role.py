@@ -192,6 +192,8 @@ class MathWarps:
         if not any(is_begun):
             assert not left, "slots go on for what is begun"
             return
+        if not left:
+            _drain_before_made(body)
         with loop.location, ir.InsertionPoint.after(loop.operation):
             for begun, result in zip(is_begun, loop.results, strict=True):
                 if begun:
@@ -222,20 +224,34 @@ class MathWarps:
         with loop.location, ir.InsertionPoint(wider.body):
             scf.yield_(yielded)
         before = list(wider.body.arguments)[len(wider.body.arguments) - len(left) :]
-        begun = [op for op in wider.body.operations if op.operation.name == "warp.dot"]
-        place, pending = ir.InsertionPoint.after(begun[-1].operation), len(begun)
-        first = first_made(begun)
-        if first is not None:
-            # Registers that a product reads are made anew when it is done.
-            place, pending = ir.InsertionPoint(first), 0
-        with loop.location, place:
-            ir.Operation.create("warp.drain", attributes={"pending": integer(pending)})
+        drain = _drain_before_made(wider.body)
+        if drain is None:
+            begun = [op for op in wider.body.operations if op.operation.name == "warp.dot"]
+            with loop.location, ir.InsertionPoint.after(begun[-1].operation):
+                drain = _drain(len(begun))
+        with loop.location, ir.InsertionPoint.after(drain):
             for number, slot in zip(left, before, strict=True):
                 self._release(number, slot)
         for old, new in zip(loop.results, wider.results, strict=False):
             old.replace_all_uses_with(new)
         loop.operation.erase()
         return wider
+
+
+def _drain_before_made(body: ir.Block) -> ir.Operation | None:
+    """Waits for the products of the turn before, ahead of what makes registers that they read.
+
+    None if products of this block take nothing from registers.
+    """
+    first = first_made([op for op in body.operations if op.operation.name == "warp.dot"])
+    if first is None:
+        return None
+    with first.location, ir.InsertionPoint(first):
+        return _drain(0)
+
+
+def _drain(pending: int) -> ir.Operation:
+    return ir.Operation.create("warp.drain", attributes={"pending": integer(pending)})
 
 
 def _guard(loop: ir.OpView, count: int) -> None:
