@@ -743,10 +743,14 @@ def test_a_product_that_is_overlapped_beside_one_that_is_not() -> None:
 # ---- at random -----------------------------------------------------------------------------------
 
 
-# The last ones had slots that loader and math warps waited for in different orders.
-@pytest.mark.parametrize("seed", [*range(4), 14, 37])
-def test_random_loops_and_branches(seed: int) -> None:
-    made = RandomProducts(seed)
+# Slots that loader and math warps waited for in different orders (14, 37); registers of factors
+# that were made while a product of another turn read them (13, 14 with computed ones).
+@pytest.mark.parametrize(
+    ("seed", "computes"),
+    [*((seed, False) for seed in (*range(4), 14, 37)), *((seed, True) for seed in (2, 13, 14))],
+)
+def test_random_loops_and_branches(seed: int, computes: bool) -> None:
+    made = RandomProducts(seed, computes)
     m, n, k = made.rows + 6, 32, 56
     given = {
         "z": small(m, n, **F32), "x": small(m, k), "y": small(k, n), "w": small(k, m),

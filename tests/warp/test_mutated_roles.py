@@ -99,6 +99,14 @@ def test_what_is_wrong_is_found_and_nothing_else(kernels: dict[str, ir.OpView], 
     assert tried > 10
 
 
+def test_each_warp_tells_that_it_has_read(kernels: dict[str, ir.OpView]) -> None:
+    mutant = kernels["computed"].operation.clone().opview
+    [channel] = [op for op in operations(mutant) if op.operation.name == "warp.channel"]
+    del channel.attributes["by_warp"]
+    what = {problem.what for problem in problems_of(mutant)}
+    assert what == {"the channel does not wait for each warp that reads"}
+
+
 def _compare(mutant: ir.OpView, told: tuple[str, str, str]) -> None:
     found = [str(problem) for problem in problems_of(mutant)]
     wrong = _what_goes_wrong(mutant)
