@@ -13,7 +13,7 @@ from tilec.ops.lowering import SLOT
 from tilec.ops.registry import rules
 from tilec.schedule.plan import Schedule
 from tilec.schedule.products import Computed, Copied, Factor
-from tilec.transforms.of_roles import PRODUCT, first_made, made, mark_of, memory_of
+from tilec.transforms.of_roles import PRODUCT, first_made, made, mark_of, memory_of, takes_held
 
 
 class MathWarps:
@@ -241,11 +241,13 @@ class MathWarps:
 def _drain_before_made(body: ir.Block) -> ir.Operation | None:
     """Waits for the products of the turn before, ahead of what makes registers that they read.
 
-    None if products of this block take nothing from registers.
+    None if products of this block take nothing from registers, or are waited for in their turn.
     """
-    first = first_made([op for op in body.operations if op.operation.name == "warp.dot"])
-    if first is None:
+    ops = list(body.operations)
+    held = [i for i, op in enumerate(ops) if op.operation.name == "warp.dot" and takes_held(op)]
+    if not held or any(op.operation.name == "warp.wait" for op in ops[held[-1] :]):
         return None
+    first = first_made([ops[i] for i in held])
     with first.location, ir.InsertionPoint(first):
         return _drain(0)
 

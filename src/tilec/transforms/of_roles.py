@@ -50,16 +50,18 @@ def reads_of(schedule: Schedule) -> set[tuple[int, int]]:
     }
 
 
-def first_made(products: Sequence[ir.OpView]) -> ir.OpView | None:
+def takes_held(product: ir.OpView) -> bool:
+    """Whether a `warp.dot` takes its first factor from registers."""
+    return is_tile(product.operands[0])
+
+
+def first_made(products: Sequence[ir.OpView]) -> ir.OpView:
     """The first operation of their block that computes what products take from registers.
 
-    Loads of theirs may begin before. None if they take nothing so.
+    Loads of theirs may begin before.
     """
-    held = [op for op in products if is_tile(op.operands[0])]
-    if not held:
-        return None
-    block, ops = held[0].operation.block, {op.operation for op in held}
-    left = [op.operands[0] for op in held]
+    block, ops = products[0].operation.block, {op.operation for op in products}
+    left = [op.operands[0] for op in products]
     while left:
         owner = left.pop().owner
         if isinstance(owner, ir.Block):
