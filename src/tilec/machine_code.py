@@ -14,6 +14,7 @@ from pathlib import Path
 from mlir import ir
 
 from tilec.artifact import manifest
+from tilec.artifact.family import Cost
 from tilec.artifact.manifest import Kernel, Precondition, Slot, Variant
 from tilec.artifact.schedule_report import ScheduleReport
 from tilec.codegen.cubin import Resources, assemble
@@ -26,12 +27,14 @@ from tilec.codegen.whole_rows import whole_rows
 from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
+from tilec.schedule.cost import Work, cost_of, work_of
 from tilec.schedule.describe import describe
 from tilec.schedule.plan import NoSchedule, Reason, Schedule
 from tilec.shared_memory.finish import Room, finish
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import stage
 from tilec.target.description import Target
+from tilec.target.occupancy import occupancy
 from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.insert_barriers import insert_barriers
 from tilec.transforms.mark_last_uses import mark_last_uses
@@ -87,6 +90,7 @@ class EntryPoint:
     tensor_maps: tuple[TensorMap, ...] = ()
     schedule: ScheduleReport = field(default_factory=ScheduleReport)
     is_persistent: bool = False
+    work: Work = field(default_factory=Work)
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ def compile_kernels(
         ptx = ptx_of(module)
     with stage("ptxas"):
         cubin = assemble(ptx, target.name, tools.ptxas)
-    kernels = tuple(_kernel(one, entries, cubin.resources) for one in instances)
+    kernels = tuple(_kernel(one, entries, cubin.resources, target) for one in instances)
     return MachineCode(cubin.image, kernels, llvm, ptx, cubin.warnings)
 
 
@@ -159,8 +163,10 @@ def lower_variant(
 
     Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
     """
-    hints = instance.description.hints
+    told = instance.description
+    hints = told.hints
     function = instance.function.operation.clone().opview
+    work = Work()
     try:
         if hints.get("fast_math"):
             relax_floats(function)
@@ -176,6 +182,8 @@ def lower_variant(
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
+                warps = schedule.math_warps
+                work = work_of(function, schedule, target, told.grid, told.dims, warps)
                 function, schedule = _with_roles(function, schedule)
             if isinstance(schedule, NoSchedule):
                 report = describe(schedule, target)
@@ -183,6 +191,7 @@ def lower_variant(
             warps, loader_warps = schedule.math_warps, schedule.warps - schedule.math_warps
         else:
             warps, loader_warps = warps_for(function, hints, target), 0
+            work = work_of(function, schedule, target, told.grid, told.dims, warps)
         with stage("layouts"):
             mark_last_uses(function)
             place_layouts(function, Placing(warps, vector_bytes))
@@ -225,6 +234,7 @@ def lower_variant(
         code.tensor_maps,
         report,
         is_persistent=isinstance(schedule, Schedule) and schedule.is_persistent,
+        work=work,
     )
 
 
@@ -249,12 +259,17 @@ def _erase(body: ir.Block, symbol: str) -> None:
 
 
 def _kernel(
-    instance: Instance, entries: Sequence[_Entry], resources: Mapping[str, Resources]
+    instance: Instance,
+    entries: Sequence[_Entry],
+    resources: Mapping[str, Resources],
+    target: Target,
 ) -> Kernel:
     told = instance.description
     own = [entry for entry in entries if entry.instance is instance]
     recorder = Recorder({parameter.name: parameter.element for parameter in told.parameters})
-    variants = tuple(_variant(told, one, resources[one.point.symbol], recorder) for one in own)
+    variants = tuple(
+        _variant(told, one, resources[one.point.symbol], recorder, target) for one in own
+    )
     return Kernel(
         name=told.name,
         symbol=told.symbol,
@@ -273,6 +288,13 @@ def _kernel(
     )
 
 
+def _cost(point: EntryPoint, taken: Resources, target: Target) -> Cost:
+    smem = taken.smem + point.smem_bytes
+    fits = occupancy(point.threads, taken.registers, smem, target).blocks
+    spilled = (taken.spill_stores + taken.spill_loads) * point.threads
+    return cost_of(point.work, fits, spilled, target)
+
+
 def _preconditions(point: EntryPoint, ranks: Mapping[str, int]) -> Iterator[Precondition]:
     for name in sorted({*point.alignments, *point.row_multiples}):
         size = point.alignments.get(name, 1)
@@ -281,7 +303,9 @@ def _preconditions(point: EntryPoint, ranks: Mapping[str, int]) -> Iterator[Prec
         )
 
 
-def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recorder) -> Variant:
+def _variant(
+    told: Description, entry: _Entry, taken: Resources, recorder: Recorder, target: Target
+) -> Variant:
     point = entry.point
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
     preconditions = tuple(_preconditions(point, ranks))
@@ -302,5 +326,6 @@ def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recor
         spill_store_bytes=taken.spill_stores,
         spill_load_bytes=taken.spill_loads,
         stack_bytes=taken.stack,
+        cost=_cost(point, taken, target),
         lowering=recorder.report(point.notes, point.shared, point.schedule),
     )
