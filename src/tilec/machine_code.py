@@ -1,8 +1,9 @@
 """Checked kernels to a cubin and its manifest: every instance in each of its variants.
 
 A *variant* is machine code for one set of preconditions. One takes pointers and outer strides as
-multiples of the widest access wherever it accesses memory in larger pieces than elements; the other
-takes nothing for granted. All entries go through LLVM and ptxas together.
+multiples of the widest access wherever it accesses memory in larger pieces than elements; the last
+takes nothing for granted. Where hardware copies the factors of products, another one takes nothing
+for granted but that it can. All entries go through LLVM and ptxas together.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tilec.codegen.whole_rows import whole_rows
 from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
+from tilec.ops.send import By
 from tilec.schedule.cost import Work, cost_of, work_of
 from tilec.schedule.describe import describe
 from tilec.schedule.plan import NoSchedule, Reason, Schedule
@@ -92,6 +94,13 @@ class EntryPoint:
     is_persistent: bool = False
     work: Work = field(default_factory=Work)
 
+    @property
+    def asks_more_than_factors(self) -> bool:
+        """Whether anything is asked of tensors but those from which hardware copies."""
+        return bool(
+            self.alignments or self.row_multiples or any(one.writes for one in self.tensor_maps)
+        )
+
 
 @dataclass(frozen=True)
 class _Entry:
@@ -142,11 +151,15 @@ def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]
     """The variants of one instance, the most demanding first: one, if that demands nothing."""
     symbol, widest = instance.description.symbol, target.access_bytes
     aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
-    general = lower_variant(instance, symbol, 1, body, target)
-    if aligned.alignments or aligned.tensor_maps:
-        return [_Entry(instance, aligned), _Entry(instance, general)]
-    _erase(body, aligned.symbol)
-    return [_Entry(instance, general)]
+    points = [aligned]
+    if aligned.tensor_maps and aligned.asks_more_than_factors:
+        points.append(lower_variant(instance, f"{symbol}__tma", 1, body, target, has_roles=True))
+    points.append(lower_variant(instance, symbol, 1, body, target))
+    for point in points[:-1]:
+        if not (point.alignments or point.tensor_maps):
+            _erase(body, point.symbol)
+            points.remove(point)
+    return [_Entry(instance, point) for point in points]
 
 
 def lower_variant(
@@ -156,10 +169,13 @@ def lower_variant(
     body: ir.Block,
     target: Target,
     fitting: int | None = None,
+    *,
+    has_roles: bool | None = None,
 ) -> EntryPoint:
     """Lower one variant of an instance to threads, as the last function of `body`.
 
-    `fitting`: as `plan` has it.
+    `fitting`: as `plan` has it. `has_roles`: whether hardware may copy factors, whose tensors
+    launchers describe; as a default where everything is as aligned as copies want it.
 
     Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
     """
@@ -177,8 +193,9 @@ def lower_variant(
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):
             schedule: Schedule | NoSchedule = NoSchedule()
-            if is_aligned:
-                function, schedule = plan_either_way(function, hints, target, fitting)
+            if is_aligned if has_roles is None else has_roles:
+                by: By = "copies" if is_aligned else "rows"
+                function, schedule = plan_either_way(function, hints, target, fitting, by)
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
@@ -221,7 +238,9 @@ def lower_variant(
             # What no longer fits beside rings fits beside shorter ones, or none.
             code.function.operation.erase()
             fewer = schedule.depth - 1
-            return lower_variant(instance, symbol, vector_bytes, body, target, fewer)
+            return lower_variant(
+                instance, symbol, vector_bytes, body, target, fewer, has_roles=has_roles
+            )
     threads = (warps + loader_warps) * target.threads_per_warp
     return EntryPoint(
         symbol,
@@ -310,8 +329,7 @@ def _variant(
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
     preconditions = tuple(_preconditions(point, ranks))
     maps = tuple(
-        manifest.TensorMap(one.param, one.box, one.swizzle, writes=False)
-        for one in point.tensor_maps
+        manifest.TensorMap(one.param, one.box, one.swizzle, one.writes) for one in point.tensor_maps
     )
     return Variant(
         symbol=point.symbol,

@@ -12,6 +12,9 @@ Algorithm: walk the skeleton with the accesses since the last barrier.
 4. A barrier that the later ones have made needless (the end of a loop's turn comes before its
    start) is taken out again.
 
+5. A copy by hardware is a read that no barrier ends. Once it was waited for, it is one that a
+   barrier is to order.
+
     write a; read a                      a barrier
     loop { write a; read a }             two: the next turn writes what this one read
     loop { write a; read a; write b; read b }     two: that of `b` also orders the next turn's `a`
@@ -36,11 +39,14 @@ from tilec.shared_memory.accesses import (
     Barrier,
     Branch,
     Buffer,
+    Fence,
     Loop,
     Node,
+    Send,
     Skeleton,
     Touch,
     Unit,
+    Wait,
     skeleton_of,
 )
 
@@ -78,8 +84,11 @@ class _Pending:
     writes: bool
     is_of_turn_before: bool = False
     is_in_order_within_warps: bool = False
+    younger: int | None = None  # of a copy that goes on: how many began after it, as far as counted
 
 
+# So many copies are counted; of more it makes no difference.
+_MOST_YOUNGER = 16
 _State = frozenset[_Pending]
 
 
@@ -109,6 +118,12 @@ class _Walk:
                 return self._ordered(state, _Level.BLOCK if is_of_block else _Level.WARP)
             case Touch(op, _, _):
                 return self._after_touches(op, (node,), state, insert=insert)
+            case Send(op, buffer, _):
+                return self._after_send(op, buffer, state, insert=insert)
+            case Wait(_, pending):
+                return frozenset(_waited(one, pending) for one in state)
+            case Fence():
+                return state
             case Unit(op, touches):
                 self._expect_no_conflict_inside(touches)
                 return self._after_touches(op, touches, state, insert=insert)
@@ -132,6 +147,17 @@ class _Walk:
             left |= state
         return left
 
+    def _after_send(self, op: ir.OpView, buffer: Buffer, state: _State, *, insert: bool) -> _State:
+        read = Touch(op, buffer, writes=False)
+        before = self._after_touches(op, (read,), state, insert=insert)
+        aged = (
+            one
+            if one.younger is None
+            else replace(one, younger=min(one.younger + 1, _MOST_YOUNGER))
+            for one in before
+        )
+        return frozenset(aged) | {_Pending(buffer, writes=False, younger=0)}
+
     def _after_touches(
         self, op: ir.OpView, touches: tuple[Touch, ...], state: _State, *, insert: bool
     ) -> _State:
@@ -149,6 +175,7 @@ class _Walk:
     def _needed(self, before: _Pending, touch: Touch) -> _Level:
         if not (before.writes or touch.writes) or not before.buffer.overlaps(touch.buffer):
             return _Level.NOTHING
+        assert before.younger is None, f"what a copy may read is written: {touch.op}"
         is_same = before.buffer == touch.buffer
         if is_same and before.writes and touch.writes and not before.is_of_turn_before:
             return _Level.NOTHING  # by the contract of lowering
@@ -157,9 +184,10 @@ class _Walk:
         return _Level.NOTHING if before.is_in_order_within_warps else _Level.WARP
 
     def _ordered(self, state: _State, level: _Level) -> _State:
+        going_on = frozenset(one for one in state if one.younger is not None)
         if level is _Level.BLOCK:
-            return frozenset()
-        return frozenset(replace(one, is_in_order_within_warps=True) for one in state)
+            return going_on
+        return going_on | {replace(one, is_in_order_within_warps=True) for one in state - going_on}
 
     def _expect_no_conflict_inside(self, touches: tuple[Touch, ...]) -> None:
         inside = [_Pending(touch.buffer, touch.writes) for touch in touches]
@@ -168,6 +196,11 @@ class _Walk:
                 assert self._needed(one, touch) is _Level.NOTHING, (
                     "threads meet in memory where not all of them come"
                 )
+
+
+def _waited(one: _Pending, pending: int) -> _Pending:
+    is_over = one.younger is not None and one.younger >= pending
+    return replace(one, younger=None) if is_over else one
 
 
 def _turned(state: _State) -> _State:

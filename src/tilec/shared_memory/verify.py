@@ -9,115 +9,35 @@ graph, and searches:
   turn of a loop go to different elements (`accesses`);
 - backwards from each read, to where its buffer begins to be: nothing may be written to its bytes
   through another buffer;
+- from each copy that hardware makes, as `verify_sent` has it;
 - no barrier may stand where not all threads come (`accesses` refuses it).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from mlir import ir
-
-from tilec.shared_memory.accesses import (
-    Alloc,
-    Barrier,
-    Branch,
-    Loop,
-    Skeleton,
-    Touch,
-    Unit,
-)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Two operations out of order, or data that is lost before it is read."""
-
-    what: str
-    first: ir.OpView
-    second: ir.OpView
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.first}, then {self.second}"
+from tilec.shared_memory.accesses import Alloc, Barrier, Send, Skeleton, Touch
+from tilec.shared_memory.graph import Graph, Problem, Turn
+from tilec.shared_memory.verify_sent import problems_of_sent
 
 
 def problems_of(skeleton: Skeleton, *, warps: int) -> Iterator[Problem]:
     """All that is wrong; nothing, for what the passes leave."""
-    graph = _Graph()
-    graph.add(skeleton, {graph.node(None)})
+    graph = Graph()
+    ends = graph.add(skeleton, {graph.node(None)})
+    graph.connect(ends, graph.node(None))  # the one that nothing follows
     for number, payload in enumerate(graph.payloads):
         if isinstance(payload, Touch):
             yield from _unordered(graph, number, payload, warps)
             if not payload.writes:
                 yield from _overwritten(graph, number, payload)
+        if isinstance(payload, Send):
+            yield from _overwritten(graph, number, payload.read)
+    yield from problems_of_sent(graph, warps)
 
 
-class _Turn:
-    """The way from the end of a loop's turn to its start."""
-
-
-_Payload = Touch | Barrier | Alloc | _Turn | None
-
-
-@dataclass
-class _Graph:
-    """The flow of control: what happens at each node, and where it may go on."""
-
-    payloads: list[_Payload] = field(default_factory=list)
-    after: list[set[int]] = field(default_factory=list)
-    before: list[set[int]] = field(default_factory=list)
-
-    def node(self, payload: _Payload) -> int:
-        self.payloads.append(payload)
-        self.after.append(set())
-        self.before.append(set())
-        return len(self.payloads) - 1
-
-    def connect(self, sources: set[int], target: int) -> None:
-        self.before[target] |= sources
-        for source in sources:
-            self.after[source].add(target)
-
-    def add(self, skeleton: Skeleton, entries: set[int]) -> set[int]:
-        """Draw a skeleton that is entered from these nodes; gives those that it is left from."""
-        ends = entries
-        for item in skeleton:
-            match item:
-                case Touch() | Barrier() | Alloc():
-                    ends = self._after_step(item, ends)
-                case Unit(_, touches):
-                    # Each thread takes it or not; in whatever order, within a thread.
-                    skipped = ends
-                    for touch in touches:
-                        ends = ends | self._after_step(touch, ends)
-                    ends = ends | skipped
-                case Branch(_, ways):
-                    ends = set().union(*[self.add(way, ends) for way in ways])
-                case Loop(_, parts):
-                    ends = self._after_loop(parts, ends)
-        return ends
-
-    def _after_step(self, payload: _Payload, ends: set[int]) -> set[int]:
-        number = self.node(payload)
-        self.connect(ends, number)
-        return {number}
-
-    def _after_loop(self, parts: tuple[Skeleton, ...], entries: set[int]) -> set[int]:
-        head = self.node(None)
-        self.connect(entries, head)
-        # It is left from the end of a part, or never entered: what leads back is for turns only.
-        left, ends = set(entries), {head}
-        for part in parts:
-            ends = self.add(part, ends)
-            left = left | ends
-        turn = self.node(_Turn())
-        self.connect(ends, turn)
-        self.connect({turn}, head)
-        return left
-
-
-def _unordered(graph: _Graph, start: int, first: Touch, warps: int) -> Iterator[Problem]:
+def _unordered(graph: Graph, start: int, first: Touch, warps: int) -> Iterator[Problem]:
     """Conflicting accesses on a way from this one without a barrier."""
     # A place in the search: a node, whether a turn lies behind, whether a barrier of the warp does.
     waiting = [(number, False, False) for number in graph.after[start]]
@@ -131,10 +51,11 @@ def _unordered(graph: _Graph, start: int, first: Touch, warps: int) -> Iterator[
                 if is_of_block:
                     continue
                 in_warp = True
-            case _Turn():
+            case Turn():
                 turned = True
-            case Touch():
-                if number not in reported and _conflict(first, payload, warps, turned, in_warp):
+            case Touch() | Send():
+                second = payload if isinstance(payload, Touch) else payload.read
+                if number not in reported and _conflict(first, second, warps, turned, in_warp):
                     reported.add(number)
                     yield Problem("no barrier orders", first.op, payload.op)
         for following in graph.after[number]:
@@ -154,7 +75,7 @@ def _conflict(first: Touch, second: Touch, warps: int, turned: bool, in_warp: bo
     return not (is_within_warps and in_warp)
 
 
-def _overwritten(graph: _Graph, start: int, read: Touch) -> Iterator[Problem]:
+def _overwritten(graph: Graph, start: int, read: Touch) -> Iterator[Problem]:
     """Writes through other buffers between where the buffer begins and where it is read."""
     waiting = list(graph.before[start])
     seen = set(waiting)

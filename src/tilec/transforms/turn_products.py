@@ -21,6 +21,7 @@ from tilec.ir.walk import operations
 from tilec.ops.build import integers, make_with_body
 from tilec.ops.lower_control import terminator_of
 from tilec.ops.rules import shape_of
+from tilec.ops.send import By
 from tilec.schedule.plan import NoSchedule, Schedule, plan
 from tilec.schedule.products import TURNED, find_products
 from tilec.target.description import Target
@@ -28,14 +29,18 @@ from tilec.transforms.remove_dead import remove_dead
 
 
 def plan_either_way(
-    function: ir.OpView, hints: Mapping[str, Any], target: Target, fitting: int | None = None
+    function: ir.OpView,
+    hints: Mapping[str, Any],
+    target: Target,
+    fitting: int | None = None,
+    by: By = "copies",
 ) -> tuple[ir.OpView, Schedule | NoSchedule]:
     """The function, with products turned round if more of them are scheduled so, and its schedule.
 
-    `hints` and `fitting` are those of `plan`. The function that is not taken is erased. Needs a
-    current location.
+    `hints`, `fitting` and `by` are those of `plan`. The function that is not taken is erased.
+    Needs a current location.
     """
-    straight = plan(function, hints, target, fitting)
+    straight = plan(function, hints, target, fitting, by)
     done = _products(straight)
     left = [number for number, op in enumerate(_multiplied(function)) if op not in done]
     if not left or not target.has_async_products:
@@ -45,7 +50,7 @@ def plan_either_way(
     if not turn([ops[number] for number in left], turned):
         turned.operation.erase()
         return function, straight
-    other = plan(turned, hints, target, fitting)
+    other = plan(turned, hints, target, fitting, by)
     taken, spare = (turned, function) if len(_products(other)) > len(done) else (function, turned)
     spare.operation.erase()
     return taken, other if taken is turned else straight
