@@ -25,7 +25,7 @@ from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
 from tilec.codegen.record import Recorder
 from tilec.codegen.warps import warps_for
 from tilec.codegen.whole_rows import whole_rows
-from tilec.ops.lowering import TensorMap
+from tilec.ops.lowering import TensorMap, teams_of
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.ops.send import By
@@ -199,16 +199,17 @@ def lower_variant(
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
-                warps = schedule.math_warps
+                warps = schedule.team_warps
                 work = work_of(function, schedule, target, told.grid, told.dims, warps)
                 function, schedule = _with_roles(function, schedule)
             if isinstance(schedule, NoSchedule):
                 report = describe(schedule, target)
         if isinstance(schedule, Schedule):
-            warps, loader_warps = schedule.math_warps, schedule.warps - schedule.math_warps
+            warps, loader_warps = schedule.team_warps, schedule.warps - schedule.math_warps
         else:
             warps, loader_warps = warps_for(function, hints, target), 0
             work = work_of(function, schedule, target, told.grid, told.dims, warps)
+        teams = teams_of(function)
         with stage("layouts"):
             mark_last_uses(function)
             place_layouts(function, Placing(warps, vector_bytes))
@@ -231,7 +232,7 @@ def lower_variant(
     with stage("shared memory"):
         room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
         try:
-            shared = finish(code.function, SHARED, warps=warps, room=room)
+            shared = finish(code.function, SHARED, warps=warps, room=room, teams=teams)
         except DoesNotFitError:
             if not isinstance(schedule, Schedule):
                 raise
@@ -241,7 +242,7 @@ def lower_variant(
             return lower_variant(
                 instance, symbol, vector_bytes, body, target, fewer, has_roles=has_roles
             )
-    threads = (warps + loader_warps) * target.threads_per_warp
+    threads = (warps * teams + loader_warps) * target.threads_per_warp
     return EntryPoint(
         symbol,
         threads,

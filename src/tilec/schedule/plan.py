@@ -21,7 +21,9 @@ from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
 from tilec.ops.send import BUFFERS, By
 from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
+from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
+from tilec.schedule.teams import teams_for
 from tilec.target.description import KIB, Target
 
 _THREADS_OF_GROUP = 128
@@ -30,13 +32,16 @@ _THREADS_OF_GROUP = 128
 _HELD_PER_THREAD = 200
 _MOST_GROUPS = 2
 _MOST_DEPTH = 8
+# Of blocks that do several programs: six slots of 128x128 were 8 % slower than five at 8192^3,
+# and 2 % faster at 2048^3 (H100).
+_MOST_DEPTH_OF_SEVERAL = 5
 _LEAST_DEPTH = 2
 # Units: bytes. What is left for barriers, reductions, and what alignment may cost.
 _REST = 2 * KIB
 # Registers of a thread of each role, where the block has more warpgroups than registers for all:
 # together no more than there are. Multiples of 8 (PTX ISA, "setmaxnreg").
-_LOADER_REGISTERS = 40
-_MATH_REGISTERS = 232
+_LOADER_REGISTERS = 24
+_MATH_REGISTERS = 240
 
 
 @dataclass(frozen=True)
@@ -52,16 +57,10 @@ class Channel:
 
 
 @dataclass(frozen=True)
-class Reason:
-    """Something that was decided, and why."""
-
-    what: str
-    why: str
-
-
-@dataclass(frozen=True)
 class Schedule:
     """What a kernel is made into. `rows_together` rows of programs are walked at a time.
+
+    With several `teams` of math warps, each does programs of its own, by turns.
 
     Units:    `math_groups` are warpgroups of 128 threads; registers are those of a thread, 0 for
               what the launch gives
@@ -77,6 +76,7 @@ class Schedule:
     reasons: tuple[Reason, ...] = ()
     results: tuple[Result, ...] = ()
     results_by: By = "copies"
+    teams: int = 1
 
     @property
     def depth(self) -> int:
@@ -86,6 +86,15 @@ class Schedule:
     @property
     def math_warps(self) -> int:
         return WARPGROUP_WARPS * self.math_groups
+
+    @property
+    def team_groups(self) -> int:
+        """Warpgroups that do a program together."""
+        return self.math_groups // self.teams
+
+    @property
+    def team_warps(self) -> int:
+        return WARPGROUP_WARPS * self.team_groups
 
     @property
     def warps(self) -> int:
@@ -125,6 +134,10 @@ def plan(
     unfit = [Reason(_unscheduled(one.op), one.why) for one in found if isinstance(one, Unfit)]
     candidates = [one for one in found if isinstance(one, Product)]
     groups, *reasons = _math_groups(candidates, hints)
+    teams, why_teams = teams_for(candidates, hints)
+    if teams > 1:
+        groups, reasons = 1, []  # of a team
+    reasons += why_teams
     products = [product for product in candidates if _fits(product, groups)]
     for one in candidates:
         if one not in products:
@@ -135,10 +148,11 @@ def plan(
     rings = _rings(products)
     # Where a block has a multiprocessor to itself, it goes on to the next program with copies under
     # way.
+    groups *= teams
     is_persistent = groups > 1 and bool(hints.get("persistent", True))
     found_results = find_results(function)
-    stored = _stored_bytes(found_results, groups) if is_persistent else 0
-    depth, *more = _depth(rings, hints, target, stored, fitting)
+    stored = _stored_bytes(found_results, groups, teams) if is_persistent else 0
+    depth, *more = _depth(rings, hints, target, stored, fitting, is_persistent=is_persistent)
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
     rows = _rows_together(products, target)
@@ -162,18 +176,21 @@ def plan(
         tuple(reasons),
         tuple(one for one in found_results if isinstance(one, Result)),
         results_by,
+        teams,
     )
 
 
-def _stored_bytes(stores: Sequence[Result | Stored], groups: int) -> int:
+def _stored_bytes(stores: Sequence[Result | Stored], groups: int, teams: int) -> int:
     """What tiles need of shared memory on their way out, beside rings that are in use.
 
     A block that does one program has the room of its rings for that, once they have been read.
-    Boxes have theirs to the end; of other tiles one goes through it at a time, or a piece of one.
+    Boxes have theirs to the end; of other tiles one goes through it at a time, or a piece of one,
+    for each team.
     """
     boxes = [BUFFERS * one.box.bytes for one in stores if isinstance(one, Result)]
     whole = [one.bytes for one in stores if isinstance(one, Stored)]
-    return WARPGROUP_WARPS * groups * sum(boxes) + min(max(whole, default=0), PIECE_BYTES)
+    at_once = min(max(whole, default=0), PIECE_BYTES)
+    return WARPGROUP_WARPS * groups * sum(boxes) + teams * at_once
 
 
 def _why_result(one: Result | Stored, by: By) -> Reason:
@@ -296,6 +313,8 @@ def _depth(
     target: Target,
     stored: int,
     fitting: int | None,
+    *,
+    is_persistent: bool,
 ) -> tuple[int, Reason]:
     """How many slots the rings in loops have, where `stored` bytes are beside them.
 
@@ -315,6 +334,8 @@ def _depth(
         room // turning: f"{room} bytes of room, {turning} for a slot of each",
         _MOST_DEPTH: "no more than that hides anything",
     }
+    if is_persistent and "stages" not in hints:
+        limits[_MOST_DEPTH_OF_SEVERAL] = "more is slower where a block does several programs"
     if "stages" in hints:
         limits[int(hints["stages"])] = f"asked for by `stages = {hints['stages']}`"
     if fitting is not None:

@@ -10,6 +10,7 @@ graph, and searches:
 - backwards from each read, to where its buffer begins to be: nothing may be written to its bytes
   through another buffer;
 - from each copy that hardware makes, as `verify_sent` has it;
+- several teams keep apart, as `verify_teams` has it;
 - no barrier may stand where not all threads come (`accesses` refuses it).
 """
 
@@ -20,9 +21,10 @@ from collections.abc import Iterator
 from tilec.shared_memory.accesses import Alloc, Barrier, Send, Skeleton, Touch
 from tilec.shared_memory.graph import Graph, Problem, Turn
 from tilec.shared_memory.verify_sent import problems_of_sent
+from tilec.shared_memory.verify_teams import problems_of_teams
 
 
-def problems_of(skeleton: Skeleton, *, warps: int) -> Iterator[Problem]:
+def problems_of(skeleton: Skeleton, *, warps: int, teams: int = 1) -> Iterator[Problem]:
     """All that is wrong; nothing, for what the passes leave."""
     graph = Graph()
     ends = graph.add(skeleton, {graph.node(None)})
@@ -35,6 +37,8 @@ def problems_of(skeleton: Skeleton, *, warps: int) -> Iterator[Problem]:
         if isinstance(payload, Send):
             yield from _overwritten(graph, number, payload.read)
     yield from problems_of_sent(graph, warps)
+    if teams > 1:
+        yield from problems_of_teams(graph, teams)
 
 
 def _unordered(graph: Graph, start: int, first: Touch, warps: int) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""What a role holds at one place: slots, and sums that products are being added to.
+"""What a role holds at one place: slots, sums that products are being added to, the turn of a team.
 
 What is held is *linear*: it is given up once. What two ways of the program bring to one place is
 merged to what holds on both.
@@ -63,7 +63,16 @@ class Lent:
     since: int = 0
 
 
-Held = Slot | Nothing | Sums | Lent
+@dataclass(frozen=True)
+class Turn:
+    """This team may get slots, and no other one. It may up to here only, where the loop in
+    `last_of` turns for the last time."""
+
+    made: ir.OpView = field(compare=False)
+    last_of: tuple[ir.OpView, ...] = ()
+
+
+Held = Slot | Nothing | Sums | Lent | Turn
 # By value; what is not here is nothing special, or was given up.
 AllHeld = dict[ir.Value, Held]
 
@@ -88,6 +97,10 @@ def merged(one: Held | None, other: Held | None) -> Held | None:
             return _merged_slots(one, other)
         case (Lent(), Lent()):
             return Lent(one.by | other.by, min(one.since, other.since))
+        case (Turn(), Turn()) if one == other:
+            return one
+        case (Turn(), _) | (_, Turn()):
+            raise DoNotMeetError("a turn meets what is none")
         case (Sums(), Sums()):
             return replace(one, is_certain=one.is_certain and other.is_certain)
         case (Sums(), None):
