@@ -226,3 +226,17 @@ def test_sums_of_nested_loops_are_turned() -> None:
     x, y = small(16, 72), small(72, 64)
     given = {"z": nothing(16, 64), "x": x, "y": y}
     run(program, given, {"z": 2 * wide(x) @ wide(y) + 1}, *BOTH)
+
+
+@pytest.mark.parametrize("k", [0, 32, 70])
+def test_warpgroups_by_turns_compute_factors(k: int) -> None:
+    tensors = "x: &Tensor<i8, M, K>, y: &Tensor<bf16, K, N>,"
+    program = turns(
+        "x.load::<64, 32>([z.id(0), k]).to::<bf16>()",
+        "y.load::<32, 16>([k, z.id(1)])",
+        tensors,
+        hints="#[hint(stages = 3, ping_pong)]",
+    )
+    x, y = small(200, k, element="i8"), small(k, 40)
+    given = {"z": nothing(200, 40), "x": x, "y": y}
+    run(program, given, {"z": wide(x) @ wide(y)}, *TIMINGS)

@@ -15,7 +15,7 @@ from mlir import ir
 
 from tilec.ir.walk import operations
 from tilec.layout.swizzled import Slot
-from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, WORD_BYTES, fits
+from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, fits
 from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
@@ -219,11 +219,7 @@ def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> tuple
 
 
 def _fits(product: Product, groups: int) -> bool:
-    rows, columns = product.shape
-    words = rows * columns * (2 if product.is_promoted else 1)
-    if isinstance(product.a, Computed):
-        words += rows * product.k * product.instruction.element_bytes // WORD_BYTES
-    held = words // (groups * _THREADS_OF_GROUP)
+    held = product.held_words // (groups * _THREADS_OF_GROUP)
     return bool(fits(product.shape, groups)) and held <= _HELD_PER_THREAD
 
 

@@ -17,7 +17,7 @@ from mlir import ir
 from tilec.ir.types import view_facts
 from tilec.ir.walk import argument_names, operations
 from tilec.layout.swizzled import PATTERN_ROWS, SwizzledTile
-from tilec.layout.wgmma import SharedOperand, Wgmma, shared_operand, wgmma_for
+from tilec.layout.wgmma import WORD_BYTES, SharedOperand, Wgmma, shared_operand, wgmma_for
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, is_tile, shape_of
@@ -111,6 +111,18 @@ class Product:
     @property
     def k(self) -> int:
         return self.b.operand.k
+
+    @property
+    def held_words(self) -> int:
+        """What all its threads together hold: sums, twice if promoted, and a computed factor.
+
+        Units:    32-bit registers
+        """
+        rows, columns = self.shape
+        sums = rows * columns * (2 if self.is_promoted else 1)
+        if not isinstance(self.a, Computed):
+            return sums
+        return sums + rows * self.k * self.instruction.element_bytes // WORD_BYTES
 
     @property
     def copied(self) -> tuple[Copied, ...]:
