@@ -178,6 +178,9 @@ def _fitting(
         raise _UnfitError(f"it is a batch of {prod(batch)} products")
     if depth % instruction.k:
         raise _UnfitError(f"it sums {depth} products, no multiple of {instruction.k}")
+    if _moves(op):
+        # They would be copied while under way: ptxas runs products one by one then (C7518).
+        raise _UnfitError("its sums take the place of others in the next turn")
     first = _first_factor(op, a, names)
     try:
         second = _factor(b, len(batch), names)
@@ -225,6 +228,24 @@ def _source(op: ir.OpView, names: dict[ir.Value, str]) -> Copied | None:
     rows = (1, *found.tile.shape)[-2]
     is_whole = found.tile.rows == 1 or rows % PATTERN_ROWS == 0
     return found if is_whole else None
+
+
+def _moves(op: ir.OpView) -> bool:
+    """Whether sums that a loop carries are carried as another of its variables after a product."""
+    first = op.operands[2]
+    while not isinstance(first.owner, ir.Block):
+        maker = first.owner.opview
+        if rules()[maker.operation.name].multiplied(maker) is None:
+            return False
+        first = maker.operands[2]
+    if first.owner.owner.name != "scf.for":
+        return False
+    return any(
+        use.owner.name == "scf.yield"
+        and use.owner.operation.block == first.owner
+        and use.operand_number != first.arg_number - 1
+        for use in op.results[0].uses
+    )
 
 
 def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor:
