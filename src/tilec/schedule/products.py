@@ -133,10 +133,11 @@ class Product:
 
 @dataclass(frozen=True)
 class Unfit:
-    """A product that is computed otherwise, and why."""
+    """A product that is computed otherwise, and why; `may_turn`: it may fit turned round."""
 
     op: ir.OpView
     why: str
+    may_turn: bool = False
 
 
 class _UnfitError(Exception):
@@ -161,7 +162,7 @@ def _product(op: ir.OpView, names: dict[ir.Value, str], is_fast: bool) -> Produc
     try:
         return _fitting(op, elements, names, is_fast)
     except _UnfitError as error:
-        return Unfit(op, str(error))
+        return Unfit(op, str(error), isinstance(error, _ComputedError))
 
 
 def _fitting(
@@ -185,8 +186,9 @@ def _fitting(
     try:
         second = _factor(b, len(batch), names)
     except _ComputedError:
-        which = "both factors are" if isinstance(first, Computed) else "the second factor is"
-        raise _UnfitError(f"{which} computed") from None
+        if isinstance(first, Computed):
+            raise _UnfitError("both factors are computed") from None
+        raise _ComputedError("the second factor is computed") from None
     is_promoted = elements[0] in _SHORT and not is_fast
     return Product(op, first, second, instruction, is_promoted)
 

@@ -23,7 +23,7 @@ from tilec.ops.lower_control import terminator_of
 from tilec.ops.rules import shape_of
 from tilec.ops.send import By
 from tilec.schedule.plan import NoSchedule, Schedule, plan
-from tilec.schedule.products import TURNED, find_products
+from tilec.schedule.products import TURNED, Product, Unfit, find_products
 from tilec.target.description import Target
 from tilec.transforms.remove_dead import remove_dead
 
@@ -42,11 +42,12 @@ def plan_either_way(
     """
     straight = plan(function, hints, target, fitting, by)
     done = _products(straight)
-    left = [number for number, op in enumerate(_multiplied(function)) if op not in done]
+    found = enumerate(find_products(function))
+    left = [number for number, one in found if one.op not in done and _may_turn(one)]
     if not left or not target.has_async_products:
         return function, straight
     turned = function.operation.clone().opview
-    ops = _multiplied(turned)
+    ops = [one.op for one in find_products(turned)]
     if not turn([ops[number] for number in left], turned):
         turned.operation.erase()
         return function, straight
@@ -60,8 +61,9 @@ def _products(schedule: Schedule | NoSchedule) -> list[ir.OpView]:
     return [p.op for p in schedule.products] if isinstance(schedule, Schedule) else []
 
 
-def _multiplied(function: ir.OpView) -> list[ir.OpView]:
-    return [one.op for one in find_products(function)]
+def _may_turn(one: Product | Unfit) -> bool:
+    """Whether what keeps it from being scheduled may be otherwise when it is turned round."""
+    return isinstance(one, Product) or one.may_turn
 
 
 def turn(products: Sequence[ir.OpView], function: ir.OpView) -> bool:
