@@ -31,7 +31,7 @@ from tilec.ops.rules import Placing
 from tilec.ops.send import By
 from tilec.schedule.cost import Work, cost_of, work_of
 from tilec.schedule.describe import describe
-from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
+from tilec.schedule.plan import NoSchedule, Reason, Schedule
 from tilec.shared_memory.finish import Room, finish
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import stage
@@ -44,6 +44,7 @@ from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.read_elements import read_elements
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
+from tilec.transforms.turn_products import plan_either_way
 from tilec.warp.verify import expect_no_problem, problems_of
 
 
@@ -198,7 +199,7 @@ def lower_variant(
             schedule: Schedule | NoSchedule = NoSchedule()
             if is_aligned if has_roles is None else has_roles:
                 by: By = "copies" if is_aligned else "rows"
-                schedule = plan(function, hints, target, fitting, by)
+                function, schedule = plan_either_way(function, hints, target, fitting, by)
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
