@@ -27,7 +27,9 @@ from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.schedule.describe import describe
+from tilec.schedule.describe_stages import with_stages
 from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
+from tilec.schedule.stages import Stages, plan_stages
 from tilec.shared_memory.finish import Room, finish
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import stage
@@ -38,6 +40,7 @@ from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
+from tilec.transforms.stage_loads import stage_loads
 from tilec.warp.verify import expect_no_problem, problems_of
 
 
@@ -176,10 +179,16 @@ def lower_variant(
                 function, schedule = _with_roles(function, schedule)
             if isinstance(schedule, NoSchedule):
                 report = describe(schedule, target)
+        stages = Stages()
         if isinstance(schedule, Schedule):
             warps, loader_warps = schedule.math_warps, schedule.warps - schedule.math_warps
         else:
             warps, loader_warps = warps_for(function, hints, target), 0
+            with stage("stages"):
+                placing = Placing(warps, vector_bytes)
+                stages = plan_stages(function, hints, target, placing, fitting)
+                report = with_stages(report, stages)
+                stage_loads(function, stages)
         with stage("layouts"):
             mark_last_uses(function)
             place_layouts(function, Placing(warps, vector_bytes))
@@ -204,11 +213,12 @@ def lower_variant(
         try:
             shared = finish(code.function, SHARED, warps=warps, room=room)
         except DoesNotFitError:
-            if not isinstance(schedule, Schedule):
+            depth = schedule.depth if isinstance(schedule, Schedule) else stages.depth
+            if depth == 0:
                 raise
             # What no longer fits beside rings fits beside shorter ones, or none.
             code.function.operation.erase()
-            fewer = schedule.depth - 1
+            fewer = depth - 1
             return lower_variant(instance, symbol, vector_bytes, body, target, fewer)
     threads = (warps + loader_warps) * target.threads_per_warp
     return EntryPoint(

@@ -21,6 +21,7 @@ from tilec.ops.fragments import i32, pack, unpack, zero
 from tilec.ops.lower_layout import Held, read_as_needed
 from tilec.ops.lowering import Lowering
 from tilec.ops.notes import Multiplied
+from tilec.ops.staged import StagedFactor
 
 # Elements of a word, and how far one instruction goes along k: the longest first.
 # Source: PTX ISA, "mma", the table of shapes; f8 goes as f16.
@@ -28,6 +29,10 @@ _SHAPES: dict[str, tuple[int, tuple[int, ...]]] = {
     "f16": (2, (16, 8)), "bf16": (2, (16, 8)), "tf32": (1, (8, 4)), "f64": (1, (4,)),
     "i8": (4, (32, 16)), "f8E4M3FN": (4, (16,)), "f8E5M2": (4, (16,)),
 }  # fmt: skip
+
+
+# How many instructions of a product there are between parts of what is done meanwhile.
+_STEPS_OF_PART = 4
 
 
 def mma_for(element: str, depth: int) -> Mma | None:
@@ -48,8 +53,18 @@ class Factor:
 
     element: str
     layout: Layout
-    fragment: ir.Value
+    fragment: ir.Value | StagedFactor
     is_unsigned: bool = False
+
+    def read(self, wanted: Layout, lowering: Lowering) -> Callable[[int], Held]:
+        """The registers of this layout by their numbers."""
+        fragment = self.fragment
+        if not isinstance(fragment, ir.Value):
+            assert self.layout == wanted, "what lies in shared memory is read as it is wanted"
+            return fragment.reader(lowering)
+        if self.layout == wanted:
+            return lambda register: Held(fragment, register)
+        return read_as_needed(self.layout, wanted, fragment, lowering)
 
     @property
     def is_f8(self) -> bool:
@@ -66,13 +81,14 @@ def lower_fma(
     """
     wanted = fma_operand_layouts(layout, a.layout.shape[-1])
     left, right = (
-        read_as_needed(factor.layout, target, factor.fragment, lowering)
-        for factor, target in zip((a, b), wanted, strict=True)
+        factor.read(target, lowering) for factor, target in zip((a, b), wanted, strict=True)
     )
     sums = list(sums)
     steps = fma_steps(*wanted, layout)
     lowering.note(Multiplied("fma", len(steps), a.layout, b.layout, layout))
-    for step in steps:
+    for number, step in enumerate(steps):
+        if lowering.meanwhile and number % _STEPS_OF_PART == 0:
+            lowering.do_meanwhile(-(-(len(steps) - number) // _STEPS_OF_PART))
         sums[step.c] = mlir_math.fma(left(step.a).value, right(step.b).value, sums[step.c])
     return sums
 
@@ -101,12 +117,14 @@ def lower_mma(
     instruction = _Instruction(mma, a, b)
     steps = mma_steps(*wanted, layout, mma)
     lowering.note(Multiplied(instruction.name, len(steps), *wanted, layout))
-    for step in steps:
+    for number, step in enumerate(steps):
         found = [unused if r is None else sums[r] for r in step.c]
         left, right = (side.of(words) for side, words in zip(sides, (step.a, step.b), strict=True))
         for register, value in zip(step.c, instruction.emit(left, right, found), strict=True):
             if register is not None:
                 sums[register] = value
+        if lowering.meanwhile and number % _STEPS_OF_PART == _STEPS_OF_PART - 1:
+            lowering.do_meanwhile(max(1, (len(steps) - number) // _STEPS_OF_PART))
     return sums
 
 
@@ -124,9 +142,7 @@ class _Words:
         self._held = elements_per_word(mma, depth)
         self._beyond = lanes_beyond(mma, depth)
         self._lowering = lowering
-        self._read = _in_place(factor.fragment)
-        if factor.layout != wanted:
-            self._read = read_as_needed(factor.layout, wanted, factor.fragment, lowering)
+        self._read = factor.read(wanted, lowering)
         self._made: dict[int, tuple[ir.Value, ...]] = {}
         self._as_words: dict[ir.Value, ir.Value] = {}
 
@@ -181,10 +197,6 @@ class _Words:
             )
             self._as_words[fragment] = vector.bitcast(words, fragment)
         return self._as_words[fragment]
-
-
-def _in_place(fragment: ir.Value) -> Callable[[int], Held]:
-    return lambda register: Held(fragment, register)
 
 
 def _as_f16(word: ir.Value, *, is_e4m3: bool) -> tuple[ir.Value, ir.Value]:

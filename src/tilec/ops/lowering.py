@@ -24,9 +24,10 @@ from tilec.ops.notes import Note, Place, place_of
 
 if TYPE_CHECKING:
     from tilec.ops.channel import Channel, SharedTile
+    from tilec.ops.staged import Ring, StagedFactor
 
-# A value, or what is known while compiling only: a view, a channel, a tile in shared memory.
-Lowered: TypeAlias = "ir.Value | View | Channel | SharedTile"
+# A value, or what is known while compiling only: a view, a channel or ring, a tile in shared memory.
+Lowered: TypeAlias = "ir.Value | View | Channel | SharedTile | Ring | StagedFactor"
 
 # Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits; "ldmatrix").
 SHARED_ALIGNMENT = 16
@@ -36,6 +37,10 @@ UNIFORM = "warp.uniform"
 ROWS_TOGETHER = "warp.rows_together"
 # The unit attribute of a kernel whose blocks do several programs.
 PERSISTENT = "warp.persistent"
+# Of rings of slots (`dialects/stage`): the numbers of those that a loop turns, as an attribute of the
+# loop; the number and how many slots there are, of a buffer; and of an address in one, how many
+# turns later its slot is read.
+RINGS, RING, SLOTS, SLOT_AHEAD = "stage.rings", "stage.ring", "stage.slots", "stage.ahead"
 # The type of a slot of a channel.
 SLOT = "!warp.place"
 # The attribute of the branch that tells roles apart: who comes to its `then` (`mark_team`).
@@ -126,6 +131,8 @@ class Lowering:
     rows_together: int = 1
     loops: int = 0  # around what is being lowered
     team: Team | None = None  # of the role that is being lowered; None: the whole block
+    # What is to be emitted in this block, in order, and better between products than at once.
+    meanwhile: list[Callable[[], None]] = field(default_factory=list)
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
 
     def takes_aligned(self, parameter: str, size: int) -> None:
@@ -149,6 +156,13 @@ class Lowering:
         return ir.VectorType.get(
             [registers], in_registers(ir.RankedTensorType(tile_level).element_type)
         )
+
+    def do_meanwhile(self, parts: int = 1) -> None:
+        """Emit the first of so many equal parts of what is to be done meanwhile."""
+        count = -(-len(self.meanwhile) // parts)
+        now, self.meanwhile[:] = self.meanwhile[:count], self.meanwhile[count:]
+        for emit in now:
+            emit()
 
     # ---- where a thread stands -----------------------------------------------------------------
 

@@ -9,6 +9,12 @@ at, and has been written for the last time before that.
 
 Contract of lowering: writes to one buffer that no read of it separates go to different elements, or
 come from one thread. So they need no barrier between them, but within one turn of a loop only.
+
+A buffer may be a ring of slots (`dialects/stage`), which one loop turns: slots are counted from the
+one that its current turn reads, those of the first turn before the loop. After the loop nobody
+knows which is which. Copies may write to it that go on by themselves (`Touch.is_async`): nobody sees
+what they write before their group was waited for (`Commit`, `Arrived`), and then a barrier has told
+the others.
 """
 
 from __future__ import annotations
@@ -20,12 +26,23 @@ from typing import TypeGuard
 
 from mlir import ir
 
-from tilec.ops.lowering import ROLE, SHARED_ALIGNMENT, UNIFORM
+from tilec.ops.lowering import (
+    RING,
+    RINGS,
+    ROLE,
+    SHARED_ALIGNMENT,
+    SLOT_AHEAD,
+    SLOTS,
+    UNIFORM,
+)
 
 ALLOC = "warp.alloc"
 BLOCK_BARRIER = "nvvm.barrier0"
 TEAM_BARRIER = "nvvm.barrier"
 WARP_BARRIER = "nvvm.bar.warp.sync"
+ASYNC_COPY = "nvvm.cp.async.shared.global"
+COMMIT = "nvvm.cp.async.commit.group"
+ARRIVED = "nvvm.cp.async.wait.group"
 
 # What accesses to shared memory are made of, and whether they write. Inline PTX may do either.
 _ACCESSES = {
@@ -36,6 +53,7 @@ _ACCESSES = {
     "llvm.inline_asm": True,
     "nvvm.ldmatrix": False,
     "nvvm.stmatrix": True,
+    ASYNC_COPY: True,
 }
 _ADDRESSING = "llvm.getelementptr"
 # Only rings have addresses that are computed.
@@ -82,6 +100,20 @@ class Buffer:
         return int(ir.IntegerAttr(self.op.attributes["alignment"]).value)
 
     @cached_property
+    def slots(self) -> int:
+        """How many slots it has, as a ring that a loop turns; 0: it is none."""
+        if SLOTS not in self.op.attributes:
+            return 0
+        return int(ir.IntegerAttr(self.op.attributes[SLOTS]).value)
+
+    @cached_property
+    def ring(self) -> int | None:
+        """The number of the ring that it is, as loops name it."""
+        if RING not in self.op.attributes:
+            return None
+        return int(ir.IntegerAttr(self.op.attributes[RING]).value)
+
+    @cached_property
     def is_by_warp(self) -> bool:
         """Whether each warp only touches bytes that no other warp does."""
         return "by_warp" in self.op.attributes
@@ -95,11 +127,16 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Touch:
-    """A read or write of a buffer, before which a barrier can stand: at `op`."""
+    """A read or write of a buffer, before which a barrier can stand: at `op`.
+
+    `slot` is the one that it touches, counted from that of the current turn; None: any.
+    """
 
     op: ir.OpView
     buffer: Buffer
     writes: bool
+    is_async: bool = False
+    slot: int | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +145,21 @@ class Barrier:
 
     op: ir.OpView
     is_of_block: bool
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a thread copied since the last one is a group."""
+
+    op: ir.OpView
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A thread goes on when no more than `pending` of its latest groups are under way."""
+
+    op: ir.OpView
+    pending: int
 
 
 @dataclass(frozen=True)
@@ -136,13 +188,17 @@ class Branch:
 
 @dataclass(frozen=True)
 class Loop:
-    """These after each other, any number of times; it may end after each of them."""
+    """These after each other, any number of times; it may end after each of them.
+
+    Each turn reads the slot after that of the turn before, of the rings of these numbers.
+    """
 
     op: ir.OpView
     parts: tuple[Skeleton, ...]
+    rings: frozenset[int] = frozenset()
 
 
-Node = Touch | Barrier | Alloc | Unit | Branch | Loop
+Node = Touch | Barrier | Commit | Arrived | Alloc | Unit | Branch | Loop
 Skeleton = tuple[Node, ...]
 
 
@@ -157,6 +213,7 @@ class _Reader:
     def __init__(self, pointer: ir.Type) -> None:
         self.pointer = pointer
         self.buffers: dict[ir.Value, Buffer] = {}
+        self.slots: dict[ir.Value, int] = {}
         self.rings: list[Buffer] = []
         self.computed: set[ir.Value] = set()
         self.numbers = count()
@@ -195,6 +252,10 @@ class _Reader:
             return Alloc(buffer)
         if name in (BLOCK_BARRIER, TEAM_BARRIER, WARP_BARRIER):
             return Barrier(op, is_of_block=name != WARP_BARRIER)
+        if name == COMMIT:
+            return Commit(op)
+        if name == ARRIVED:
+            return Arrived(op, int(ir.IntegerAttr(op.attributes["n"]).value))
         if name == _COMPUTED:
             self.computed.update(op.results)
             return None
@@ -206,9 +267,14 @@ class _Reader:
         [pointer] = touched
         if name == _ADDRESSING:
             self.buffers[op.results[0]] = self.buffers[pointer]
+            if SLOT_AHEAD in op.attributes:
+                self.slots[op.results[0]] = int(ir.IntegerAttr(op.attributes[SLOT_AHEAD]).value)
+            elif pointer in self.slots:
+                self.slots[op.results[0]] = self.slots[pointer]
             return None
         assert name in _ACCESSES, f"{name} does what is unknown to shared memory"
-        return Touch(op, self.buffers[pointer], _ACCESSES[name])
+        buffer, slot = self.buffers[pointer], self.slots.get(pointer)
+        return Touch(op, buffer, _ACCESSES[name], name == ASYNC_COPY, slot)
 
     def _control(self, op: ir.OpView, name: str) -> Node | None:
         if ROLE in op.attributes:
@@ -219,7 +285,8 @@ class _Reader:
         if UNIFORM not in op.attributes:
             return Unit(op, tuple(_touches(bodies)))
         if name in _LOOPS:
-            return Loop(op, bodies)
+            rings = ir.ArrayAttr(op.attributes[RINGS]) if RINGS in op.attributes else ()
+            return Loop(op, bodies, frozenset(ir.IntegerAttr(one).value for one in rings))
         return Branch(op, bodies if len(bodies) == 2 else (*bodies, ()))
 
 

@@ -16,6 +16,10 @@ Algorithm: walk the skeleton with the accesses since the last barrier.
     loop { write a; read a }             two: the next turn writes what this one read
     loop { write a; read a; write b; read b }     two: that of `b` also orders the next turn's `a`
 
+   Slots of a ring are counted from that of the current turn: a turn later they are one less.
+5. A copy that goes on by itself is pending until its group was waited for, whatever barriers there
+   are; from there on it is a write like any other. Nothing may meet it before.
+
 Sound: `verify` says so again, and differently.
 """
 
@@ -33,9 +37,11 @@ from tilec.shared_memory.accesses import (
     BLOCK_BARRIER,
     WARP_BARRIER,
     Alloc,
+    Arrived,
     Barrier,
     Branch,
     Buffer,
+    Commit,
     Loop,
     Node,
     Skeleton,
@@ -78,6 +84,16 @@ class _Pending:
     writes: bool
     is_of_turn_before: bool = False
     is_in_order_within_warps: bool = False
+    slot: int | None = None
+    # Of a copy that goes on: how many groups were made since, its own one included.
+    groups: int | None = None
+
+    def meets(self, touch: Touch) -> bool:
+        """Whether they touch the same bytes."""
+        if not self.buffer.overlaps(touch.buffer):
+            return False
+        is_other = self.buffer == touch.buffer and None not in (self.slot, touch.slot)
+        return not is_other or self.slot == touch.slot
 
 
 _State = frozenset[_Pending]
@@ -112,6 +128,10 @@ class _Walk:
             case Unit(op, touches):
                 self._expect_no_conflict_inside(touches)
                 return self._after_touches(op, touches, state, insert=insert)
+            case Commit():
+                return frozenset(map(_committed, state))
+            case Arrived(_, pending):
+                return frozenset(_arrived(one, pending) for one in state)
             case Branch(_, ways):
                 left = [self.after(way, state, insert=insert) for way in ways]
                 return frozenset().union(*left)
@@ -120,9 +140,9 @@ class _Walk:
 
     def _after_loop(self, loop: Loop, before: _State, *, insert: bool) -> _State:
         entering = before
-        while not (left := _turned(self._turn(loop, entering, insert=False))) <= entering:
+        while not (left := _turned(self._turn(loop, entering, insert=False), loop)) <= entering:
             entering |= left
-        return before | self._turn(loop, entering, insert=insert)
+        return _left(before | self._turn(loop, entering, insert=insert), loop)
 
     def _turn(self, loop: Loop, entering: _State, *, insert: bool) -> _State:
         left: _State = frozenset()
@@ -144,25 +164,26 @@ class _Walk:
             state = self._ordered(state, level)
             if insert:
                 self.inserted.append(_emit(op, level))
-        return state | {_Pending(touch.buffer, touch.writes) for touch in touches}
+        return state | {_pending(touch) for touch in touches}
 
     def _needed(self, before: _Pending, touch: Touch) -> _Level:
-        if not (before.writes or touch.writes) or not before.buffer.overlaps(touch.buffer):
+        if not (before.writes or touch.writes) or not before.meets(touch):
             return _Level.NOTHING
         is_same = before.buffer == touch.buffer
         if is_same and before.writes and touch.writes and not before.is_of_turn_before:
             return _Level.NOTHING  # by the contract of lowering
+        assert before.groups is None, f"{touch.op} meets a copy that nobody has waited for"
         if self.warps > 1 and not (is_same and touch.buffer.is_by_warp):
             return _Level.BLOCK
         return _Level.NOTHING if before.is_in_order_within_warps else _Level.WARP
 
     def _ordered(self, state: _State, level: _Level) -> _State:
         if level is _Level.BLOCK:
-            return frozenset()
+            return frozenset(one for one in state if one.groups is not None)
         return frozenset(replace(one, is_in_order_within_warps=True) for one in state)
 
     def _expect_no_conflict_inside(self, touches: tuple[Touch, ...]) -> None:
-        inside = [_Pending(touch.buffer, touch.writes) for touch in touches]
+        inside = [_pending(touch) for touch in touches]
         for touch in touches:
             for one in inside:
                 assert self._needed(one, touch) is _Level.NOTHING, (
@@ -170,8 +191,42 @@ class _Walk:
                 )
 
 
-def _turned(state: _State) -> _State:
-    return frozenset(replace(one, is_of_turn_before=True) for one in state)
+# More groups than any loop waits for: what is older is as old.
+_MOST_GROUPS = 32
+
+
+def _pending(touch: Touch) -> _Pending:
+    groups = 0 if touch.is_async else None
+    return _Pending(touch.buffer, touch.writes, slot=touch.slot, groups=groups)
+
+
+def _committed(one: _Pending) -> _Pending:
+    if one.groups is None:
+        return one
+    return replace(one, groups=min(one.groups + 1, _MOST_GROUPS))
+
+
+def _arrived(one: _Pending, pending: int) -> _Pending:
+    """With groups after its own, a copy is none of the latest `pending` ones."""
+    if one.groups is None or one.groups <= pending:
+        return one
+    return replace(one, groups=None, is_in_order_within_warps=False)
+
+
+def _turned(state: _State, loop: Loop) -> _State:
+    found = (replace(one, is_of_turn_before=True) for one in state)
+    return frozenset(_a_slot_later(one) if one.buffer.ring in loop.rings else one for one in found)
+
+
+def _a_slot_later(one: _Pending) -> _Pending:
+    return one if one.slot is None else replace(one, slot=(one.slot - 1) % one.buffer.slots)
+
+
+def _left(state: _State, loop: Loop) -> _State:
+    """Behind a loop: nobody knows which slot was the last."""
+    return frozenset(
+        replace(one, slot=None) if one.buffer.ring in loop.rings else one for one in state
+    )
 
 
 def _emit(op: ir.OpView, level: _Level) -> ir.Operation:

@@ -23,9 +23,11 @@ from mlir import ir
 
 from tilec.shared_memory.accesses import (
     Alloc,
+    Arrived,
     Barrier,
     Branch,
     Buffer,
+    Commit,
     Loop,
     Node,
     Skeleton,
@@ -124,7 +126,7 @@ def _touched(
         case Loop(_, parts):
             touched = _all_of(parts, clock, found)
             return dict.fromkeys(touched, next(clock))  # the next turn needs it, too
-        case Barrier() | Alloc():
+        case Barrier() | Alloc() | Commit() | Arrived():
             return {}
 
 

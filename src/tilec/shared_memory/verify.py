@@ -9,20 +9,25 @@ graph, and searches:
   turn of a loop go to different elements (`accesses`);
 - backwards from each read, to where its buffer begins to be: nothing may be written to its bytes
   through another buffer;
+- forwards from each copy that goes on by itself: it meets nothing at the same bytes, nor the end,
+  before a wait that covers its group; only a barrier after that orders it. How many groups were made
+  since is part of the place in the search, and so is by how many slots a ring was turned;
 - no barrier may stand where not all threads come (`accesses` refuses it).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mlir import ir
 
 from tilec.shared_memory.accesses import (
     Alloc,
+    Arrived,
     Barrier,
     Branch,
+    Commit,
     Loop,
     Skeleton,
     Touch,
@@ -45,7 +50,7 @@ class Problem:
 def problems_of(skeleton: Skeleton, *, warps: int) -> Iterator[Problem]:
     """All that is wrong; nothing, for what the passes leave."""
     graph = _Graph()
-    graph.add(skeleton, {graph.node(None)})
+    graph.connect(graph.add(skeleton, {graph.node(None)}), graph.node(_End()))
     for number, payload in enumerate(graph.payloads):
         if isinstance(payload, Touch):
             yield from _unordered(graph, number, payload, warps)
@@ -53,11 +58,25 @@ def problems_of(skeleton: Skeleton, *, warps: int) -> Iterator[Problem]:
                 yield from _overwritten(graph, number, payload)
 
 
+@dataclass(frozen=True)
 class _Turn:
-    """The way from the end of a loop's turn to its start."""
+    """The way from the end of a loop's turn to its start; rings turn by a slot."""
+
+    rings: frozenset[int]
 
 
-_Payload = Touch | Barrier | Alloc | _Turn | None
+@dataclass(frozen=True)
+class _Left:
+    """The way out of a loop that turns rings."""
+
+    rings: frozenset[int]
+
+
+class _End:
+    """Where the function ends."""
+
+
+_Payload = Touch | Barrier | Commit | Arrived | Alloc | _Turn | _Left | _End | None
 
 
 @dataclass
@@ -84,7 +103,7 @@ class _Graph:
         ends = entries
         for item in skeleton:
             match item:
-                case Touch() | Barrier() | Alloc():
+                case Touch() | Barrier() | Alloc() | Commit() | Arrived():
                     ends = self._after_step(item, ends)
                 case Unit(_, touches):
                     # Each thread takes it or not; in whatever order, within a thread.
@@ -94,8 +113,8 @@ class _Graph:
                     ends = ends | skipped
                 case Branch(_, ways):
                     ends = set().union(*[self.add(way, ends) for way in ways])
-                case Loop(_, parts):
-                    ends = self._after_loop(parts, ends)
+                case Loop(_, parts, rings):
+                    ends = self._after_loop(parts, rings, ends)
         return ends
 
     def _after_step(self, payload: _Payload, ends: set[int]) -> set[int]:
@@ -103,7 +122,9 @@ class _Graph:
         self.connect(ends, number)
         return {number}
 
-    def _after_loop(self, parts: tuple[Skeleton, ...], entries: set[int]) -> set[int]:
+    def _after_loop(
+        self, parts: tuple[Skeleton, ...], rings: frozenset[int], entries: set[int]
+    ) -> set[int]:
         head = self.node(None)
         self.connect(entries, head)
         # It is left from the end of a part, or never entered: what leads back is for turns only.
@@ -111,47 +132,99 @@ class _Graph:
         for part in parts:
             ends = self.add(part, ends)
             left = left | ends
-        turn = self.node(_Turn())
+        turn = self.node(_Turn(rings))
         self.connect(ends, turn)
         self.connect({turn}, head)
-        return left
+        return {self._beyond(rings, left)} if rings else left
+
+    def _beyond(self, rings: frozenset[int], left: set[int]) -> int:
+        number = self.node(_Left(rings))
+        self.connect(left, number)
+        return number
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a search from an access is: what lies behind.
+
+    `slot` is the slot of the access, counted as at this place. Of a copy that goes on, `groups`
+    were made since it began (none: it is in no group yet); None once it was waited for.
+    """
+
+    number: int
+    slot: int | None
+    groups: int | None
+    turned: bool = False
+    in_warp: bool = False
+
+
+# Beyond any number of groups that a wait leaves under way.
+_MANY_GROUPS = 64
 
 
 def _unordered(graph: _Graph, start: int, first: Touch, warps: int) -> Iterator[Problem]:
-    """Conflicting accesses on a way from this one without a barrier."""
-    # A place in the search: a node, whether a turn lies behind, whether a barrier of the warp does.
-    waiting = [(number, False, False) for number in graph.after[start]]
+    """Conflicting accesses on a way from this one without a barrier, or without a wait."""
+    groups = 0 if first.is_async else None
+    waiting = [_Place(number, first.slot, groups) for number in graph.after[start]]
     seen = set(waiting)
     reported: set[int] = set()
     while waiting:
-        number, turned, in_warp = waiting.pop()
-        payload = graph.payloads[number]
-        match payload:
-            case Barrier(_, is_of_block):
-                if is_of_block:
-                    continue
-                in_warp = True
-            case _Turn():
-                turned = True
-            case Touch():
-                if number not in reported and _conflict(first, payload, warps, turned, in_warp):
-                    reported.add(number)
-                    yield Problem("no barrier orders", first.op, payload.op)
-        for following in graph.after[number]:
-            place = following, turned, in_warp
-            if place not in seen:
-                seen.add(place)
-                waiting.append(place)
+        place = waiting.pop()
+        payload = graph.payloads[place.number]
+        if isinstance(payload, _End) and place.groups is not None:
+            yield Problem("nobody waits for", first.op, first.op)
+            return
+        if isinstance(payload, Touch) and place.number not in reported:
+            what = _conflict(first, payload, warps, place)
+            if what is not None:
+                reported.add(place.number)
+                yield Problem(what, first.op, payload.op)
+        behind = _behind(payload, place, first)
+        if behind is None:
+            continue
+        for following in graph.after[place.number]:
+            ahead = replace(behind, number=following)
+            if ahead not in seen:
+                seen.add(ahead)
+                waiting.append(ahead)
 
 
-def _conflict(first: Touch, second: Touch, warps: int, turned: bool, in_warp: bool) -> bool:
+def _behind(payload: _Payload, place: _Place, first: Touch) -> _Place | None:
+    """The place once this lies behind, too; None where all is in order from there on."""
+    buffer, groups = first.buffer, place.groups
+    match payload:
+        case Barrier(_, is_of_block):
+            if not is_of_block:
+                return replace(place, in_warp=True)
+            return None if groups is None else place
+        case Commit() if groups is not None:
+            return replace(place, groups=min(groups + 1, _MANY_GROUPS))
+        case Arrived(_, pending) if groups is not None and groups > pending:
+            # Other lanes see nothing of it yet.
+            return replace(place, groups=None, in_warp=False)
+        case _Turn(rings):
+            turned = replace(place, turned=True)
+            if buffer.ring not in rings or place.slot is None:
+                return turned
+            return replace(turned, slot=(place.slot - 1) % buffer.slots)
+        case _Left(rings) if buffer.ring in rings:
+            return replace(place, slot=None)
+    return place
+
+
+def _conflict(first: Touch, second: Touch, warps: int, place: _Place) -> str | None:
+    """What is wrong where the second access comes at this place after the first."""
     if not (first.writes or second.writes) or not first.buffer.overlaps(second.buffer):
-        return False
+        return None
     own = first.buffer == second.buffer
-    if own and first.writes and second.writes and not turned:
-        return False
+    if own and None not in (place.slot, second.slot) and place.slot != second.slot:
+        return None
+    if own and first.writes and second.writes and not place.turned:
+        return None
+    if place.groups is not None:
+        return "nobody has waited for"
     is_within_warps = warps == 1 or (own and first.buffer.is_by_warp)
-    return not (is_within_warps and in_warp)
+    return None if is_within_warps and place.in_warp else "no barrier orders"
 
 
 def _overwritten(graph: _Graph, start: int, read: Touch) -> Iterator[Problem]:
