@@ -7,7 +7,7 @@
 // `begin` fills a tile of a slot if it is `present`; what lies outside of the tensor is zero. `fill` says by what: copies
 // that go on by themselves ("cp.async"), or registers of the threads ("registers"). It is done with, at the latest, where
 // `commit` stands; of copies, `commit` makes a group, and `arrived` waits until no more than `pending` of the latest
-// groups are under way. That all threads have done so is for barriers to say, which are derived (`tilec.shared_memory`).
+// groups are under way; behind a loop with `stage.waits`, none is. That all threads have done so is for barriers to say, which are derived (`tilec.shared_memory`).
 irdl.dialect @stage {
   irdl.type @ring {}
 

@@ -286,9 +286,7 @@ class _Matmul(OpRules):
         for value, factor in zip(list(op.operands)[:2], (left, right), strict=True):
             assert isinstance(factor, ir.Value | StagedFactor)
             kind = value.type
-            factors.append(
-                Factor(str(element_of(kind)), layout_of(kind), factor, _is_unsigned(op))
-            )
+            factors.append(Factor(str(element_of(kind)), layout_of(kind), factor, _is_unsigned(op)))
         a, b = factors
         layout, sums = layout_of(op.results[0].type), unpack(held)
         mma = _mma_of(op)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.ir.dialects import scf
-from tilec.ops.lowering import RINGS, UNIFORM, Lowered, Lowering
+from tilec.ir.dialects import nvvm, scf
+from tilec.ops.lowering import RINGS, UNIFORM, WAITS, Lowered, Lowering
 from tilec.ops.rules import Carried
 
 
@@ -59,6 +59,8 @@ def lower_for(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) ->
     with ir.InsertionPoint(loop.body), lowering.in_loop():
         yielded = lowering.emit(body, list(loop.body.arguments))
         scf.yield_(yielded)
+    if WAITS in op.attributes:
+        nvvm.cp_async_wait_group(0)
     return list(loop.results)
 
 

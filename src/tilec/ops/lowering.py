@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from tilec.ops.channel import Channel, SharedTile
     from tilec.ops.staged import Ring, StagedFactor
 
-# A value, or what is known while compiling only: a view, a channel or ring, a tile in shared memory.
+# A value, or what is known while compiling only: a view, a channel or ring, a tile in shared
+# memory.
 Lowered: TypeAlias = "ir.Value | View | Channel | SharedTile | Ring | StagedFactor"
 
 # Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits; "ldmatrix").
@@ -37,10 +38,12 @@ UNIFORM = "warp.uniform"
 ROWS_TOGETHER = "warp.rows_together"
 # The unit attribute of a kernel whose blocks do several programs.
 PERSISTENT = "warp.persistent"
-# Of rings of slots (`dialects/stage`): the numbers of those that a loop turns, as an attribute of the
-# loop; the number and how many slots there are, of a buffer; and of an address in one, how many
+# Of rings of slots (`dialects/stage`): the numbers of those that a loop turns, as an attribute of
+# the loop; the number and how many slots there are, of a buffer; and of an address in one, how many
 # turns later its slot is read.
 RINGS, RING, SLOTS, SLOT_AHEAD = "stage.rings", "stage.ring", "stage.slots", "stage.ahead"
+# The unit attribute of a loop behind which no copy is under way.
+WAITS = "stage.waits"
 # The type of a slot of a channel.
 SLOT = "!warp.place"
 # The attribute of the branch that tells roles apart: who comes to its `then` (`mark_team`).

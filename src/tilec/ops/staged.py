@@ -200,9 +200,7 @@ class _Fill:
             for group, place in zip(self.access.groups, address, strict=True)
         ]
 
-    def _copy(
-        self, group: Group, place: Callable[[], ir.Value], unique: ir.Value | None
-    ) -> None:
+    def _copy(self, group: Group, place: Callable[[], ir.Value], unique: ir.Value | None) -> None:
         size = self.access.width * self.access.element_bytes
         assert size in COPY_BYTES, f"no copy moves {size} bytes"
         kind = "cg" if size == COPY_BYTES[-1] else "ca"

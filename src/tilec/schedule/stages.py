@@ -115,7 +115,9 @@ def plan_stages(
             largest = max(largest, (rows, columns), key=lambda shape: shape[0] * shape[1])
     if not loads:
         return Stages(reasons=tuple(dict.fromkeys(reasons)))
-    grouped = _by_loop([loads[op.operation] for op in operations(function) if op.operation in loads])
+    grouped = _by_loop(
+        [loads[op.operation] for op in operations(function) if op.operation in loads]
+    )
     depth, why = _depth(grouped, hints, target, fitting)
     reasons.insert(0, why)
     if depth < _LEAST_DEPTH:
@@ -128,7 +130,9 @@ def plan_stages(
         what = "filled through registers"
         reasons.insert(1, Reason(what, "elements are less aligned than the 4 bytes of a copy"))
     rows = _rows_together(largest, target)
-    why_order = f"{target.multiprocessors} programs run at once, which read least if they are a square"
+    why_order = (
+        f"{target.multiprocessors} programs run at once, which read least if they are a square"
+    )
     reasons.insert(1, Reason(f"{rows} row{'s' * (rows > 1)} of programs at a time", why_order))
     return Stages(rings, rows, tuple(dict.fromkeys(reasons)))
 
@@ -228,7 +232,7 @@ def _is_number(op: ir.OpView) -> bool:
     return declared is None or not (declared.reads or declared.writes or declared.updates)
 
 
-# ---- rings -----------------------------------------------------------------------------------------
+# ---- rings ---------------------------------------------------------------------------------------
 
 
 _Grouped = dict[tuple[ir.OpView, str], list[StagedLoad]]

@@ -12,9 +12,9 @@ come from one thread. So they need no barrier between them, but within one turn 
 
 A buffer may be a ring of slots (`dialects/stage`), which one loop turns: slots are counted from the
 one that its current turn reads, those of the first turn before the loop. After the loop nobody
-knows which is which. Copies may write to it that go on by themselves (`Touch.is_async`): nobody sees
-what they write before their group was waited for (`Commit`, `Arrived`), and then a barrier has told
-the others.
+knows which is which. Copies may write to it that go on by themselves (`Touch.is_async`): nobody
+sees what they write before their group was waited for (`Commit`, `Arrived`), and then a barrier has
+told the others.
 """
 
 from __future__ import annotations

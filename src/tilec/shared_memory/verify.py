@@ -10,8 +10,8 @@ graph, and searches:
 - backwards from each read, to where its buffer begins to be: nothing may be written to its bytes
   through another buffer;
 - forwards from each copy that goes on by itself: it meets nothing at the same bytes, nor the end,
-  before a wait that covers its group; only a barrier after that orders it. How many groups were made
-  since is part of the place in the search, and so is by how many slots a ring was turned;
+  before a wait that covers its group; only a barrier after that orders it. How many groups were
+  made since is part of the place in the search, and so is by how many slots a ring was turned;
 - no barrier may stand where not all threads come (`accesses` refuses it).
 """
 

@@ -8,8 +8,7 @@ After:    a `stage.ring_of` before each loop that has some, with what the first 
     for k { a = load k; c = a b + c }
 
     begin 0; commit; begin 1; commit                  three slots
-    for k { arrived 1; begin k + 2; a = tile; c = a b + c; commit }
-    arrived 0
+    for k { arrived 1; begin k + 2; a = tile; c = a b + c; commit }     and none under way behind it
 
 Algorithm: what a later turn loads is computed by copies of the scalar operations that it depends
 on, with another number of the loop. It is present if the loop comes to that turn: the distance to
@@ -28,8 +27,9 @@ from mlir import ir
 from tilec.ir.dialects import arith, scf
 from tilec.ops.build import integer, integer_list
 from tilec.ops.lower_control import terminator_of
-from tilec.ops.lowering import RINGS, ROWS_TOGETHER
+from tilec.ops.lowering import RINGS, ROWS_TOGETHER, WAITS
 from tilec.ops.registry import rules
+from tilec.ops.staged import ASYNC
 from tilec.schedule.stages import StagedLoad, StagedRing, Stages
 
 _SHARED_SPACE = 3
@@ -71,8 +71,8 @@ class _Staging:
             first = _index(0)
         loop, slot = _with_variable(self.loop, first, self.number)
         self._rewrite_body(loop, ring, slot, upper, size)
-        with loop.location, ir.InsertionPoint.after(loop.operation):
-            _create("stage.arrived", [ring], pending=integer(0))
+        if self.ring.fill == ASYNC:
+            loop.attributes[WAITS] = ir.UnitAttr.get()
         return loop
 
     def _rewrite_body(
@@ -215,9 +215,7 @@ def _copied(value: ir.Value, body: ir.Block, copies: dict[ir.Value, ir.Value]) -
 # ---- loops ---------------------------------------------------------------------------------------
 
 
-def _with_variable(
-    loop: ir.OpView, first: ir.Value, ring: int
-) -> tuple[ir.OpView, ir.Value]:
+def _with_variable(loop: ir.OpView, first: ir.Value, ring: int) -> tuple[ir.OpView, ir.Value]:
     """The loop with one more variable, which it hands on as it is; and that in its body.
 
     It turns a ring of this number, too. The loop that there was is gone.
@@ -238,6 +236,8 @@ def _with_variable(
     for before, now in zip(loop.results, wider.results, strict=False):
         before.replace_all_uses_with(now)
     turned = list(ir.ArrayAttr(loop.attributes[RINGS])) if RINGS in loop.attributes else []
+    if WAITS in loop.attributes:
+        wider.attributes[WAITS] = loop.attributes[WAITS]
     wider.attributes[RINGS] = ir.ArrayAttr.get([*turned, integer(ring)])
     loop.operation.erase()
     return wider, slot
