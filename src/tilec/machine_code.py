@@ -29,7 +29,7 @@ from tilec.ops.rules import Placing
 from tilec.schedule.describe import describe
 from tilec.schedule.describe_stages import with_stages
 from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
-from tilec.schedule.stages import Stages, plan_stages
+from tilec.schedule.stages import Stages, blocks_at_once, plan_stages
 from tilec.shared_memory.finish import Room, finish
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import stage
@@ -220,6 +220,10 @@ def lower_variant(
             code.function.operation.erase()
             fewer = depth - 1
             return lower_variant(instance, symbol, vector_bytes, body, target, fewer)
+    blocks = blocks_at_once(stages, warps, shared.bytes, target)
+    if blocks is not None:
+        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), blocks)
+        code.function.attributes["nvvm.minctasm"] = number
     threads = (warps + loader_warps) * target.threads_per_warp
     return EntryPoint(
         symbol,

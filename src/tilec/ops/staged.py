@@ -11,16 +11,17 @@ Source:   PTX ISA, "cp.async"
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mlir import ir
 
 from tilec.ir.dialects import arith, llvm, nvvm, scf
-from tilec.layout import Layout, blocked
+from tilec.layout import Layout, blocked, unique_holders
 from tilec.layout.costs import ARITHMETIC
 from tilec.layout.staged import StagedTile
 from tilec.layout.swizzled import Slot, SwizzledTile
+from tilec.layout.traffic import of_fill, of_reads
 from tilec.ops.between_threads import Address, to_memory
 from tilec.ops.bounds import bounds_of
 from tilec.ops.build import number_of
@@ -30,6 +31,7 @@ from tilec.ops.global_memory import Use, load_masked, words_of
 from tilec.ops.lower_layout import Held, read_where_used
 from tilec.ops.lowering import RING, SLOT_AHEAD, SLOTS, Lowered, Lowering, View
 from tilec.ops.memory_layout import memory_layout
+from tilec.ops.notes import Moved
 from tilec.ops.rules import AccessShape, OpRules, Places, Placing, shape_of
 from tilec.ops.thread_access import Access, Group
 
@@ -74,6 +76,9 @@ class StagedFactor:
     def reader(self, lowering: Lowering) -> Callable[[int], Held]:
         """Registers of the layout by their numbers, each read when it is asked for, once."""
         accesses = self.tile.reads(self.layout)
+        moved = of_reads(accesses, self.tile.memory.element_bytes)
+        names = (str(self.element),)
+        lowering.note(Moved("slot", names, self.layout, self.layout, moved))
         return read_where_used(self.address, accesses, self.element, lowering)
 
 
@@ -168,8 +173,14 @@ class _Begin(OpRules):
         here.note("load")
         target = ring.address(slot, number, number_of(op, "ahead"))
         fill = _Fill(here, tile, target, present)
-        lowering.meanwhile += fill.copies() if ring.fill == ASYNC else fill.through_registers()
+        steps = fill.copies() if ring.fill == ASYNC else fill.through_registers()
+        lowering.meanwhile += [partial(_at, ir.Location.current, step) for step in steps]
         return []
+
+
+def _at(location: ir.Location, emit: Callable[[], None]) -> None:
+    with location:
+        emit()
 
 
 def _in_words(layout: Layout, view: View, placing: Placing) -> Layout:
@@ -267,6 +278,11 @@ class _Fill:
         """Where the first elements of groups go (ptr<3>), each computed when it is asked for."""
         access = self.access
         plan = self.tile.accesses(access.layout, groups)
+        holders = unique_holders(access.layout)
+        writes = replace(plan, lane_mask=holders.lane, warp_mask=holders.warp)
+        moved = of_fill(writes, access.element_bytes)
+        names = (str(access.element),)
+        access.lowering.note(Moved("slot", names, access.layout, access.layout, moved))
         address = Address(self.target, plan, access.element_bytes, access.lowering)
         return [partial(address.of, one.xor, one.add) for one in plan.accesses]
 

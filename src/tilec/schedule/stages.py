@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import log2, prod
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,9 @@ _MOST_DEPTH = 4
 _LEAST_DEPTH = 2
 # Units: bytes. What is left for reductions and conversions.
 _REST = 4 * KIB
+# Registers of a thread beside those of sums, and of elements on their way.
+_OTHER_REGISTERS = 48
+_FEW_BLOCKS = 2
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,36 @@ class Stages:
 
     rings: tuple[StagedRing, ...] = ()
     rows_together: int = 1
+    sum_words: int = 0  # of 32 bits, those of the largest product
     reasons: tuple[Reason, ...] = ()
 
     @property
     def depth(self) -> int:
         """Of the deepest ring."""
         return max((ring.depth for ring in self.rings), default=0)
+
+
+def blocks_at_once(stages: Stages, warps: int, shared_bytes: int, target: Target) -> int | None:
+    """How many blocks are to be on a multiprocessor, by shared memory and what registers sums leave;
+    None: more than two, and the assembler may weigh registers against that.
+
+    Left alone, it spills to have more blocks than shared memory has room for.
+    """
+    if not stages.rings:
+        return None
+    by_memory = target.smem_per_sm_bytes // (shared_bytes + target.smem_of_block_bytes)
+    threads = warps * target.threads_per_warp
+    other = _OTHER_REGISTERS + max(map(_under_way, stages.rings)) // threads
+    by_registers = target.registers_per_sm // (stages.sum_words + threads * other)
+    blocks = max(1, min(by_memory, by_registers))
+    return blocks if blocks <= _FEW_BLOCKS else None
+
+
+def _under_way(ring: StagedRing) -> int:
+    """How many elements threads have in registers on their way to the ring, at most."""
+    if ring.fill == ASYNC:
+        return 0
+    return max(prod(one.tile.shape) for one in ring.loads)
 
 
 class _UnfitError(Exception):
@@ -97,7 +124,7 @@ def plan_stages(
     names = argument_names(function)
     loads: dict[ir.Operation, StagedLoad] = {}
     reasons: list[Reason] = []
-    largest: tuple[int, int] = (0, 0)
+    products: list[ir.OpView] = []
     for op in operations(function):
         if rules()[op.operation.name].multiplied(op) is None:
             continue
@@ -111,8 +138,7 @@ def plan_stages(
                 reasons.append(Reason(_not_copied(op), str(error)))
                 continue
             loads[load.operation] = found
-            rows, columns = shape_of(op.results[0])[-2:]
-            largest = max(largest, (rows, columns), key=lambda shape: shape[0] * shape[1])
+            products.append(op)
     if not loads:
         return Stages(reasons=tuple(dict.fromkeys(reasons)))
     grouped = _by_loop(
@@ -129,12 +155,21 @@ def plan_stages(
     if any(ring.fill == REGISTERS for ring in rings):
         what = "filled through registers"
         reasons.insert(1, Reason(what, "elements are less aligned than the 4 bytes of a copy"))
+    words, largest = max(map(_sums, products), key=lambda one: one[0])
     rows = _rows_together(largest, target)
     why_order = (
         f"{target.multiprocessors} programs run at once, which read least if they are a square"
     )
     reasons.insert(1, Reason(f"{rows} row{'s' * (rows > 1)} of programs at a time", why_order))
-    return Stages(rings, rows, tuple(dict.fromkeys(reasons)))
+    return Stages(rings, rows, words, tuple(dict.fromkeys(reasons)))
+
+
+def _sums(product: ir.OpView) -> tuple[int, tuple[int, int]]:
+    """How many words of 32 bits the sums of a product are; their rows and columns."""
+    tile = product.results[0]
+    bits = bit_width(ir.RankedTensorType(tile.type).element_type)
+    rows, columns = shape_of(tile)[-2:]
+    return prod(shape_of(tile)) * bits // 32, (rows, columns)
 
 
 def _not_copied(product: ir.OpView) -> str:
