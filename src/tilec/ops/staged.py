@@ -11,7 +11,7 @@ Source:   PTX ISA, "cp.async"
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from mlir import ir
@@ -19,6 +19,7 @@ from mlir import ir
 from tilec.ir.dialects import arith, llvm, nvvm, scf
 from tilec.layout import Layout, blocked, unique_holders
 from tilec.layout.costs import ARITHMETIC
+from tilec.layout.shared_access import ThreadAccesses
 from tilec.layout.staged import StagedTile
 from tilec.layout.swizzled import Slot, SwizzledTile
 from tilec.layout.traffic import of_fill, of_reads
@@ -26,10 +27,19 @@ from tilec.ops.between_threads import Address, to_memory
 from tilec.ops.bounds import bounds_of
 from tilec.ops.build import number_of
 from tilec.ops.encoding import layout_of
-from tilec.ops.fragments import bit_width, byte_offset, i32, pack, zero
+from tilec.ops.fragments import bit_width, byte_offset, i32, index, pack, zero
 from tilec.ops.global_memory import Use, load_masked, words_of
 from tilec.ops.lower_layout import Held, read_where_used
-from tilec.ops.lowering import RING, SLOT_AHEAD, SLOTS, Lowered, Lowering, View
+from tilec.ops.lowering import (
+    RING,
+    RINGS,
+    SLOT_AHEAD,
+    SLOTS,
+    Lowered,
+    Lowering,
+    View,
+    first_place,
+)
 from tilec.ops.memory_layout import memory_layout
 from tilec.ops.notes import Moved
 from tilec.ops.rules import AccessShape, OpRules, Places, Placing, shape_of
@@ -51,6 +61,24 @@ class Ring:
     slot: Slot
     buffer: ir.Value
     fill: str
+    # Whether the product of a turn reads the first of what the next turn multiplies before it ends.
+    rotates: bool = False
+    # Where the loop begins, once its first tiles were begun.
+    places: list[ir.InsertionPoint] = field(default_factory=list)
+
+    def after(self, slot: ir.Value) -> ir.Value:
+        """The slot (index) that the next turn reads."""
+        is_last = arith.cmpi(arith.CmpIPredicate.eq, slot, index(self.depth - 1))
+        return arith.select(is_last, index(0), arith.addi(slot, index(1)))
+
+    def wait(self) -> None:
+        """Until what the next turn reads has come, all copies of this one being in groups."""
+        if self.fill == ASYNC:
+            nvvm.cp_async_wait_group(self.depth - 2)
+
+    def commit(self) -> None:
+        if self.fill == ASYNC:
+            nvvm.cp_async_commit_group()
 
     def address(self, slot: ir.Value, tile: int, ahead: int) -> ir.Value:
         """Where a tile of a slot begins (ptr<3>): of the slot that is read `ahead` turns later."""
@@ -66,9 +94,11 @@ class Ring:
 
 @dataclass(frozen=True)
 class StagedFactor:
-    """A tile that stays in shared memory, for products to read where they need it."""
+    """Tile `number` of a slot (index): products read it where they need it."""
 
-    address: ir.Value
+    ring: Ring
+    slot: ir.Value
+    number: int
     tile: StagedTile
     layout: Layout
     element: ir.Type
@@ -76,10 +106,30 @@ class StagedFactor:
     def reader(self, lowering: Lowering) -> Callable[[int], Held]:
         """Registers of the layout by their numbers, each read when it is asked for, once."""
         accesses = self.tile.reads(self.layout)
+        self._note(accesses, lowering)
+        address = self.ring.address(self.slot, self.number, 0)
+        return read_where_used(address, accesses, self.element, lowering)
+
+    def reader_of_next(self, lowering: Lowering) -> Callable[[int], Held]:
+        """The same of what the next turn reads."""
+        address = self.ring.address(self.ring.after(self.slot), self.number, 1)
+        return read_where_used(address, self.tile.reads(self.layout), self.element, lowering)
+
+    def reader_of_first(
+        self, registers: Sequence[int], lowering: Lowering
+    ) -> Callable[[int], Held]:
+        """The same of these registers, of what the first turn reads; emitted before the loop."""
+        accesses = self.tile.reads(self.layout)
+        wanted = tuple(one for one in accesses.accesses if set(registers) & set(one.registers))
+        some = replace(accesses, accesses=wanted)
+        self._note(some, lowering)
+        address = self.ring.address(index(0), self.number, 0)
+        return read_where_used(address, some, self.element, lowering)
+
+    def _note(self, accesses: ThreadAccesses, lowering: Lowering) -> None:
         moved = of_reads(accesses, self.tile.memory.element_bytes)
         names = (str(self.element),)
         lowering.note(Moved("slot", names, self.layout, self.layout, moved))
-        return read_where_used(self.address, accesses, self.element, lowering)
 
 
 def tile_of(kind: ir.Type) -> SwizzledTile:
@@ -106,7 +156,8 @@ class _RingOf(OpRules):
         buffer = lowering.shared_bytes(depth * slot.bytes)
         buffer.owner.attributes[SLOTS] = op.attributes["depth"]
         buffer.owner.attributes[RING] = op.attributes["number"]
-        return [Ring(depth, slot, buffer, ir.StringAttr(op.attributes["fill"]).value)]
+        fill = ir.StringAttr(op.attributes["fill"]).value
+        return [Ring(depth, slot, buffer, fill, rotates="rotates" in op.attributes)]
 
 
 # ---- reads ---------------------------------------------------------------------------------------
@@ -141,10 +192,11 @@ class _Tile(OpRules):
         layout = layout_of(kind)
         tile = StagedTile(ring.slot.tiles[number], layout.shape, _numbers(op, "axes"))
         element = ir.VectorType(lowering.type_of(kind)).element_type
-        factor = StagedFactor(ring.address(slot, number, 0), tile, layout, element)
+        factor = StagedFactor(ring, slot, number, tile, layout, element)
         uses = list(op.results[0].uses)
         if all(rules()[use.owner.operation.name].reads_shared(use) for use in uses):
             return [factor]
+        assert not ring.rotates, "one product reads what is read ahead"
         read = factor.reader(lowering)
         return [pack([read(register).value for register in range(layout.registers)])]
 
@@ -340,9 +392,12 @@ class _Commit(OpRules):
     ) -> Sequence[Lowered]:
         [ring] = operands
         assert isinstance(ring, Ring)
+        if ring.rotates and RINGS in op.operation.parent.attributes:
+            return []  # the product has done it
         lowering.do_meanwhile()
-        if ring.fill == ASYNC:
-            nvvm.cp_async_commit_group()
+        ring.commit()
+        if ring.rotates:
+            ring.places.append(first_place())
         return []
 
 
@@ -354,7 +409,7 @@ class _Arrived(OpRules):
     ) -> Sequence[Lowered]:
         [ring] = operands
         assert isinstance(ring, Ring)
-        if ring.fill == ASYNC:
+        if ring.fill == ASYNC and not ring.rotates:
             nvvm.cp_async_wait_group(number_of(op, "pending"))
         return []
 

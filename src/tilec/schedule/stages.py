@@ -21,6 +21,7 @@ from tilec.layout.staged import StagedTile
 from tilec.layout.swizzled import Slot, SwizzledTile
 from tilec.ops.bounds import bounds_of
 from tilec.ops.fragments import bit_width
+from tilec.ops.lower_dot import mma_for
 from tilec.ops.memory_layout import contiguous_axis, memory_layout
 from tilec.ops.notes import place_of
 from tilec.ops.registry import rules
@@ -62,6 +63,7 @@ class StagedRing:
     loads: tuple[StagedLoad, ...]
     depth: int
     fill: str
+    rotates: bool = False  # whether a turn reads the first words of the next one's tiles
 
     @property
     def slot_bytes(self) -> int:
@@ -84,8 +86,8 @@ class Stages:
 
 
 def blocks_at_once(stages: Stages, warps: int, shared_bytes: int, target: Target) -> int | None:
-    """How many blocks are to be on a multiprocessor, by shared memory and what registers sums leave;
-    None: more than two, and the assembler may weigh registers against that.
+    """How many blocks are to be on a multiprocessor, by shared memory and by registers; None: more
+    than two, and the assembler may weigh registers against that.
 
     Left alone, it spills to have more blocks than shared memory has room for.
     """
@@ -149,7 +151,13 @@ def plan_stages(
     if depth < _LEAST_DEPTH:
         return Stages(reasons=tuple(dict.fromkeys(reasons)))
     rings = tuple(
-        StagedRing(loop, tuple(held), depth if fill == ASYNC else _LEAST_DEPTH, fill)
+        StagedRing(
+            loop,
+            tuple(held),
+            depth if fill == ASYNC else _LEAST_DEPTH,
+            fill,
+            _rotates(loop, held, grouped),
+        )
         for (loop, fill), held in grouped.items()
     )
     if any(ring.fill == REGISTERS for ring in rings):
@@ -162,6 +170,37 @@ def plan_stages(
     )
     reasons.insert(1, Reason(f"{rows} row{'s' * (rows > 1)} of programs at a time", why_order))
     return Stages(rings, rows, words, tuple(dict.fromkeys(reasons)))
+
+
+def _rotates(loop: ir.OpView, loads: Sequence[StagedLoad], grouped: _Grouped) -> bool:
+    """Whether one product of the loop's own body, by `mma` in several steps, is all that reads the
+    ring; no other one is filled in the loop."""
+    if sum(other == loop for other, _ in grouped) > 1:
+        return False
+    [body] = loop.regions[0].blocks
+    users = {use for one in loads for use in _users(one.load.results[0])}
+    if len(users) != 1 or len(loads) != 2:
+        return False
+    [product] = users
+    op = product.opview
+    elements = rules()[op.operation.name].multiplied(op)
+    if elements is None or product.block != body or "f64" in elements:
+        return False
+    if any(_load_of(factor) is None for factor in list(op.operands)[:2]):
+        return False
+    k = shape_of(op.operands[0])[-1]
+    mma = mma_for(str(ir.RankedTensorType(op.operands[0].type).element_type), k)
+    return mma is not None and k % mma.k == 0 and k >= 2 * mma.k
+
+
+def _users(value: ir.Value) -> Iterator[ir.Operation]:
+    """Who uses a tile, as it is or with its axes moved."""
+    for use in value.uses:
+        user = use.owner.operation
+        if rules()[user.name].moved_axes(user.opview) is None:
+            yield user
+        else:
+            yield from _users(user.results[0])
 
 
 def _sums(product: ir.OpView) -> tuple[int, tuple[int, int]]:

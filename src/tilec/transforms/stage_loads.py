@@ -71,7 +71,9 @@ class _Staging:
             first = _index(0)
         loop, slot = _with_variable(self.loop, first, self.number)
         self._rewrite_body(loop, ring, slot, upper, size)
-        if self.ring.fill == ASYNC:
+        # With two slots, one that reads ahead has waited for all.
+        has_waited = self.ring.rotates and depth == 2
+        if self.ring.fill == ASYNC and not has_waited:
             loop.attributes[WAITS] = ir.UnitAttr.get()
         return loop
 
@@ -103,15 +105,16 @@ class _Staging:
             ir.TypeAttr.get(ir.MemRefType.get(one.tile.shape, one.element, memory_space=space))
             for one in self.ring.loads
         ]
+        attributes: dict[str, ir.Attribute] = {
+            "depth": integer(self.ring.depth),
+            "number": integer(self.number),
+            "tiles": ir.ArrayAttr.get(tiles),
+            "fill": ir.StringAttr.get(self.ring.fill),
+        }
+        if self.ring.rotates:
+            attributes["rotates"] = ir.UnitAttr.get()
         op = ir.Operation.create(
-            "stage.ring_of",
-            results=[ir.Type.parse("!stage.ring")],
-            attributes={
-                "depth": integer(self.ring.depth),
-                "number": integer(self.number),
-                "tiles": ir.ArrayAttr.get(tiles),
-                "fill": ir.StringAttr.get(self.ring.fill),
-            },
+            "stage.ring_of", results=[ir.Type.parse("!stage.ring")], attributes=attributes
         )
         return op.results[0]
 
