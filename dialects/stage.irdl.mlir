@@ -3,7 +3,8 @@
 // A *ring* is `depth` slots in shared memory, each of which holds a tile of every type in `tiles` (memrefs, whose last
 // axis is the contiguous one). Turn k of its loop (the one with its number as attribute `stage.ring`) reads slot
 // k % depth, and begins to fill slot (k + depth - 1) % depth, which the turn before has read. Before the loop, what the
-// first turns read is begun.
+// first turns read is begun. A ring that `rotates` is read by one product of its loop, which makes groups and waits itself:
+// before its last step, so that it can read what the next turn multiplies first.
 // `begin` fills a tile of a slot if it is `present`; what lies outside of the tensor is zero. `fill` says by what: copies
 // that go on by themselves ("cp.async"), or registers of the threads ("registers"). It is done with, at the latest, where
 // `commit` stands; of copies, `commit` makes a group, and `arrived` waits until no more than `pending` of the latest
