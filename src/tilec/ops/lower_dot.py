@@ -38,10 +38,6 @@ _SHAPES: dict[str, tuple[int, tuple[int, ...]]] = {
 }  # fmt: skip
 
 
-# How many instructions of a product there are between parts of what is done meanwhile.
-_STEPS_OF_PART = 4
-
-
 def mma_for(element: str, depth: int) -> Mma | None:
     """The instruction that multiplies this element type along `depth`; None: threads use FMA.
 
@@ -93,9 +89,9 @@ def lower_fma(
     sums = list(sums)
     steps = fma_steps(*wanted, layout)
     lowering.note(Multiplied("fma", len(steps), a.layout, b.layout, layout))
+    meanwhile = _spread(len(steps), lowering)
     for number, step in enumerate(steps):
-        if lowering.meanwhile and number % _STEPS_OF_PART == 0:
-            lowering.do_meanwhile(-(-(len(steps) - number) // _STEPS_OF_PART))
+        meanwhile(number)
         sums[step.c] = mlir_math.fma(left(step.a).value, right(step.b).value, sums[step.c])
     return sums
 
@@ -126,6 +122,7 @@ def lower_mma(
     lowering.note(Multiplied(instruction.name, len(steps), *wanted, layout))
     along_k = len(steps) * mma.k // depth if depth % mma.k == 0 else len(steps)
     rotated = _rotated(sides, steps[:along_k], lowering)
+    meanwhile = _spread(len(steps) - (along_k if rotated else 0), lowering)
     for number, step in enumerate(steps):
         if number % along_k == 0:
             _read_ahead(sides, steps[number : number + 2 * along_k])
@@ -136,9 +133,14 @@ def lower_mma(
         for register, value in zip(step.c, instruction.emit(left, right, found), strict=True):
             if register is not None:
                 sums[register] = value
-        if lowering.meanwhile and number % _STEPS_OF_PART == _STEPS_OF_PART - 1:
-            lowering.do_meanwhile(max(1, (len(steps) - number) // _STEPS_OF_PART))
+        meanwhile(number)
     return sums
+
+
+def _spread(steps: int, lowering: Lowering) -> Callable[[int], None]:
+    """Emits, at each of these steps by its number, its share of what is to be done meanwhile."""
+    whole = len(lowering.meanwhile)
+    return lambda number: lowering.do_meanwhile(whole * max(0, steps - 1 - number) // steps)
 
 
 def _read_ahead(sides: Sequence[_Words], steps: Sequence[Step]) -> None:

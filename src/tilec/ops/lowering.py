@@ -160,9 +160,9 @@ class Lowering:
             [registers], in_registers(ir.RankedTensorType(tile_level).element_type)
         )
 
-    def do_meanwhile(self, parts: int = 1) -> None:
-        """Emit the first of so many equal parts of what is to be done meanwhile."""
-        count = -(-len(self.meanwhile) // parts)
+    def do_meanwhile(self, left: int = 0) -> None:
+        """Emit what is to be done meanwhile, but for so many."""
+        count = max(0, len(self.meanwhile) - left)
         now, self.meanwhile[:] = self.meanwhile[:count], self.meanwhile[count:]
         for emit in now:
             emit()

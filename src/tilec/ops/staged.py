@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 
 from mlir import ir
 
@@ -49,8 +50,8 @@ ASYNC, REGISTERS = "cp.async", "registers"
 # Units: bytes; what one `cp.async` moves.
 COPY_BYTES = (4, 8, 16)
 _WORD_BYTES = 4
-# How many registers of 32 bits a thread keeps for elements on their way.
-_REGISTERS_UNDER_WAY = 32
+# How many elements a thread loads at once; two such parts are on their way at a time.
+_ELEMENTS_OF_PART = 8
 
 
 @dataclass(frozen=True)
@@ -291,19 +292,18 @@ class _Fill:
         return self.present if mask is None else arith.andi(mask, self.present)
 
     def through_registers(self) -> list[Callable[[], None]]:
-        """Loads of each part, before stores of the part before."""
+        """Loads of each part, before stores of the one before."""
         groups = list(self._runs())
         address = self._addresses([(run[0].registers, run[0].coordinate) for run in groups])
-        most = max(1, _REGISTERS_UNDER_WAY // max(1, len(groups[0])))
+        most = max(1, _ELEMENTS_OF_PART // max(1, len(groups[0])))
         parts = [
             _Part(self, groups[i : i + most], address[i : i + most])
             for i in range(0, len(groups), most)
         ]
-        steps: list[Callable[[], None]] = []
-        for before, part in zip([None, *parts], [*parts, None], strict=True):
-            steps += [before.store] if before is not None else []
-            steps += [part.load] if part is not None else []
-        return steps
+        steps: list[Callable[[], None]] = [parts[0].load]
+        for part, following in pairwise(parts):
+            steps += [following.load, part.store]
+        return [*steps, parts[-1].store]
 
     def _runs(self) -> Iterator[list[Group]]:
         """Groups that are neighbours in memory, as many as one store takes."""

@@ -35,8 +35,9 @@ _MOST_DEPTH = 4
 _LEAST_DEPTH = 2
 # Units: bytes. What is left for reductions and conversions.
 _REST = 4 * KIB
-# Registers of a thread beside those of sums, and of elements on their way.
+# Registers of a thread beside those of sums: in any case, and for what is read ahead or on its way.
 _OTHER_REGISTERS = 48
+_AHEAD_REGISTERS = 32
 _FEW_BLOCKS = 2
 
 
@@ -95,17 +96,11 @@ def blocks_at_once(stages: Stages, warps: int, shared_bytes: int, target: Target
         return None
     by_memory = target.smem_per_sm_bytes // (shared_bytes + target.smem_of_block_bytes)
     threads = warps * target.threads_per_warp
-    other = _OTHER_REGISTERS + max(map(_under_way, stages.rings)) // threads
+    is_ahead = any(ring.rotates or ring.fill == REGISTERS for ring in stages.rings)
+    other = _OTHER_REGISTERS + _AHEAD_REGISTERS * is_ahead
     by_registers = target.registers_per_sm // (stages.sum_words + threads * other)
     blocks = max(1, min(by_memory, by_registers))
     return blocks if blocks <= _FEW_BLOCKS else None
-
-
-def _under_way(ring: StagedRing) -> int:
-    """How many elements threads have in registers on their way to the ring, at most."""
-    if ring.fill == ASYNC:
-        return 0
-    return max(prod(one.tile.shape) for one in ring.loads)
 
 
 class _UnfitError(Exception):
