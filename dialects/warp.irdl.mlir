@@ -175,7 +175,7 @@ irdl.dialect @warp {
   }
 
   irdl.operation @alloc attributes {
-    summary = "The address of `bytes` of the block's shared memory, at `offset` once that is planned; with `by_warp`, no warp touches what another one does. With an `alignment` it is a ring of slots, with `throughout` to the end.",
+    summary = "The address of `bytes` of the block's shared memory, at `offset` once that is planned; with `by_warp`, no warp touches what another one does. With an `alignment` it is a ring of slots, with `throughout` to the end; where it is `sent`, hardware copies from it.",
     reads = [], writes = []
   } {
     %pointer = irdl.is !llvm.ptr<3>

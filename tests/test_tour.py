@@ -23,7 +23,10 @@ from tilec.cli.entry import run_command_line
 
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("tour.md", "design.md", "bench.md", "inspect.md")),
+    *(
+        ROOT / "docs" / name
+        for name in ("tour.md", "design.md", "bench.md", "inspect.md", "tuning.md")
+    ),
 )
 _STALE = "run `make bless` and read the difference"
 

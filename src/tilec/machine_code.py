@@ -1,8 +1,9 @@
 """Checked kernels to a cubin and its manifest: every instance in each of its variants.
 
 A *variant* is machine code for one set of preconditions. One takes pointers and outer strides as
-multiples of the widest access wherever it accesses memory in larger pieces than elements; the other
-takes nothing for granted. All entries go through LLVM and ptxas together.
+multiples of the widest access wherever it accesses memory in larger pieces than elements; the last
+takes nothing for granted. Where hardware copies the factors of products, another one takes nothing
+for granted but that it can. All entries go through LLVM and ptxas together.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from mlir import ir
 
 from tilec.artifact import manifest
+from tilec.artifact.family import Cost
 from tilec.artifact.manifest import Kernel, Precondition, Slot, Variant
 from tilec.artifact.schedule_report import ScheduleReport
 from tilec.codegen.cubin import Resources, assemble
@@ -26,6 +28,8 @@ from tilec.codegen.whole_rows import whole_rows
 from tilec.ops.lowering import TensorMap
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
+from tilec.ops.send import By
+from tilec.schedule.cost import Work, cost_of, work_of
 from tilec.schedule.describe import describe
 from tilec.schedule.describe_stages import with_stages
 from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
@@ -34,6 +38,7 @@ from tilec.shared_memory.finish import Room, finish
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import stage
 from tilec.target.description import Target
+from tilec.target.occupancy import occupancy
 from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.insert_barriers import insert_barriers
 from tilec.transforms.mark_last_uses import mark_last_uses
@@ -89,6 +94,14 @@ class EntryPoint:
     tensor_maps: tuple[TensorMap, ...] = ()
     schedule: ScheduleReport = field(default_factory=ScheduleReport)
     is_persistent: bool = False
+    work: Work = field(default_factory=Work)
+
+    @property
+    def asks_more_than_factors(self) -> bool:
+        """Whether anything is asked of tensors but those from which hardware copies."""
+        return bool(
+            self.alignments or self.row_multiples or any(one.writes for one in self.tensor_maps)
+        )
 
 
 @dataclass(frozen=True)
@@ -120,7 +133,7 @@ def compile_kernels(
         ptx = ptx_of(module)
     with stage("ptxas"):
         cubin = assemble(ptx, target.name, tools.ptxas)
-    kernels = tuple(_kernel(one, entries, cubin.resources) for one in instances)
+    kernels = tuple(_kernel(one, entries, cubin.resources, target) for one in instances)
     return MachineCode(cubin.image, kernels, llvm, ptx, cubin.warnings)
 
 
@@ -140,11 +153,15 @@ def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]
     """The variants of one instance, the most demanding first: one, if that demands nothing."""
     symbol, widest = instance.description.symbol, target.access_bytes
     aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
-    general = lower_variant(instance, symbol, 1, body, target)
-    if aligned.alignments or aligned.tensor_maps:
-        return [_Entry(instance, aligned), _Entry(instance, general)]
-    _erase(body, aligned.symbol)
-    return [_Entry(instance, general)]
+    points = [aligned]
+    if aligned.tensor_maps and aligned.asks_more_than_factors:
+        points.append(lower_variant(instance, f"{symbol}__tma", 1, body, target, has_roles=True))
+    points.append(lower_variant(instance, symbol, 1, body, target))
+    for point in points[:-1]:
+        if not (point.alignments or point.tensor_maps):
+            _erase(body, point.symbol)
+            points.remove(point)
+    return [_Entry(instance, point) for point in points]
 
 
 def lower_variant(
@@ -154,15 +171,20 @@ def lower_variant(
     body: ir.Block,
     target: Target,
     fitting: int | None = None,
+    *,
+    has_roles: bool | None = None,
 ) -> EntryPoint:
     """Lower one variant of an instance to threads, as the last function of `body`.
 
-    `fitting`: as `plan` has it.
+    `fitting`: as `plan` has it. `has_roles`: whether hardware may copy factors, whose tensors
+    launchers describe; as a default where everything is as aligned as copies want it.
 
     Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
     """
-    hints = instance.description.hints
+    told = instance.description
+    hints = told.hints
     function = instance.function.operation.clone().opview
+    work = Work()
     try:
         if hints.get("fast_math"):
             relax_floats(function)
@@ -172,10 +194,15 @@ def lower_variant(
         # Copies by hardware begin at multiples of 16 bytes.
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):
-            schedule = plan(function, hints, target, fitting) if is_aligned else NoSchedule()
+            schedule: Schedule | NoSchedule = NoSchedule()
+            if is_aligned if has_roles is None else has_roles:
+                by: By = "copies" if is_aligned else "rows"
+                schedule = plan(function, hints, target, fitting, by)
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
+                warps = schedule.math_warps
+                work = work_of(function, schedule, target, told.grid, told.dims, warps)
                 function, schedule = _with_roles(function, schedule)
             if isinstance(schedule, NoSchedule):
                 report = describe(schedule, target)
@@ -184,6 +211,7 @@ def lower_variant(
             warps, loader_warps = schedule.math_warps, schedule.warps - schedule.math_warps
         else:
             warps, loader_warps = warps_for(function, hints, target), 0
+            work = work_of(function, schedule, target, told.grid, told.dims, warps)
             with stage("stages"):
                 placing = Placing(warps, vector_bytes)
                 stages = plan_stages(function, hints, target, placing, fitting)
@@ -219,7 +247,9 @@ def lower_variant(
             # What no longer fits beside rings fits beside shorter ones, or none.
             code.function.operation.erase()
             fewer = depth - 1
-            return lower_variant(instance, symbol, vector_bytes, body, target, fewer)
+            return lower_variant(
+                instance, symbol, vector_bytes, body, target, fewer, has_roles=has_roles
+            )
     blocks = blocks_at_once(stages, warps, shared.bytes, target)
     if blocks is not None:
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), blocks)
@@ -236,6 +266,7 @@ def lower_variant(
         code.tensor_maps,
         report,
         is_persistent=isinstance(schedule, Schedule) and schedule.is_persistent,
+        work=work,
     )
 
 
@@ -260,12 +291,17 @@ def _erase(body: ir.Block, symbol: str) -> None:
 
 
 def _kernel(
-    instance: Instance, entries: Sequence[_Entry], resources: Mapping[str, Resources]
+    instance: Instance,
+    entries: Sequence[_Entry],
+    resources: Mapping[str, Resources],
+    target: Target,
 ) -> Kernel:
     told = instance.description
     own = [entry for entry in entries if entry.instance is instance]
     recorder = Recorder({parameter.name: parameter.element for parameter in told.parameters})
-    variants = tuple(_variant(told, one, resources[one.point.symbol], recorder) for one in own)
+    variants = tuple(
+        _variant(told, one, resources[one.point.symbol], recorder, target) for one in own
+    )
     return Kernel(
         name=told.name,
         symbol=told.symbol,
@@ -284,6 +320,13 @@ def _kernel(
     )
 
 
+def _cost(point: EntryPoint, taken: Resources, target: Target) -> Cost:
+    smem = taken.smem + point.smem_bytes
+    fits = occupancy(point.threads, taken.registers, smem, target).blocks
+    spilled = (taken.spill_stores + taken.spill_loads) * point.threads
+    return cost_of(point.work, fits, spilled, target)
+
+
 def _preconditions(point: EntryPoint, ranks: Mapping[str, int]) -> Iterator[Precondition]:
     for name in sorted({*point.alignments, *point.row_multiples}):
         size = point.alignments.get(name, 1)
@@ -292,13 +335,14 @@ def _preconditions(point: EntryPoint, ranks: Mapping[str, int]) -> Iterator[Prec
         )
 
 
-def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recorder) -> Variant:
+def _variant(
+    told: Description, entry: _Entry, taken: Resources, recorder: Recorder, target: Target
+) -> Variant:
     point = entry.point
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
     preconditions = tuple(_preconditions(point, ranks))
     maps = tuple(
-        manifest.TensorMap(one.param, one.box, one.swizzle, writes=False)
-        for one in point.tensor_maps
+        manifest.TensorMap(one.param, one.box, one.swizzle, one.writes) for one in point.tensor_maps
     )
     return Variant(
         symbol=point.symbol,
@@ -313,5 +357,6 @@ def _variant(told: Description, entry: _Entry, taken: Resources, recorder: Recor
         spill_store_bytes=taken.spill_stores,
         spill_load_bytes=taken.spill_loads,
         stack_bytes=taken.stack,
+        cost=_cost(point, taken, target),
         lowering=recorder.report(point.notes, point.shared, point.schedule),
     )

@@ -9,9 +9,12 @@ from pathlib import Path
 
 from tilec import __version__
 from tilec.artifact.embed import embed
+from tilec.artifact.families import families_of
 from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
+from tilec.artifact.tuning_file import TuningFile, from_text, with_tables
 from tilec.codegen.describe import describe
 from tilec.compilation import INTERMEDIATE, Options
+from tilec.fingerprint import code_fingerprint
 from tilec.ir.dialects import load_all
 from tilec.machine_code import Instance, MachineCode, Tools, compile_kernels
 from tilec.proofs.mark import mark
@@ -72,12 +75,17 @@ def outputs_of(
 
 def _manifest(made: MachineCode, target: str, sources: Sources, options: Options) -> Manifest:
     file = sources.root.name
+    tuning = TuningFile() if sources.tuning is None else from_text(sources.tuning)
     return Manifest(
         source=Source(Path(file).name, sources.digests[file]),
-        toolchain=Toolchain(__version__, _mlir_version(), ptxas_version()),
+        toolchain=Toolchain(
+            *(__version__, _mlir_version(), ptxas_version()),
+            compiler=code_fingerprint(__version__, _mlir_version(), ptxas_version()),
+        ),
         target=target,
         checked=options.checked,
         kernels=made.kernels,
+        families=with_tables(families_of(made.kernels), tuning, target),
     )
 
 

@@ -26,7 +26,7 @@ class Sources:
     """The file to compile and what it may use.
 
     `digests` are SHA-256 of the bytes on disk. `problems` are the files that are no text; nothing
-    can be compiled when there are any.
+    can be compiled when there are any. `tuning` is the text of the tuning file that a build reads.
     """
 
     root: SourceFile
@@ -34,6 +34,7 @@ class Sources:
     digests: Mapping[str, str]
     modules: Mapping[tuple[str, str], str]  # (importing file, module) -> the module's file
     problems: tuple[Diagnostic, ...] = ()
+    tuning: str | None = None
 
     def module(self, name: str, importer: SourceFile) -> SourceFile | None:
         """The file that `use name::…;` in `importer` reads, or None if there is none."""

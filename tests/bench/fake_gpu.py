@@ -59,6 +59,9 @@ class FakeGpu:
         )
         return float("inf") if np.isnan(difference).any() else float(difference.max(initial=0))
 
+    def magnitude(self, array):
+        return float(np.sqrt(np.mean(np.square(array.astype(np.float64))))) if array.size else 0.0
+
     def copy(self, target, source):
         target[...] = source
         self.spend(2 * source.nbytes / 1000)

@@ -67,8 +67,8 @@ def test_without_torch_the_error_says_so(tilec):
     described()
     ended = tilec("bench", "add.py")
     assert ended.status == 2
-    assert "benchmarks need the package torch, which cannot be imported" in ended.err
-    assert "`--list`" in ended.err
+    assert "measuring needs the package torch, which cannot be imported" in ended.err
+    assert "`tilec bench --list`" in ended.err
 
 
 def test_a_machine_with_the_runtime_alone_can_list():

@@ -41,6 +41,8 @@ FIRST_ADDRESS = 1 << 40
 APART = 1 << 44  # between tensors: room for any stride
 FIRST_MAP = 1 << 61  # what stands for the description of a tensor
 ALIGNED, ANY = 16, 1  # what pointers and outer strides are multiples of, in bytes
+# Those of factors are, which hardware copies; of other tensors nothing is known.
+FACTORS = 2
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,17 @@ class Program:
         if key not in self._lowered:
             name = f"{symbol}__v{vector_bytes}"
             instance, target = self.instances[symbol], resolve(self.target)
-            point = lower_variant(instance, name, vector_bytes, self.body, target)
+            known = ANY if vector_bytes == FACTORS else vector_bytes
+            roles = vector_bytes != ANY
+            point = lower_variant(instance, name, known, self.body, target, has_roles=roles)
             function = list(self.body.operations)[-1]
             assert function.operation.verify()
             self._lowered[key] = point, Code(function)
         return self._lowered[key]
+
+    def take(self, symbol: str, vector_bytes: int, point: EntryPoint, code: Code) -> None:
+        """Run other code from now on."""
+        self._lowered[symbol, vector_bytes] = point, code
 
     def run(
         self,
@@ -86,11 +94,16 @@ class Program:
         values = _values(told, arguments)
         point, code = self.lowered(symbol, vector_bytes)
         if any(arguments[p].shape[-1] % n for p, n in point.row_multiples.items()):
-            # A launcher takes the other one then.
-            vector_bytes, (point, code) = ANY, self.lowered(symbol, ANY)
-        tensors = _placed(told, arguments, dict(strides or {}), vector_bytes)
+            # A launcher takes another one then.
+            vector_bytes = FACTORS if point.tensor_maps else ANY
+            point, code = self.lowered(symbol, vector_bytes)
+        mapped = {one.param for one in point.tensor_maps}
+        tensors = _placed(told, arguments, dict(strides or {}), vector_bytes, mapped)
         if not _are_mappable(point, tensors):
-            self.run(symbol, arguments, ANY, grid_x=grid_x, strides=strides, steps=steps)
+            other = FACTORS if vector_bytes == ALIGNED else ANY
+            self.run(
+                symbol, arguments, other, grid_x=grid_x, strides=strides, steps=steps, timing=timing
+            )
             return
         _expect_alignments(point, tensors)
         memory = Memory()
@@ -172,6 +185,7 @@ def _placed(
     arguments: Mapping[str, Any],
     strides: dict[str, tuple[int, ...]],
     vector_bytes: int,
+    mapped: Collection[str],
 ) -> dict[str, _Tensor]:
     found = {}
     for number, parameter in enumerate(told.parameters):
@@ -179,11 +193,12 @@ def _placed(
             continue
         array = arguments[parameter.name]
         array = array if array.ndim else array[None]
-        off = 0 if vector_bytes == ALIGNED else array.itemsize
+        is_aligned = vector_bytes == ALIGNED or parameter.name in mapped
+        off = 0 if is_aligned else array.itemsize
         address = FIRST_ADDRESS + number * APART + off
         own = strides.get(parameter.name)
         if own is None:
-            own = strides_of(array)[:-1] if vector_bytes == ANY else _padded(array)
+            own = _padded(array) if is_aligned else strides_of(array)[:-1]
         found[parameter.name] = _tensor(
             parameter.name, array, address, (*own, 1), parameter.own == "shared"
         )
@@ -226,15 +241,19 @@ def _tensor(
 
 def _are_mappable(point: EntryPoint, tensors: Mapping[str, _Tensor]) -> bool:
     """Whether a launcher can describe the tensors; else it takes the other variant."""
-    return all(tensors[one.param].array.size for one in point.tensor_maps)
+    mapped = [(one, tensors[one.param].array) for one in point.tensor_maps]
+    whole = all(x.shape[-1] * x.itemsize % ALIGNED == 0 for one, x in mapped if one.writes)
+    return whole and all(array.size for _, array in mapped)
 
 
 def _mapped(one: TensorMap, tensor: _Tensor) -> MappedTensor:
-    """As a launcher describes a tensor; it is only read."""
-    assert all(segment.is_read_only for segment in tensor.segments)
+    """As a launcher describes a tensor."""
+    assert all(segment.is_read_only != one.writes for segment in tensor.segments)
     size = tensor.array.itemsize
     strides = tuple(size * stride for stride in tensor.strides[:-1])
-    return MappedTensor(tensor.array, tensor.address, strides, one.box, one.swizzle)
+    return MappedTensor(
+        tensor.array, tensor.address, strides, one.box, one.swizzle, is_written=one.writes
+    )
 
 
 def _expect_alignments(point: EntryPoint, tensors: Mapping[str, _Tensor]) -> None:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import simt_sending
 import simt_wgmma
 from mlir import ir
 from simt_barriers import MBarrier, Meeting
@@ -56,6 +57,7 @@ class Machine:
         self.threads = threads
         self.barriers: dict[int, MBarrier] = {}
         self.meetings: dict[int, Meeting] = {}
+        self.sending = simt_sending.Sending(memory, shared, self.chance)
         self.copies: list[_Copy] = []  # that are under way
         self.begun = 0  # copies
         self.free_registers = 0
@@ -88,10 +90,17 @@ class Machine:
             raise SimtError("an access to a barrier as if it were data")
         self._expect_seen(pieces)
         if writes:
+            self.sending.expect_unread(pieces)
             is_read = (self.readers[pieces] > 0).any()
             if is_read or (self.read_time[pieces] == self.memory.clock.block).any():
                 raise SimtError("a store to what a product reads, without a barrier after it")
             self.is_stored[pieces] = True
+
+    def expect_fenced(self, pieces: Array) -> None:
+        """That copies of these pieces see what threads stored."""
+        self.use()
+        if self.is_stored[pieces].any():
+            raise SimtError("a copy of what threads stored, without a fence between")
 
     def _expect_seen(self, pieces: Array) -> None:
         """That copies which write here are over, as barriers told these threads."""
@@ -118,6 +127,7 @@ class Machine:
             if not strand.has_seen(number, int(times[pieces].max())):
                 raise SimtError("a copy onto what has been read, but nobody said so")
         self._expect_seen(pieces)
+        self.sending.expect_unread(pieces)
         self.begun += 1
         copy = _Copy(-self.begun, tensor.content(first), pieces, bar, strand.released())
         self.copy_of[pieces] = copy.number
@@ -230,6 +240,7 @@ class Machine:
 
     def expect_over(self) -> None:
         """Nothing may be under way when the last thread has gone."""
+        self.sending.expect_over()
         if self.copies:
             raise SimtError(f"{len(self.copies)} copies are under way at the end")
         for number in range(1, self.begun + 1):
@@ -595,6 +606,7 @@ def rule_of(op: ir.OpView) -> Execute | None:
 
 
 _RULES: dict[str, Execute] = {
+    **simt_sending.RULES,
     "llvm.alloca": _alloca,
     "llvm.inttoptr": _pointer,
     "nvvm.barrier0": barrier0,

@@ -30,6 +30,7 @@ class MappedTensor:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: int
+    is_written: bool = False
 
     def __post_init__(self) -> None:
         inner = self.box[-1] * self.array.itemsize

@@ -13,6 +13,8 @@ from lowered import program
 from tilec.artifact.manifest import Kernel
 from tilec.codegen.cubin import BrokenScheduleError, assemble
 from tilec.machine_code import MachineCode, Tools, compile_kernels
+from tilec.runtime.array import Array, contiguous_strides
+from tilec.runtime.plan import Planner
 from tilec.target.resolve import resolve
 from tilec.target.toolchain import libdevice, nvdisasm, ptxas
 from tilec.types import ELEMENTS
@@ -335,3 +337,48 @@ def _products_one_by_one() -> str:
 def test_products_that_run_one_by_one_fail_a_build_and_are_named() -> None:
     with pytest.raises(BrokenScheduleError, match=r"made of sums.tile:[567]:\d.*C75\d\d"):
         assemble(_products_one_by_one(), "sm_90a", ptxas())
+
+
+# ---- results of kernels with roles ---------------------------------------------------------------
+
+PRODUCT = """
+#[kernel]
+pub fn product<M: Dim, N: Dim, K: Dim>(
+    z: Part<&mut Tensor<bf16, M, N>, 128, 256>, x: &Tensor<bf16, M, K>, y: &Tensor<bf16, N, K>,
+) {
+    let mut sum = Tile::<f32, 128, 256>::zeros();
+    for k in 0..K.div_ceil(64) {
+        sum = dot(x.load::<128, 64>([z.id(0), k]), y.t().load::<64, 256>([k, z.id(1)]), sum);
+    }
+    z.store(sum.to::<bf16>());
+}
+"""
+
+
+def test_an_unaligned_result_leaves_the_factors_to_the_hardware() -> None:
+    code = compiled(PRODUCT)
+    planner = Planner(code.kernels, lambda _: 132)
+
+    def chosen(m: int, n: int, k: int, off: int = 0) -> str:
+        shapes = ((m, n), (m, k), (n, k))
+        return planner.plan([
+            Array(2**40 + 2**32 * i + off * (i == 0), "bf16", s, contiguous_strides(s), 0)
+            for i, s in enumerate(shapes)
+        ]).variant.symbol  # fmt: skip
+
+    assert chosen(4096, 4096, 4096) == "product__v16"
+    assert chosen(4097, 4095, 4104) == chosen(4096, 4096, 4096, off=2) == "product__tma"
+    assert chosen(4096, 4096, 4095) == "product"
+    entries = code.ptx.split(".visible .entry")[1:]
+    copies = [one.count("cp.async.bulk.tensor.2d.global") for one in entries]
+    assert copies == [4, 0, 0]  # of 64 columns each
+
+
+def test_results_leave_room_for_rings_and_registers() -> None:
+    aligned, mapped, _ = compiled(PRODUCT).kernels[0].variants
+    for variant in (aligned, mapped):
+        assert variant.spill_store_bytes == variant.spill_load_bytes == 0
+        [channel] = variant.lowering.schedule.channels
+        assert channel.depth == 4
+    assert [one.param for one in aligned.tensor_maps if one.writes] == ["z"]
+    assert mapped.preconditions == () and len(mapped.tensor_maps) == 2

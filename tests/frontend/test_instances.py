@@ -28,6 +28,36 @@ pub fn k<const S: f32, const I: i32, const F: bool>() {}
     assert symbols(text) == ["k__m0p5_m3_true", "k__1p0_3_false"]
 
 
+HINTED = """#[kernel]
+#[instance(B = 64)]
+#[instance(B = 64, hint(warps = 2, cluster = [2, 1]))]
+#[instance(B = 64, hint(persistent = false), hint(stages = 3))]
+#[hint(warps = 4, persistent)]
+pub fn k<N: Dim, const B: usize>(z: Part<&mut Tensor<f32, N>, B>) {}
+"""
+
+
+def test_hints_of_an_instance_are_in_its_symbol() -> None:
+    assert symbols(HINTED) == [
+        "k__64",
+        "k__64__warps2_cluster2x1",
+        "k__64__no_persistent_stages3",
+    ]
+
+
+def test_hints_of_an_instance_go_before_those_of_the_kernel() -> None:
+    assert [instance.hints for instance in checked(HINTED)[0]] == [
+        {"warps": 4, "persistent": True},
+        {"warps": 2, "persistent": True, "cluster": (2, 1)},
+        {"warps": 4, "persistent": False, "stages": 3},
+    ]
+
+
+def test_an_instance_without_generics_may_have_hints() -> None:
+    text = "#[kernel(grid = [1])]\n#[instance()]\n#[instance(hint(warps = 8))]\npub fn k() {}"
+    assert symbols(text) == ["k", "k__warps8"]
+
+
 def test_a_kernel_without_generics_has_its_plain_name() -> None:
     assert symbols("#[kernel(grid = [1])]\npub fn k() {}") == ["k"]
 

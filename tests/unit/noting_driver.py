@@ -47,6 +47,10 @@ class NotingDriver:
         self.log.append(("multiprocessors", device))
         return 132
 
+    def card(self, device):
+        self.log.append(("card", device))
+        return "A Card"
+
     def loaded(self, cubin, target, name):
         self.log.append("loaded")
         return "code"

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tilec.artifact.expression import Expression
+from tilec.artifact.family import Cost, Family
 from tilec.artifact.lowering_report import HeldLayout, LoweringReport
 from tilec.artifact.structure import StructureError, decoded, encoded
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 Own = Literal["shared", "mut", "part", "atomic"]
@@ -37,11 +38,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """Versions of what made the machine code."""
+    """Versions of what made the machine code; `compiler` is a hash of them and of tilec itself."""
 
     tilec: str
     mlir: str
     ptxas: str
+    compiler: str = ""
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,7 @@ class Variant:
     spill_store_bytes: int = 0
     spill_load_bytes: int = 0
     stack_bytes: int = 0
+    cost: Cost = field(default_factory=Cost)
     lowering: LoweringReport = field(default_factory=LoweringReport)
 
 
@@ -240,7 +243,8 @@ class Kernel:
 class Manifest:
     """What one cubin holds: the kernels of one source file for one target.
 
-    `checked` tells a build that traps (`tilec build --checked`).
+    `checked` tells a build that traps (`tilec build --checked`). `families` are those
+    of several members; a kernel that is in none is launched by itself.
     """
 
     source: Source
@@ -248,6 +252,7 @@ class Manifest:
     target: str
     checked: bool
     kernels: tuple[Kernel, ...]
+    families: tuple[Family, ...] = ()
 
 
 # A list of integers, an item a line. Text has no line breaks: they are escaped.

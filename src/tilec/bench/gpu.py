@@ -43,6 +43,9 @@ class Gpu(Protocol):
     def error(self, found: Array, exact: Array, spec: Output) -> float:
         """The largest difference by the tolerance; infinite where one is NaN and the other not."""
 
+    def magnitude(self, array: Array) -> float:
+        """The root of the mean square of the elements that are numbers; 0 if there are none."""
+
     def copy(self, target: Array, source: Array) -> None: ...
 
     def compiled(self, function: Callable[..., object]) -> Callable[..., object]:

@@ -35,11 +35,11 @@ def torch_gpu() -> TorchGpu:
         torch = import_module("torch")
     except ImportError as error:
         raise SetupError(
-            f"benchmarks need the package torch, which cannot be imported: {error}",
-            help="`--list` shows what there is without it",
+            f"measuring needs the package torch, which cannot be imported: {error}",
+            help="`tilec bench --list` shows what there is without it",
         ) from None
     if not torch.cuda.is_available():
-        raise SetupError("benchmarks need a GPU, and torch finds none")
+        raise SetupError("measuring needs a GPU, and torch finds none")
     return TorchGpu(torch)
 
 
@@ -115,6 +115,11 @@ class TorchGpu:
         difference = (found - exact).abs_().masked_fill_(found == exact, 0)
         worst = (difference / allowed).masked_fill_(difference == 0, 0).max().item()
         return float(worst) if worst == worst else float("inf")
+
+    def magnitude(self, array: Any) -> float:
+        numbers = array.double()
+        numbers = numbers[self._torch.isfinite(numbers)]
+        return float(numbers.square().mean().sqrt().item()) if numbers.numel() else 0.0
 
     def copy(self, target: Any, source: Any) -> None:
         target.copy_(source)

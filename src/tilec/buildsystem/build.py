@@ -13,6 +13,7 @@ from pathlib import Path
 from tilec.buildsystem.cache import Cache
 from tilec.buildsystem.children import Crashed, run_in_children
 from tilec.buildsystem.key import key_of
+from tilec.buildsystem.tuning import notes_of, tuning_path, with_tuning
 from tilec.buildsystem.writing import write_together
 from tilec.compilation import Compiled, Options
 from tilec.diagnostics.setup_error import SetupError
@@ -47,6 +48,7 @@ class Result:
     outputs: tuple[Path, ...] = ()  # all that belong to the file, written or already there
     changed: tuple[Path, ...] = ()
     crash: Crashed | None = None
+    notes: tuple[str, ...] = ()  # what to know of the inputs beside the program
 
 
 def build(request: Request) -> Iterator[Result]:
@@ -54,9 +56,10 @@ def build(request: Request) -> Iterator[Result]:
 
     A file with errors leaves what an earlier build wrote as it is.
 
-    Raises:   SetupError if a file cannot be read, two would write the same, or a tool is missing
+    Raises:   SetupError if a file cannot be read, two would write the same, or a tool is missing;
+              if a tuning file is none
     """
-    inputs = _read_all(request)
+    inputs = [with_tuning(sources) for sources in _read_all(request)]
     _refuse_clashes(inputs)
     remaining: list[tuple[Sources, str | None]] = []
     for sources in inputs:
@@ -156,10 +159,14 @@ def _finished(sources: Sources, compiled: Compiled, request: Request, status: St
     outputs = tuple(request.folder / name for name in contents)
     if outputs and "dep" in request.options.emit:
         stem = Path(sources.root.name).stem
-        contents = {f"{stem}.d": _make_rule(outputs, compiled.used), **contents}
+        read = compiled.used
+        if sources.tuning is not None:
+            read = (*read, tuning_path(sources))
+        contents = {f"{stem}.d": _make_rule(outputs, read), **contents}
         outputs = (*outputs, request.folder / f"{stem}.d")
     changed = write_together(request.folder, contents) if contents else ()
-    return Result(sources, status, compiled, outputs, changed)
+    notes = tuple(notes_of(sources, compiled.outputs))
+    return Result(sources, status, compiled, outputs, changed, notes=notes)
 
 
 def _make_rule(outputs: Sequence[Path], used: Sequence[str]) -> bytes:

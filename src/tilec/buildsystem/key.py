@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -15,12 +14,12 @@ from pathlib import Path
 from tilec import __version__
 from tilec.compilation import Options
 from tilec.diagnostics.setup_error import SetupError
+from tilec.fingerprint import own_files
 from tilec.sources import Sources
 from tilec.target import toolchain
 
 # Packages whose answers are in the result. They change by being installed, which sets their time.
 _TOOLS = ("mlir", "lark", "islpy", "numpy", "ml_dtypes")
-_SOURCES = (".py", ".mlir", ".lark", ".json")
 
 
 def key_of(sources: Sources, options: Options) -> str:
@@ -34,6 +33,7 @@ def key_of(sources: Sources, options: Options) -> str:
         "files": dict(sources.digests),
         "modules": sorted([*pair, name] for pair, name in sources.modules.items()),
         "options": asdict(options),
+        "tuning": sources.tuning,
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -42,22 +42,13 @@ def key_of(sources: Sources, options: Options) -> str:
 def compiler_fingerprint() -> str:
     """A hash of tilec's own files by content, and of the tools by place, size and time."""
     digest = hashlib.sha256(f"{__version__} {sys.version}".encode())
-    for path in _own_files():
+    for path in own_files():
         digest.update(str(path.name).encode())
         digest.update(path.read_bytes())
     for path in _tools():
         status = path.stat()
         digest.update(f"{path} {status.st_size} {status.st_mtime_ns}".encode())
     return digest.hexdigest()
-
-
-def _own_files() -> Iterator[Path]:
-    for package in ("tilec", "tilec.dialects", "tilec.grammar"):
-        spec = find_spec(package)
-        for location in (spec.submodule_search_locations or ()) if spec else ():
-            for folder, folders, names in os.walk(location):
-                folders.sort()
-                yield from (Path(folder, n) for n in sorted(names) if n.endswith(_SOURCES))
 
 
 def _tools() -> Iterator[Path]:

@@ -101,6 +101,8 @@ def _report_outputs(result: Result, reporter: Reporter) -> None:
     if result.status not in (Status.DONE, Status.REUSED):
         return
     name = result.sources.root.name
+    for note in result.notes:
+        reporter.note(note)
     if not result.outputs:
         reporter.line(f"{name}: no kernels, nothing to build")
     elif not result.changed:

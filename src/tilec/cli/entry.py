@@ -27,6 +27,7 @@ COMMANDS = {
     "opt": "Run passes on a file of MLIR.",
     "run": "Execute a kernel on .npy files.",
     "bench": "Measure kernels against rivals on a GPU.",
+    "tune": "Measure which instance of a kernel is the fastest at which extents.",
     "doctor": "Say what is installed and what it can do.",
 }
 

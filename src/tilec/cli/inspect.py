@@ -26,6 +26,7 @@ from tilec.artifact.manifest import (
 from tilec.artifact.validate import faults_of
 from tilec.cli.columns import columns
 from tilec.cli.entry import DONE, REFUSED
+from tilec.cli.family_details import family_lines
 from tilec.cli.lowering_details import accesses_of, layouts_of, movements_of, shared_of
 from tilec.cli.schedule_details import schedule_of
 from tilec.diagnostics.setup_error import SetupError
@@ -53,7 +54,7 @@ _DETAILS: dict[str, _Details] = {
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
-@click.option("--kernel", help="Only this kernel, or this instance of it.")
+@click.option("--kernel", help="Only this kernel, this instance of it, or those of some types.")
 @click.option("--variant", help="Details of this variant, instead of the first of each instance.")
 @click.option("--schedule", is_flag=True, help="Who copies what ahead, how far, and why.")
 @click.option("--accesses", is_flag=True, help="Accesses to global memory: widths, sectors.")
@@ -63,11 +64,21 @@ _DETAILS: dict[str, _Details] = {
 @click.option("--shared", is_flag=True, help="Buffers in shared memory, and barriers.")
 @click.option("--layouts", is_flag=True, help="Layouts of tiles, drawn: which thread holds what.")
 @click.option("--all", "everything", is_flag=True, help="All of these.")
+@click.option("--families", is_flag=True, help="What was measured of families, shape by shape.")
+@click.option(
+    "--pick",
+    "picks",
+    multiple=True,
+    metavar="SHAPE",
+    help="What costs are estimated for the members of families at a shape: `M=64,N=64`, `64x64`.",
+)
 def command(
     files: tuple[str, ...],
     kernel: str | None,
     variant: str | None,
     everything: bool,
+    families: bool,
+    picks: tuple[str, ...],
     **wanted: bool,
 ) -> int:
     """Show what cubins and manifests (FILES) hold: instances, their contracts and variants.
@@ -83,6 +94,8 @@ def command(
             manifest = _manifest(file)
             chosen = _chosen(manifest, kernel, variant, file)
             lines = list(_description(chosen, variant, details))
+            target = _target(manifest)
+            lines += family_lines(chosen, target, picks, tables=families or everything)
         except (CubinError, ManifestError, LayoutError) as error:
             click.echo(f"error: `{file}`: {error}", err=True)
             status = REFUSED
@@ -98,7 +111,8 @@ def _chosen(manifest: Manifest, kernel: str | None, variant: str | None, file: s
     """
     found = manifest.kernels
     if kernel is not None:
-        found = tuple(k for k in found if kernel in (k.name, k.symbol))
+        of_types = {m for f in manifest.families if f.name == kernel for m in f.members}
+        found = tuple(k for k in found if kernel in (k.name, k.symbol) or k.symbol in of_types)
     if variant is not None:
         found = tuple(k for k in found if variant in [v.symbol for v in k.variants])
     if found or (kernel is None and variant is None):
@@ -133,7 +147,7 @@ def _manifest(file: str) -> Manifest:
 def _description(
     manifest: Manifest, variant: str | None, details: Sequence[_Details]
 ) -> Iterator[str]:
-    target = resolve(manifest.target, lambda: frozenset({manifest.target}))
+    target = _target(manifest)
     tools = manifest.toolchain
     checked = ", a checked build" if manifest.checked else ""
     yield f"{manifest.source.file} for {manifest.target}{checked}"
@@ -145,6 +159,10 @@ def _description(
         shown = next(v for v in kernel.variants if variant in (None, v.symbol))
         for show in details:
             yield from show(kernel, shown)
+
+
+def _target(manifest: Manifest) -> Target:
+    return resolve(manifest.target, lambda: frozenset({manifest.target}))
 
 
 def _kernel(kernel: Kernel, file: str, target: Target) -> Iterator[str]:

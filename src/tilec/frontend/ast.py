@@ -336,10 +336,11 @@ Statement = Let | Assign | ExpressionStatement
 
 @dataclass(frozen=True)
 class AttributeArgument(Node):
-    """`T = f32`, `B = 1024`, `grid = [M, 1, 1]`, or a bare word `fast_math`."""
+    """`T = f32`, `B = 1024`, `grid = [M, 1, 1]`, a bare word `fast_math`, or `hint(warps = 4)`."""
 
     name: Name
     value: Expression | None
+    arguments: tuple[AttributeArgument, ...] | None = None  # of those with a list of their own
 
 
 @dataclass(frozen=True)

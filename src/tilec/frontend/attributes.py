@@ -57,7 +57,7 @@ def read_attributes(function: ast.Function, module: Module) -> tuple[Attributes,
     for attribute in by_name["hint"]:
         for argument in attribute.arguments:
             try:
-                hints[argument.name.text] = _hint(argument, module)
+                hints[argument.name.text] = hint_of(argument, module)
                 hint_spans[argument.name.text] = argument.span
             except CompileError as error:
                 found += error.diagnostics
@@ -107,10 +107,16 @@ def _grid(argument: ast.AttributeArgument) -> tuple[ast.Expression, ...]:
     )
 
 
-def _hint(argument: ast.AttributeArgument, module: Module) -> HintValue:
+def hint_of(argument: ast.AttributeArgument, module: Module) -> HintValue:
+    """The value of a hint.
+
+    Raises:   CompileError: E0204 for an unknown hint, or another value than it takes
+    """
     name = argument.name
     if name.text not in HINTS:
         raise CompileError(_unknown("hint", name, tuple(HINTS)))
+    if argument.arguments is not None:
+        raise _bad_value(argument, "no list of its own")
     return HINTS[name.text](argument, module)
 
 

@@ -256,8 +256,10 @@ class TreeBuilder(StatementBuilder):
     def nested_attribute(self, parts: Parts) -> ast.AttributeArgument:
         name = parts[0]
         assert isinstance(name, ast.Name)
-        self._misplaced(self.span(*parts), f"`{name.text}` takes no list of its own")
-        return ast.AttributeArgument(self.span(*parts), name, None)
+        if name.text != "hint":  # of an instance
+            self._misplaced(self.span(*parts), f"`{name.text}` takes no list of its own")
+        arguments = nodes(parts[1:], ast.AttributeArgument)
+        return ast.AttributeArgument(self.span(*parts), name, None, arguments)
 
     def _misplaced(self, place: Span, message: str) -> None:
         self.report(Diagnostic("E0204", message, (Label(place),)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tilec.diagnostics import CompileError, Diagnostic, Label
 from tilec.frontend import ast
-from tilec.frontend.attributes import Attributes
+from tilec.frontend.attributes import Attributes, HintValue, hint_of
 from tilec.frontend.bindings import Binding, Constant, Environment
 from tilec.frontend.constants import binding_of, evaluate
 from tilec.frontend.generics import bound_value, const_element, is_dim
@@ -24,12 +24,14 @@ from tilec.types import ELEMENTS, Dim, Element
 
 @dataclass(frozen=True)
 class Instance:
-    """One set of generics of a kernel. `values` has the type and const arguments in order."""
+    """One set of generics of a kernel. `values` has the type and const arguments in order, `hints`
+    those of the kernel and its own, each with its place."""
 
     symbol: str
     generics: Mapping[str, Binding]
     values: tuple[tuple[str, Element | Constant], ...]
     span: Span  # of what asks for it
+    hints: Mapping[str, tuple[HintValue, Span]]
 
 
 def instances_of(
@@ -43,15 +45,21 @@ def instances_of(
     instances: dict[str, Instance] = {}
     names = {g.name.text: g for g in kernel.generics if not is_dim(g)}
     defines = {n: v for n, v in options.defines.items() if n in names}
-    sources = [(a.span, _from_attribute(a, kernel, module)) for a in attributes.instances]
+    sources: list[tuple[Span, Values, ast.Attribute | None]] = [
+        (a.span, _from_attribute(a, kernel, module), a) for a in attributes.instances
+    ]
     requests = [r for r in options.requests if r.kernel == kernel.name.text]
-    sources += [(r.span, _from_request(r, kernel)) for r in requests]
+    sources += [(r.span, _from_request(r, kernel), None) for r in requests]
     from_attributes = len(attributes.instances)
     if not sources:
-        sources = [(kernel.name.span, iter(()))]
-    for position, (span, values) in enumerate(sources):
+        sources = [(kernel.name.span, iter(()), None)]
+    common = {
+        name: (value, attributes.hint_spans[name]) for name, value in attributes.hints.items()
+    }
+    for position, (span, values, attribute) in enumerate(sources):
         try:
-            instance = _instance(kernel, span, dict(values), defines)
+            own = {} if attribute is None else _own_hints(attribute, module)
+            instance = _instance(kernel, span, dict(values), defines, own, common)
         except CompileError as error:
             found += error.diagnostics
             continue
@@ -64,12 +72,15 @@ def instances_of(
 
 
 Values = Iterator["tuple[str, tuple[Element | Constant, Span]]"]
+Hints = Mapping[str, "tuple[HintValue, Span]"]
 
 
 def _from_attribute(attribute: ast.Attribute, kernel: ast.Function, module: Module) -> Values:
     names = {g.name.text: g for g in kernel.generics if not is_dim(g)}
     seen: set[str] = set()
     for argument in attribute.arguments:
+        if argument.arguments is not None:
+            continue  # its hints
         generic = _generic_named(argument.name, kernel)
         if argument.name.text in seen:
             raise refusal("E0204", f"`{argument.name.text}` is given twice", argument.span)
@@ -84,6 +95,26 @@ def _from_attribute(attribute: ast.Attribute, kernel: ast.Function, module: Modu
         value = _value(argument.value, generic, Environment(module))
         place = argument.value.span
         yield argument.name.text, (bound_value(names[argument.name.text], value, place), place)
+
+
+def _own_hints(attribute: ast.Attribute, module: Module) -> Hints:
+    """The hints of one instance: `hint(…)` among its arguments."""
+    found: dict[str, tuple[HintValue, Span]] = {}
+    for argument in (a for nested in attribute.arguments for a in nested.arguments or ()):
+        name = argument.name.text
+        value = hint_of(argument, module)
+        if name == "fast_math":
+            raise refusal(
+                "E0204",
+                "`fast_math` is for all instances of a kernel",
+                argument.span,
+                "instances differ in speed only",
+                help="write `#[hint(fast_math)]` before the kernel",
+            )
+        if name in found:
+            raise refusal("E0204", f"`{name}` is given twice", argument.span)
+        found[name] = (value, argument.span)
+    return found
 
 
 def _generic_named(name: ast.Name, kernel: ast.Function) -> ast.GenericParameter:
@@ -140,6 +171,8 @@ def _instance(
     span: Span,
     values: dict[str, tuple[Element | Constant, Span]],
     defines: dict[str, tuple[str, Span]],
+    own: Hints,
+    common: Hints,
 ) -> Instance:
     names = {g.name.text: g for g in kernel.generics if not is_dim(g)}
     for name, (text, place) in defines.items():
@@ -152,7 +185,17 @@ def _instance(
     generics: dict[str, Binding] = dict(ordered)
     generics |= {g.name.text: Dim(g.name.text) for g in kernel.generics if is_dim(g)}
     symbol = symbol_of(kernel.name.text, tuple(value for _, value in ordered))
-    return Instance(symbol, generics, ordered, span)
+    if own:
+        symbol += f"__{'_'.join(_hint_text(name, value) for name, (value, _) in own.items())}"
+    return Instance(symbol, generics, ordered, span, {**common, **own})
+
+
+def _hint_text(name: str, value: HintValue) -> str:
+    """A hint as symbols have it: `cluster2`, `cluster2x1x1`, `persistent`, `no_persistent`."""
+    if isinstance(value, bool):
+        return name if value else f"no_{name}"
+    numbers = value if isinstance(value, tuple) else (value,)
+    return f"{name}{'x'.join(map(str, numbers))}"
 
 
 def _unbound(kernel: ast.Function, span: Span, missing: list[str]) -> CompileError:

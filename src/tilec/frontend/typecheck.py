@@ -73,8 +73,8 @@ def _kernel(checker: Checker, attributes: Attributes, instance: Instance) -> typ
             (name, value.value if isinstance(value, Constant) else value)
             for name, value in instance.values
         ),
-        hints=attributes.hints,
-        hint_spans=attributes.hint_spans,
+        hints={name: value for name, (value, _) in instance.hints.items()},
+        hint_spans={name: span for name, (_, span) in instance.hints.items()},
         dims=tuple(Dim(g.name.text) for g in kernel.generics if is_dim(g)),
         parameters=parameters,
         grid=grid,

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tilec.layout.boxes import Boxes
 from tilec.layout.conversion import ConversionPlan, RegisterPermutation
 from tilec.layout.exchange import Exchange
 from tilec.layout.layout import LANES
@@ -71,6 +73,21 @@ def _through_memory(plan: SharedMemory, source: Data) -> Data:
         own = writer == np.arange(len(source))[:, None]
         assert (own if plan.warp_local else writer >= 0).all(), "read before it was written"
     return result
+
+
+def simulate_boxes(boxes: Boxes, source: Data) -> tuple[list[Data], Data]:
+    """What is in the buffer for each box, and the registers after reading each by rows.
+
+    Shapes:   `source` and what is read are [warps, lanes, registers]
+    """
+    elements = prod(boxes.box.shape) * len(source)
+    found, read = [], np.full((*source.shape[:2], boxes.by_rows.registers), -1, source.dtype)
+    for box in boxes.boxes:
+        buffer, _ = _written(box.writes, elements, source)
+        found.append(buffer)
+        for register, where in _places(box.reads):
+            read[..., register] = buffer[where]
+    return found, read
 
 
 def _written(write: ThreadAccesses, elements: int, data: Data) -> tuple[Data, Data]:

@@ -152,7 +152,7 @@ class _Fill(OpRules):
         tile = channel.slot.tiles[number]
         by_tile = ir.StringAttr(op.attributes["unit"]).value == "tile"
         starts = [
-            _coordinate(i, extent if by_tile else 1)
+            copy_coordinate(i, extent if by_tile else 1)
             for i, extent in zip(indices, tile.shape, strict=True)
         ]
         address = channel.address(slot, number)
@@ -258,8 +258,8 @@ def _await(barrier: ir.Value, parity: ir.Value) -> None:
         scf.yield_([])
 
 
-def _coordinate(value: Lowered, scale: int) -> ir.Value:
-    """The first element (i32), or one that is outside just as well."""
+def copy_coordinate(value: Lowered, scale: int) -> ir.Value:
+    """The first element (i32) of a copy, or one that is outside just as well."""
     assert isinstance(value, ir.Value)
     first = within_reach(value)
     if scale != 1:

@@ -30,7 +30,13 @@ from tilec.ops.fragments import in_registers, pack, zero
 from tilec.ops.indices import index_values
 from tilec.ops.lower_access import lower_load
 from tilec.ops.lowering import Lowered, Lowering, View
-from tilec.ops.memory_layout import cost_of_access, held_layout, is_as_wide, memory_layout
+from tilec.ops.memory_layout import (
+    cost_of_access,
+    held_layout,
+    is_as_wide,
+    is_beside_sums,
+    memory_layout,
+)
 from tilec.ops.rules import (
     AccessShape,
     Claim,
@@ -237,7 +243,9 @@ class _TileLoad(OpRules):
             return (None,) * len(op.operands)
         # What is written in this launch is read once, at its place in the program's order.
         is_shared = view_facts(access.view.type).own == "shared"
-        if not is_shared or not is_as_wide(wanted, access, bounds_of(op), placing):
+        if not is_shared or not (
+            is_as_wide(wanted, access, bounds_of(op), placing) or is_beside_sums(wanted, access)
+        ):
             return None
         return (None,) * len(op.operands)
 

@@ -48,6 +48,8 @@ WAITS = "stage.waits"
 SLOT = "!warp.place"
 # The attribute of the branch that tells roles apart: who comes to its `then` (`mark_team`).
 ROLE = "warp.role"
+# The unit attribute of a branch that one thread of each warp takes.
+ELECTED = "warp.elected"
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class TensorMap:
     param: str
     box: tuple[int, ...]
     swizzle: Swizzle
+    writes: bool = False  # to the tensor
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ class Lowering:
     team: Team | None = None  # of the role that is being lowered; None: the whole block
     # What is to be emitted in this block, in order, and better between products than at once.
     meanwhile: list[Callable[[], None]] = field(default_factory=list)
+    is_sending: bool = False  # hardware copies what was written to `sent_bytes`
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
 
     def takes_aligned(self, parameter: str, size: int) -> None:
@@ -294,6 +298,22 @@ class Lowering:
         attributes: dict[str, ir.Attribute] = {"bytes": whole}
         if by_warp:
             attributes["by_warp"] = ir.UnitAttr.get()
+        op = ir.Operation.create("warp.alloc", results=[llvm_ptr(3)], attributes=attributes)
+        return op.results[0]
+
+    def sent_bytes(self, size: int, alignment: int) -> ir.Value:
+        """The address (ptr<3>) of `size` bytes from which hardware copies, and may go on doing so.
+
+        No warp touches what another one does. Of barriers all is as in `shared_bytes`; fences, and
+        waits until copies have read, are the caller's.
+        """
+        number = ir.IntegerType.get_signless(64)
+        attributes: dict[str, ir.Attribute] = {
+            "bytes": ir.IntegerAttr.get(number, size),
+            "alignment": ir.IntegerAttr.get(number, alignment),
+            "by_warp": ir.UnitAttr.get(),
+            "sent": ir.UnitAttr.get(),
+        }
         op = ir.Operation.create("warp.alloc", results=[llvm_ptr(3)], attributes=attributes)
         return op.results[0]
 

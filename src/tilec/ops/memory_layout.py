@@ -9,6 +9,7 @@ from mlir import ir
 
 from tilec.layout import LANES, Layout, blocked, contiguous_elements
 from tilec.layout.costs import access_cost
+from tilec.layout.wgmma import WORD_BYTES, is_accumulator_layout
 from tilec.ops.bounds import Bounds
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width
@@ -85,6 +86,19 @@ def is_as_wide(
         # A warp moves 256 bytes at once then, which costs less than another layout for more.
         best = min(best, _ENOUGH_BYTES)
     return contiguous_elements(layout, contiguous) >= best and _is_coalesced(layout, contiguous)
+
+
+def is_beside_sums(layout: Layout, access: AccessShape) -> bool:
+    """Whether it is to meet the sums of asynchronous products, a word or more at a time.
+
+    Neighbouring accesses use up what a sector has while it is in the cache. Beside rings there is
+    no room for all of a tile, and its threads would meet at barriers.
+    """
+    contiguous = contiguous_axis(access.view)
+    if contiguous is None or len(access.shape) < 2 or not is_accumulator_layout(layout):
+        return False
+    size = bit_width(ir.MemRefType(access.view.type).element_type) // 8
+    return contiguous_elements(layout, contiguous) * size >= WORD_BYTES
 
 
 def _is_coalesced(layout: Layout, contiguous: int) -> bool:

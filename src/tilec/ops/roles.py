@@ -16,6 +16,7 @@ from tilec.ops.build import number_of
 from tilec.ops.fragments import i32
 from tilec.ops.lowering import Lowered, Lowering, Team, mark_team
 from tilec.ops.rules import OpRules
+from tilec.ops.send import wait_until_sent
 
 _TEAM_BARRIER = 1  # 0 is that of the whole block
 
@@ -39,6 +40,8 @@ class _Roles(OpRules):
             _set_registers(many, "increase")
             with lowering.as_team(math_warps):
                 lowering.emit(math, [])
+                if lowering.is_sending:
+                    wait_until_sent()
             scf.yield_([])
         with ir.InsertionPoint(branch.else_block):
             _set_registers(few, "decrease")

@@ -308,6 +308,8 @@ class OpRules:
     ends_launch: bool = False
     # Whether its results depend on which program it is executed in.
     of_program: bool = False
+    # Whether its tile may leave through shared memory, as `ops/send.py` has it.
+    is_sendable: bool = False
     # Whether the view that it makes is all of the view it takes, its axes in another order.
     is_view_of_all: bool = False
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.ir.dialects import arith
 from tilec.layout import Layout
+from tilec.layout.boxes import boxes_of
 from tilec.ops import uses
 from tilec.ops.access import (
     claims_of_access,
@@ -23,12 +25,13 @@ from tilec.ops.between_threads import to_memory
 from tilec.ops.bounds import bounds_of
 from tilec.ops.build import constant, make, segments, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver, Value
+from tilec.ops.channel import copy_coordinate
 from tilec.ops.formats import shape_of
-from tilec.ops.fragments import unpack
+from tilec.ops.fragments import bit_width, in_memory, pack, unpack
 from tilec.ops.global_memory import Use
 from tilec.ops.indices import index_values
 from tilec.ops.lower_access import lower_store
-from tilec.ops.lowering import Lowered, Lowering, View
+from tilec.ops.lowering import Lowered, Lowering, TensorMap, View
 from tilec.ops.memory_layout import cost_of_access, held_layout, memory_layout
 from tilec.ops.rules import (
     AccessShape,
@@ -41,6 +44,7 @@ from tilec.ops.rules import (
     Placing,
     is_tile,
 )
+from tilec.ops.send import boxes_sent, map_of, send_by_copies, send_by_rows, sending_of
 from tilec.ops.thread_access import Access
 from tilec.types import UNIT, USIZE, Element, PartType, TileType, Type
 
@@ -147,6 +151,7 @@ OPERATIONS: tuple[Operation, ...] = (
 
 class _TileStore(OpRules):
     name = "tile.store"
+    is_sendable = True
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         view, tile, *indices = operands
@@ -173,9 +178,15 @@ class _TileStore(OpRules):
     def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
         access, layout = self.access(op), places.operands[1]
         assert access is not None
-        if layout is None:
+        if layout is None or (sending_of(op) and boxes_of(layout, _element_bytes(access))):
             return 0.0
         return cost_of_access(layout, access, bounds_of(op), placing)
+
+    def tensor_maps(self, op: ir.OpView) -> Sequence[TensorMap]:
+        sending, boxes = sending_of(op), boxes_sent(op.operands[1])
+        if sending is None or sending.by != "copies" or boxes is None:
+            return ()
+        return (map_of(sending.param, boxes),)
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
@@ -183,13 +194,47 @@ class _TileStore(OpRules):
         access = self.access(op)
         assert access is not None
         view, tile, *indices = operands
-        assert isinstance(view, View)
-        layout = held_layout(access.tile, lowering.warps)
-        here = Access(lowering, view, layout, access.shape, indices, access.unit, bounds_of(op))
-        registers = unpack(tile) if is_tile(access.tile) else [tile]
+        assert isinstance(view, View) and isinstance(tile, ir.Value)
         use = Use(is_last="last" in op.attributes)
-        lower_store(here, [to_memory(v) for v in registers], use)
+
+        def access_by(layout: Layout) -> Access:
+            return Access(lowering, view, layout, access.shape, indices, access.unit, bounds_of(op))
+
+        sending = sending_of(op)
+        boxes = None if sending is None else boxes_sent(access.tile)
+        layout = held_layout(access.tile, lowering.warps)
+        registers = unpack(tile) if is_tile(access.tile) else [tile]
+        if boxes is None or sending is None:
+            lower_store(access_by(layout), [to_memory(v) for v in registers], use)
+        elif sending.by == "copies":
+            starts = _starts(view, access, indices)
+            send_by_copies(boxes, layout, view, starts, _as_in_memory(tile), lowering)
+        else:
+            send_by_rows(boxes, access_by, _as_in_memory(tile), lowering, use)
         return []
+
+
+def _element_bytes(access: AccessShape) -> int:
+    return bit_width(ir.MemRefType(access.view.type).element_type) // 8
+
+
+def _starts(view: View, access: AccessShape, indices: Sequence[Lowered]) -> list[ir.Value]:
+    """Where the tile starts in its tensor (i32), one an axis."""
+    sizes = access.shape if access.unit == "tile" else [1] * len(access.shape)
+    near = [copy_coordinate(i, size) for i, size in zip(indices, sizes, strict=True)]
+    word = ir.IntegerType.get_signless(32)
+    # Launchers describe no tensor whose coordinates have more bits.
+    return [
+        arith.addi(arith.index_cast(word, start), first)
+        for start, first in zip(view.starts, near, strict=True)
+    ]
+
+
+def _as_in_memory(fragment: ir.Value) -> ir.Value:
+    element = ir.VectorType(fragment.type).element_type
+    if in_memory(element) == element:
+        return fragment
+    return pack([to_memory(value) for value in unpack(fragment)])
 
 
 RULES: tuple[OpRules, ...] = (_TileStore(),)

@@ -117,12 +117,11 @@ def grid_extents(grid: Iterable[Expression], values: Mapping[str, Value]) -> tup
     extents = []
     for axis, expression in enumerate(grid):
         extent = int(evaluate(expression, values))
-        where = f"grid extent {axis}, `{text_of(expression)}`,"
-        if extent < 0:
-            raise ContractError(f"{where} is {extent}{_where(expression, values)}")
-        if extent > COUNT_LIMIT:
+        if not 0 <= extent <= COUNT_LIMIT:
+            limit = f", above the limit of {COUNT_LIMIT}" if extent > 0 else ""
             raise ContractError(
-                f"{where} is {extent}, above the limit of {COUNT_LIMIT}{_where(expression, values)}"
+                f"grid extent {axis}, `{text_of(expression)}`, is {extent}{limit}"
+                f"{_where(expression, values)}"
             )
         extents.append(extent)
     count = prod(extents)

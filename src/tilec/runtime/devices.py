@@ -68,6 +68,23 @@ def _sm_count(device: int) -> int:
     return int(count)
 
 
+def card(device: int | None) -> str:
+    """What CUDA calls a device, or the current one: "NVIDIA H100 80GB HBM3".
+
+    Raises:   NoDevice
+    """
+    return _card(current_device() if device is None else device)
+
+
+@cache
+def _card(device: int) -> str:
+    require_device()
+    status, name = bindings.cuDeviceGetName(128, bindings.CUdevice(device))
+    if status != SUCCESS:
+        raise NoDevice(f"there is no device {device}: {text_of(status)}")
+    return bytes(name).partition(b"\0")[0].decode()
+
+
 @contextmanager
 def made_current(device: int | None) -> Iterator[int]:
     """With a device current, or whichever is; the context that was is current again afterwards.

@@ -14,7 +14,14 @@ from cuda.core.utils import StridedMemoryView
 
 from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.cuda_driver import HostArray
-from tilec.runtime.devices import SUCCESS, current_device, made_current, require_device, sm_count
+from tilec.runtime.devices import (
+    SUCCESS,
+    card,
+    current_device,
+    made_current,
+    require_device,
+    sm_count,
+)
 from tilec.runtime.elements import element_of, numpy_dtype
 from tilec.runtime.errors import ContractError, failure
 from tilec.runtime.machine_code import loaded, prepared, runs_on
@@ -30,6 +37,7 @@ from tilec.runtime.streams import (
 __all__ = [
     "allocated",
     "array_of",
+    "card",
     "copy_to_device",
     "copy_to_host",
     "current_device",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import NamedTuple, cast
 
 from tilec.artifact.abi import ELEMENT_BYTES
@@ -81,6 +82,50 @@ class ScalarSlot(NamedTuple):
         return bits
 
 
+class Shapes:
+    """What arguments of some shapes are to all instances that differ in what programs own.
+
+    Assumes:  the element types, ranks and static extents are those of the kernel's parameters
+    Raises:   ContractError, without the instance's name
+    """
+
+    __slots__ = (
+        "arrays",
+        "device",
+        "fixed",
+        "pairs",
+        "parameters",
+        "pointers",
+        "scalars",
+        "spans",
+        "tensor_at",
+        "tensors",
+        "values",
+    )
+
+    def __init__(self, kernel: Kernel, arguments: Sequence[Argument]) -> None:
+        self.tensors = _tensors(kernel, arguments)
+        for parameter, array in self.tensors:
+            check_form(parameter, array)
+        check_device(self.tensors)
+        self.values: dict[str, Value] = {
+            p.name: scalar_of(p.name, p.element, given).value
+            for p, given in zip(kernel.parameters, arguments, strict=True)
+            if not p.is_tensor
+        }
+        self.values.update(bound_dims(self.tensors))
+        self.device = self.tensors[0][1].device if self.tensors else None
+        self.spans = [array.span_bytes for _, array in self.tensors]
+        self.parameters = [parameter for parameter, _ in self.tensors]
+        self.arrays = [array for _, array in self.tensors]
+        self.tensor_at = [i for i, p in enumerate(kernel.parameters) if p.is_tensor]
+        self.fixed, self.pointers, self.scalars = _packing(kernel, self.values, self.tensors)
+        # Two tensors of which one is written, with the bytes that each spans.
+        self.pairs = [
+            (i, j, self.spans[i], self.spans[j]) for i, j in pairs_to_compare(self.tensors)
+        ]
+
+
 class Fitted:
     """An instance whose contract holds for these shapes, but for what addresses decide.
 
@@ -88,7 +133,8 @@ class Fitted:
     addresses, for when its short tests do not suffice. Tensors go by their number among the
     tensors, scalars by their position among the arguments.
 
-    Assumes:  the element types, ranks and static extents are the instance's
+    `extents` are those of the grid of programs.
+
     Raises:   ContractError, without the instance's name
     """
 
@@ -97,7 +143,9 @@ class Fitted:
         "_entries",
         "_parameters",
         "_tensor_at",
+        "_values",
         "_variants",
+        "extents",
         "first",
         "kernel",
         "low_bits",
@@ -106,37 +154,28 @@ class Fitted:
         "scalars",
     )
 
-    def __init__(self, kernel: Kernel, arguments: Sequence[Argument], sm_count: SmCount) -> None:
-        tensors = _tensors(kernel, arguments)
-        for parameter, array in tensors:
-            check_form(parameter, array)
-        check_device(tensors)
-        values: dict[str, Value] = {
-            p.name: scalar_of(p.name, p.element, given).value
-            for p, given in zip(kernel.parameters, arguments, strict=True)
-            if not p.is_tensor
-        }
-        values.update(bound_dims(tensors))
-        check_requires(kernel.requires, values)
-        extents = grid_extents(kernel.grid, values)
-        device = tensors[0][1].device if tensors else None
-        spans = [array.span_bytes for _, array in tensors]
+    def __init__(self, kernel: Kernel, shapes: Shapes, sm_count: SmCount) -> None:
+        check_requires(kernel.requires, shapes.values)
+        extents = grid_extents(kernel.grid, shapes.values)
+        device = shapes.device
         self.kernel = kernel
-        self._parameters = [parameter for parameter, _ in tensors]
-        self._tensor_at = [i for i, p in enumerate(kernel.parameters) if p.is_tensor]
-        self._arrays = [array for _, array in tensors]
-        fixed, self.pointers, self.scalars = _packing(kernel, values, tensors)
+        self.extents = extents
+        self._values = shapes.values
+        self._parameters = shapes.parameters
+        self._tensor_at = shapes.tensor_at
+        self._arrays = shapes.arrays
+        self.pointers, self.scalars = shapes.pointers, shapes.scalars
+        borrowed = sum(shapes.spans)
         self._variants = [
             (
-                Entry(kernel, variant, device, grid, fixed, sum(spans), self._maps(variant)),
+                Entry(kernel, variant, device, grid, shapes.fixed, borrowed, self._maps(variant)),
                 alignments,
             )
-            for variant, alignments in _usable_variants(kernel, tensors)
+            for variant, alignments in _usable_variants(kernel, shapes.tensors)
             for grid in _grids(variant, extents, lambda: sm_count(device))
         ]
         self._entries: dict[tuple[int, ...], Entry] = {}
-        # Two tensors of which one is written, with the bytes that each spans.
-        self.pairs = [(i, j, spans[i], spans[j]) for i, j in pairs_to_compare(tensors)]
+        self.pairs = shapes.pairs  # of tensors that may overlap, with the bytes that each spans
         # The entry to launch if no address is null or has any of these bits.
         self.first = self._variants[0][0] if self._variants else None
         self.low_bits = self._bits_of_alignments()
@@ -187,6 +226,17 @@ class Fitted:
             self._entries.clear()
         self._entries[tuple(addresses)] = entry
         return entry
+
+    def cycles(self, multiprocessors: int) -> int | None:
+        """What the model of families says that a launch takes; None if it says nothing."""
+        if self.first is None or not self.first.variant.cost.parts:
+            return None
+        cost = self.first.variant.cost
+        return cost.cycles(prod(self.extents), self._values, multiprocessors)
+
+    def shape(self, dims: Sequence[str]) -> tuple[int, ...]:
+        """The extents of these `Dim`s."""
+        return tuple(int(self._values[dim]) for dim in dims)
 
     def refusal(self, error: ContractError) -> ContractError:
         """What went wrong, with the instance's name."""

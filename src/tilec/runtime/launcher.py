@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel
 from tilec.runtime.array import Array
+from tilec.runtime.choice import LazyMachine
 from tilec.runtime.cuda_driver import Driver
 from tilec.runtime.elements import element_of
 from tilec.runtime.errors import ContractError
@@ -31,17 +33,20 @@ class Loaded(Protocol):
 
 
 class Launcher:
-    """Launches one kernel: whichever of its instances fits the arguments.
+    """Launches one kernel: whichever of its instances fits the arguments, and of a family the
+    member for their shapes.
 
     Arguments are tensors of any library, `Tensor`s, and numbers, in the order of the kernel's
     parameters or by their names. Raises ContractError, and launches nothing, if they break the
     kernel's contract.
     """
 
-    def __init__(self, module: Loaded, kernels: Sequence[Kernel]) -> None:
+    def __init__(
+        self, module: Loaded, kernels: Sequence[Kernel], families: Sequence[Family] = ()
+    ) -> None:
         self.kernels = tuple(kernels)
         self._module = module
-        self._planner = Planner(kernels, lambda device: self._driver().sm_count(device))
+        self._planner = Planner(kernels, LazyMachine(self._driver), families)
         self._count = len(self._planner.parameters)
         self._tensor_at = self._planner.tensor_at
         self._deciding_at = self._planner.deciding_at

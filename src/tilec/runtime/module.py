@@ -29,9 +29,11 @@ def load(source: str | PathLike[str] | bytes) -> Module:
 
 
 class Module:
-    """A cubin's kernels: `module.add` by name, `module["add__f32_1024"]` by an instance's symbol.
+    """A cubin's kernels: `module.matmul` by name, `module["matmul__bf16"]` those of some types,
+    `module["matmul__bf16_128_256_64"]` one instance.
 
-    By name, the instance is the first of the manifest that the arguments fit.
+    By name, the instance is the first of the manifest that the arguments fit, of a family the
+    member for their shapes.
     """
 
     def __init__(self, cubin: bytes, name: str, driver: Callable[[], Driver] = cuda_driver) -> None:
@@ -44,10 +46,16 @@ class Module:
         by_name: dict[str, list[Kernel]] = {}
         for kernel in self.manifest.kernels:
             by_name.setdefault(kernel.name, []).append(kernel)
+        families = self.manifest.families
         by_symbol = {kernel.symbol: [kernel] for kernel in self.manifest.kernels}
-        self._launchers = {
-            name: Launcher(self, kernels) for name, kernels in {**by_symbol, **by_name}.items()
+        by_types = {
+            family.name: [by_symbol[member][0] for member in family.members] for family in families
         }
+        self._launchers = {
+            name: Launcher(self, kernels, families)
+            for name, kernels in {**by_symbol, **by_types, **by_name}.items()
+        }
+        self._instances = {symbol: Launcher(self, kernel) for symbol, kernel in by_symbol.items()}
 
     def code(self) -> object:
         """The machine code, which the driver loads on each device when it is first needed there."""
@@ -56,6 +64,13 @@ class Module:
                 if self._code is None:
                     self._code = self.driver().loaded(self._cubin, self.manifest.target, self._name)
         return self._code
+
+    def instance(self, symbol: str) -> Launcher:
+        """One instance, also where its symbol is the name of a kernel or family too."""
+        if symbol not in self._instances:
+            known = ", ".join(f"`{n}`" for n in self._instances)
+            raise KeyError(f"{self._name} has no instance `{symbol}`; it has {known}")
+        return self._instances[symbol]
 
     def __getitem__(self, name: str) -> Launcher:
         if name not in self._launchers:

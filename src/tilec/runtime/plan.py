@@ -11,29 +11,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from tilec.artifact.expression import Expression, names_in
+from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel
 from tilec.runtime.array import Array
+from tilec.runtime.choice import Machine, NoMachine, choose
 from tilec.runtime.contract import check_type
-from tilec.runtime.errors import ContractError, NoDevice
-from tilec.runtime.fitted import Argument, Fitted, LaunchPlan, SmCount
+from tilec.runtime.errors import ContractError
+from tilec.runtime.fitted import Argument, Fitted, LaunchPlan, Shapes
 
 _REMEMBERED = 1024  # combinations of shapes for each kernel, after which all are forgotten
 
 
-def _without_device(device: int | None) -> int:
-    raise NoDevice("the grid of a persistent kernel follows from the device that runs it")
-
-
 class Planner:
-    """Plans launches of the instances of one kernel, which are tried in the manifest's order.
+    """Plans launches of the instances of one kernel.
 
-    `sm_count` is asked for the grids of persistent variants only.
+    They are tried in the manifest's order; of a family that is among `families`, the member that
+    is for the shapes. `machine` is asked for grids of persistent variants and for choices only.
     """
 
-    def __init__(self, kernels: Sequence[Kernel], sm_count: SmCount = _without_device) -> None:
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        machine: Machine | None = None,
+        families: Sequence[Family] = (),
+    ) -> None:
         assert kernels, "a kernel has instances"
-        self._sm_count = sm_count
+        self._machine = machine or NoMachine()
         self.kernels = tuple(kernels)
+        self._groups = _groups(self.kernels, families)
         self.parameters = kernels[0].parameters
         self.name = kernels[0].symbol if len(kernels) == 1 else kernels[0].name
         self.tensor_at = tuple(i for i, p in enumerate(self.parameters) if p.is_tensor)
@@ -96,25 +101,53 @@ class Planner:
         return fitted
 
     def _fitted(self, arguments: Sequence[Argument]) -> Fitted:
-        """The first instance whose contract holds, as far as addresses do not matter."""
+        """The first instance whose contract holds, as far as addresses do not matter; of a family
+        the member that is chosen among those whose contracts hold."""
         mistyped: list[str] = []
         refused: list[str] = []
-        for kernel in self.kernels:
-            try:
-                for index in self.tensor_at:
-                    check_type(kernel.parameters[index], cast(Array, arguments[index]))
-            except ContractError as error:
-                mistyped.append(f"`{kernel.symbol}`: {error}")
-                continue
-            try:
-                return Fitted(kernel, arguments, self._sm_count)
-            except ContractError as error:
-                refused.append(f"`{kernel.symbol}`: {error}")
+        for family, kernels in self._groups:
+            fitting: list[Fitted] = []
+            shapes: Shapes | None = None  # the same to all members
+            for kernel in kernels:
+                try:
+                    for index in self.tensor_at:
+                        check_type(kernel.parameters[index], cast(Array, arguments[index]))
+                except ContractError as error:
+                    mistyped.append(f"`{kernel.symbol}`: {error}")
+                    continue
+                try:
+                    shapes = shapes or Shapes(kernel, arguments)
+                    fitting.append(Fitted(kernel, shapes, self._machine.sm_count))
+                except ContractError as error:
+                    refused.append(f"`{kernel.symbol}`: {error}")
+            # Members that no variant can launch at these shapes are no choice, if there is another.
+            fitting = [one for one in fitting if one.first is not None] or fitting
+            if fitting:
+                return fitting[0] if family is None else self._chosen(family, fitting, arguments)
         reasons = refused or mistyped
         if len(reasons) == 1:
             raise ContractError(reasons[0])
         listed = "".join(f"\n  {reason}" for reason in reasons)
         raise ContractError(f"no instance of `{self.name}` takes these arguments{listed}")
+
+    def _chosen(
+        self, family: Family, fitting: Sequence[Fitted], arguments: Sequence[Argument]
+    ) -> Fitted:
+        arrays = [cast(Array, arguments[index]) for index in self.tensor_at]
+        return choose(family, fitting, arrays[0].device if arrays else None, self._machine)
+
+
+def _groups(
+    kernels: Sequence[Kernel], families: Sequence[Family]
+) -> list[tuple[Family | None, list[Kernel]]]:
+    """The kernels in order, those of a family together where its first one is."""
+    family_of = {member: family for family in families for member in family.members}
+    groups: dict[str, tuple[Family | None, list[Kernel]]] = {}
+    for kernel in kernels:
+        family = family_of.get(kernel.symbol)
+        name = kernel.symbol if family is None else family.members[0]
+        groups.setdefault(name, (family, []))[1].append(kernel)
+    return list(groups.values())
 
 
 def _expressions(kernel: Kernel) -> Iterator[Expression]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log2, prod
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from mlir import ir
 from tilec.ir.walk import operations
 from tilec.layout.swizzled import Slot
 from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, fits
-from tilec.ops.fragments import bit_width
 from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
+from tilec.ops.send import BUFFERS, By
 from tilec.schedule.products import Copied, Product, Unfit, find_products
+from tilec.schedule.results import Result, Stored, find_results
 from tilec.target.description import KIB, Target
 
 _THREADS_OF_GROUP = 128
@@ -30,7 +31,7 @@ _MOST_GROUPS = 2
 _MOST_DEPTH = 8
 _LEAST_DEPTH = 2
 # Units: bytes. What is left for barriers, reductions, and what alignment may cost.
-_REST = 4 * KIB
+_REST = 2 * KIB
 # Registers of a thread of each role, where the block has more warpgroups than registers for all:
 # together no more than there are. Multiples of 8 (PTX ISA, "setmaxnreg").
 _LOADER_REGISTERS = 40
@@ -73,6 +74,8 @@ class Schedule:
     loader_registers: int
     math_registers: int
     reasons: tuple[Reason, ...] = ()
+    results: tuple[Result, ...] = ()
+    results_by: By = "copies"
 
     @property
     def depth(self) -> int:
@@ -97,11 +100,16 @@ class NoSchedule:
 
 
 def plan(
-    function: ir.OpView, hints: Mapping[str, Any], target: Target, fitting: int | None = None
+    function: ir.OpView,
+    hints: Mapping[str, Any],
+    target: Target,
+    fitting: int | None = None,
+    results_by: By = "copies",
 ) -> Schedule | NoSchedule:
     """How to overlap copies and products of a kernel, if that can be and gains something.
 
     `fitting`: no deeper rings than so, for deeper ones were tried and leave too little room.
+    `results_by`: how tiles leave that may leave box by box.
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
@@ -127,7 +135,8 @@ def plan(
     # Where a block has a multiprocessor to itself, it goes on to the next program with copies under
     # way.
     is_persistent = groups > 1 and bool(hints.get("persistent", True))
-    stored = _stored_bytes(function) if is_persistent else 0
+    found_results = find_results(function)
+    stored = _stored_bytes(found_results, groups) if is_persistent else 0
     depth, *more = _depth(rings, hints, target, stored, fitting)
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
@@ -137,6 +146,7 @@ def plan(
     if is_persistent:
         why = "it has a multiprocessor to itself, and copies for the next one go on"
         reasons.append(Reason("several programs a block", why))
+    reasons += [_why_result(one, results_by) for one in found_results]
     reasons += unfit
     channels = tuple(Channel(ring, depth if is_in_loop(ring[0].block) else 1) for ring in rings)
     return Schedule(
@@ -148,21 +158,31 @@ def plan(
         _LOADER_REGISTERS if shares else 0,
         _MATH_REGISTERS if shares else 0,
         tuple(reasons),
+        tuple(one for one in found_results if isinstance(one, Result)),
+        results_by,
     )
 
 
-def _stored_bytes(function: ir.OpView) -> int:
-    """The largest tile that goes through shared memory on its way out, or what of it at once does.
+def _stored_bytes(stores: Sequence[Result | Stored], groups: int) -> int:
+    """What tiles need of shared memory on their way out, beside rings that are in use.
 
     A block that does one program has the room of its rings for that, once they have been read.
+    Boxes have theirs to the end; of other tiles one goes through it at a time, or a piece of one.
     """
-    sizes = [0]
-    for op in operations(function):
-        access = rules()[op.operation.name].access(op)
-        if access is not None and access.tile not in list(op.results):
-            element = ir.MemRefType(access.view.type).element_type
-            sizes.append(prod(access.shape) * bit_width(element) // 8)
-    return min(max(sizes), PIECE_BYTES)
+    boxes = [BUFFERS * one.box.bytes for one in stores if isinstance(one, Result)]
+    whole = [one.bytes for one in stores if isinstance(one, Stored)]
+    return WARPGROUP_WARPS * groups * sum(boxes) + min(max(whole, default=0), PIECE_BYTES)
+
+
+def _why_result(one: Result | Stored, by: By) -> Reason:
+    if isinstance(one, Stored):
+        return Reason(f"`{one.param}` is stored as by any kernel", one.why)
+    rows, columns = one.box.shape[-2:]
+    if by == "copies":
+        why = f"boxes of {rows}x{columns} of each warp, copied while it goes on"
+        return Reason(f"`{one.param}` is stored by TMA", why)
+    why = "nothing is known of its alignment: each warp stores boxes row by row"
+    return Reason(f"`{one.param}` is stored by rows of {columns}", why)
 
 
 def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> tuple[int, Reason]:

@@ -7,6 +7,10 @@ Of roles, the math warps are the block: they have a barrier of their own. The lo
 only, and channels order that: a ring is read for as long as its barriers are waited for or arrived
 at, and has been written for the last time before that.
 
+Hardware copies from buffers that are *sent*: one thread of each warp begins a copy (`Send`), which
+reads until that thread has waited for it (`Wait`), and sees only what its warp wrote before a fence
+(`Fence`). Copies are waited for in the order in which they were begun.
+
 Contract of lowering: writes to one buffer that no read of it separates go to different elements, or
 come from one thread. So they need no barrier between them, but within one turn of a loop only.
 
@@ -19,14 +23,16 @@ told the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from typing import TypeGuard
 
 from mlir import ir
 
+from tilec.ops.build import number_of
 from tilec.ops.lowering import (
+    ELECTED,
     RING,
     RINGS,
     ROLE,
@@ -43,6 +49,10 @@ WARP_BARRIER = "nvvm.bar.warp.sync"
 ASYNC_COPY = "nvvm.cp.async.shared.global"
 COMMIT = "nvvm.cp.async.commit.group"
 ARRIVED = "nvvm.cp.async.wait.group"
+SEND = "nvvm.cp.async.bulk.tensor.global.shared.cta"
+_COMMIT = "nvvm.cp.async.bulk.commit.group"
+_WAIT = "nvvm.cp.async.bulk.wait_group"
+_FENCE = "nvvm.fence.proxy"
 
 # What accesses to shared memory are made of, and whether they write. Inline PTX may do either.
 _ACCESSES = {
@@ -86,7 +96,20 @@ class Buffer:
     @cached_property
     def is_ring(self) -> bool:
         """Whether others than these threads write to it, from the start, as channels order it."""
-        return "alignment" in self.op.attributes
+        return "alignment" in self.op.attributes and not self.is_sent
+
+    @cached_property
+    def is_sent(self) -> bool:
+        """Whether hardware copies from it, and may go on doing so."""
+        return "sent" in self.op.attributes
+
+    @cached_property
+    def is_in_loop(self) -> bool:
+        """Whether it begins to be several times."""
+        around = self.op.operation.parent
+        while around is not None and around.name not in _LOOPS:
+            around = around.parent
+        return around is not None
 
     @cached_property
     def is_throughout(self) -> bool:
@@ -95,23 +118,19 @@ class Buffer:
 
     @cached_property
     def alignment(self) -> int:
-        if not self.is_ring:
+        if "alignment" not in self.op.attributes:
             return SHARED_ALIGNMENT
         return int(ir.IntegerAttr(self.op.attributes["alignment"]).value)
 
     @cached_property
     def slots(self) -> int:
         """How many slots it has, as a ring that a loop turns; 0: it is none."""
-        if SLOTS not in self.op.attributes:
-            return 0
-        return int(ir.IntegerAttr(self.op.attributes[SLOTS]).value)
+        return number_of(self.op, SLOTS) if SLOTS in self.op.attributes else 0
 
     @cached_property
     def ring(self) -> int | None:
         """The number of the ring that it is, as loops name it."""
-        if RING not in self.op.attributes:
-            return None
-        return int(ir.IntegerAttr(self.op.attributes[RING]).value)
+        return number_of(self.op, RING) if RING in self.op.attributes else None
 
     @cached_property
     def is_by_warp(self) -> bool:
@@ -145,6 +164,35 @@ class Barrier:
 
     op: ir.OpView
     is_of_block: bool
+
+
+@dataclass(frozen=True)
+class Send:
+    """Of each warp, one thread has hardware copy what the warp has in a buffer. It is a read that
+    goes on; nobody can wait for one that is not `is_committed`."""
+
+    op: ir.OpView
+    buffer: Buffer
+    is_committed: bool
+
+    @property
+    def read(self) -> Touch:
+        return Touch(self.op, self.buffer, writes=False)
+
+
+@dataclass(frozen=True)
+class Fence:
+    """What threads wrote is there for copies that begin after a barrier."""
+
+    op: ir.OpView
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Whoever began copies waits until no more than `pending` of the last of them read."""
+
+    op: ir.OpView
+    pending: int
 
 
 @dataclass(frozen=True)
@@ -198,7 +246,7 @@ class Loop:
     rings: frozenset[int] = frozenset()
 
 
-Node = Touch | Barrier | Commit | Arrived | Alloc | Unit | Branch | Loop
+Node = Touch | Barrier | Commit | Arrived | Send | Fence | Wait | Alloc | Unit | Branch | Loop
 Skeleton = tuple[Node, ...]
 
 
@@ -230,6 +278,8 @@ class _Reader:
             if nodes and _of_rings(nodes[-1]) and _of_rings(node):
                 # Nothing stands between: what holds for the first and the last holds for all.
                 nodes[-1] = Unit(nodes[-1].op, node.touches)
+            elif nodes and _goes_on(nodes[-1], node):
+                continue
             elif node is not None:
                 nodes.append(node)
         return tuple(nodes)
@@ -255,7 +305,11 @@ class _Reader:
         if name == COMMIT:
             return Commit(op)
         if name == ARRIVED:
-            return Arrived(op, int(ir.IntegerAttr(op.attributes["n"]).value))
+            return Arrived(op, number_of(op, "n"))
+        if name == _FENCE:
+            return Fence(op)
+        if name == _WAIT:
+            return Wait(op, number_of(op, "group"))
         if name == _COMPUTED:
             self.computed.update(op.results)
             return None
@@ -268,7 +322,7 @@ class _Reader:
         if name == _ADDRESSING:
             self.buffers[op.results[0]] = self.buffers[pointer]
             if SLOT_AHEAD in op.attributes:
-                self.slots[op.results[0]] = int(ir.IntegerAttr(op.attributes[SLOT_AHEAD]).value)
+                self.slots[op.results[0]] = number_of(op, SLOT_AHEAD)
             elif pointer in self.slots:
                 self.slots[op.results[0]] = self.slots[pointer]
             return None
@@ -279,6 +333,8 @@ class _Reader:
     def _control(self, op: ir.OpView, name: str) -> Node | None:
         if ROLE in op.attributes:
             return Branch(op, (self.block(op.regions[0].blocks[0]),))
+        if ELECTED in op.attributes:
+            return self._sent(op)
         bodies = tuple(self.block(r.blocks[0]) for r in op.regions if len(r.blocks))
         if not any(bodies):
             return None
@@ -289,12 +345,34 @@ class _Reader:
             return Loop(op, bodies, frozenset(ir.IntegerAttr(one).value for one in rings))
         return Branch(op, bodies if len(bodies) == 2 else (*bodies, ()))
 
+    def _sent(self, op: ir.OpView) -> Node | None:
+        found: Send | None = None
+        for inner in op.regions[0].blocks[0].operations:
+            name = inner.operation.name
+            if name == SEND:
+                assert found is None, "one copy at a time is begun"
+                found = Send(op, self.buffers[inner.operands[1]], is_committed=False)
+            elif name == _COMMIT and found is not None:
+                found = replace(found, is_committed=True)
+            else:
+                node = None if name == _COMMIT else self._node(inner)
+                assert node is None, f"one thread of a warp does {inner}"
+        return found
+
 
 def _of_rings(node: Node | None) -> TypeGuard[Unit]:
     """Whether it waits for or arrives at channels, and does nothing else."""
     if not isinstance(node, Unit) or not node.touches:
         return False
     return all(one.buffer.is_ring and not one.writes for one in node.touches)
+
+
+def _goes_on(node: Node, after: Node | None) -> bool:
+    """Whether it is the same access as the one before it, to other elements: one stands for all."""
+    if not isinstance(node, Touch) or not isinstance(after, Touch):
+        return False
+    mine, others = (replace(one, op=node.op) for one in (node, after))
+    return mine == others
 
 
 def _touches(bodies: tuple[Skeleton, ...]) -> list[Touch]:

@@ -12,13 +12,16 @@ Algorithm: walk the skeleton with the accesses since the last barrier.
 4. A barrier that the later ones have made needless (the end of a loop's turn comes before its
    start) is taken out again.
 
+5. A copy by hardware is a read that no barrier ends. Once it was waited for, it is one that a
+   barrier is to order.
+
     write a; read a                      a barrier
     loop { write a; read a }             two: the next turn writes what this one read
     loop { write a; read a; write b; read b }     two: that of `b` also orders the next turn's `a`
 
    Slots of a ring are counted from that of the current turn: a turn later they are one less.
-5. A copy that goes on by itself is pending until its group was waited for, whatever barriers there
-   are; from there on it is a write like any other. Nothing may meet it before.
+6. A copy of threads that goes on by itself is pending until its group was waited for, whatever
+   barriers there are; from there on it is a write like any other. Nothing may meet it before.
 
 Sound: `verify` says so again, and differently.
 """
@@ -42,11 +45,14 @@ from tilec.shared_memory.accesses import (
     Branch,
     Buffer,
     Commit,
+    Fence,
     Loop,
     Node,
+    Send,
     Skeleton,
     Touch,
     Unit,
+    Wait,
     skeleton_of,
 )
 
@@ -84,18 +90,26 @@ class _Pending:
     writes: bool
     is_of_turn_before: bool = False
     is_in_order_within_warps: bool = False
+    younger: int | None = None  # of a copy that goes on: how many began after it, as far as counted
     slot: int | None = None
-    # Of a copy that goes on: how many groups were made since, its own one included.
+    # Of a copy to here that goes on: how many groups were made since, its own one included.
     groups: int | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether no barrier ends it."""
+        return self.younger is not None or self.groups is not None
 
     def meets(self, touch: Touch) -> bool:
         """Whether they touch the same bytes."""
         if not self.buffer.overlaps(touch.buffer):
             return False
-        is_other = self.buffer == touch.buffer and None not in (self.slot, touch.slot)
-        return not is_other or self.slot == touch.slot
+        is_told = self.buffer == touch.buffer and None not in (self.slot, touch.slot)
+        return not is_told or self.slot == touch.slot
 
 
+# So many copies are counted; of more it makes no difference.
+_MOST_YOUNGER = 16
 _State = frozenset[_Pending]
 
 
@@ -125,13 +139,19 @@ class _Walk:
                 return self._ordered(state, _Level.BLOCK if is_of_block else _Level.WARP)
             case Touch(op, _, _):
                 return self._after_touches(op, (node,), state, insert=insert)
-            case Unit(op, touches):
-                self._expect_no_conflict_inside(touches)
-                return self._after_touches(op, touches, state, insert=insert)
+            case Send(op, buffer, _):
+                return self._after_send(op, buffer, state, insert=insert)
+            case Wait(_, pending):
+                return frozenset(_waited(one, pending) for one in state)
+            case Fence():
+                return state
             case Commit():
                 return frozenset(map(_committed, state))
             case Arrived(_, pending):
                 return frozenset(_arrived(one, pending) for one in state)
+            case Unit(op, touches):
+                self._expect_no_conflict_inside(touches)
+                return self._after_touches(op, touches, state, insert=insert)
             case Branch(_, ways):
                 left = [self.after(way, state, insert=insert) for way in ways]
                 return frozenset().union(*left)
@@ -152,6 +172,17 @@ class _Walk:
             left |= state
         return left
 
+    def _after_send(self, op: ir.OpView, buffer: Buffer, state: _State, *, insert: bool) -> _State:
+        read = Touch(op, buffer, writes=False)
+        before = self._after_touches(op, (read,), state, insert=insert)
+        aged = (
+            one
+            if one.younger is None
+            else replace(one, younger=min(one.younger + 1, _MOST_YOUNGER))
+            for one in before
+        )
+        return frozenset(aged) | {_Pending(buffer, writes=False, younger=0)}
+
     def _after_touches(
         self, op: ir.OpView, touches: tuple[Touch, ...], state: _State, *, insert: bool
     ) -> _State:
@@ -169,6 +200,7 @@ class _Walk:
     def _needed(self, before: _Pending, touch: Touch) -> _Level:
         if not (before.writes or touch.writes) or not before.meets(touch):
             return _Level.NOTHING
+        assert before.younger is None, f"what a copy may read is written: {touch.op}"
         is_same = before.buffer == touch.buffer
         if is_same and before.writes and touch.writes and not before.is_of_turn_before:
             return _Level.NOTHING  # by the contract of lowering
@@ -178,9 +210,10 @@ class _Walk:
         return _Level.NOTHING if before.is_in_order_within_warps else _Level.WARP
 
     def _ordered(self, state: _State, level: _Level) -> _State:
+        going_on = frozenset(one for one in state if one.goes_on)
         if level is _Level.BLOCK:
-            return frozenset(one for one in state if one.groups is not None)
-        return frozenset(replace(one, is_in_order_within_warps=True) for one in state)
+            return going_on
+        return going_on | {replace(one, is_in_order_within_warps=True) for one in state - going_on}
 
     def _expect_no_conflict_inside(self, touches: tuple[Touch, ...]) -> None:
         inside = [_pending(touch) for touch in touches]
@@ -189,6 +222,11 @@ class _Walk:
                 assert self._needed(one, touch) is _Level.NOTHING, (
                     "threads meet in memory where not all of them come"
                 )
+
+
+def _waited(one: _Pending, pending: int) -> _Pending:
+    is_over = one.younger is not None and one.younger >= pending
+    return replace(one, younger=None) if is_over else one
 
 
 # More groups than any loop waits for: what is older is as old.

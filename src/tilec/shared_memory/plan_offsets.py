@@ -6,7 +6,8 @@ After:    `warp.alloc {bytes = 512, offset = 1024}`; buffers in use at one time 
 Algorithm:
 1. A buffer is in use from where it begins to be to its last access, in the order of the program; an
    access in a loop that the buffer was there before is there to the loop's end. A ring is in use
-   from the start.
+   from the start. What hardware copies from is in use to the end; from the start, if a loop is
+   around it.
 2. Where all buffers side by side cost no occupancy, they lie side by side: what shares bytes needs
    barriers more often. Else the largest first, each takes the lowest place that is free of those
    in use at its time (first fit of interval colouring).
@@ -28,11 +29,14 @@ from tilec.shared_memory.accesses import (
     Branch,
     Buffer,
     Commit,
+    Fence,
     Loop,
     Node,
+    Send,
     Skeleton,
     Touch,
     Unit,
+    Wait,
 )
 
 
@@ -88,7 +92,11 @@ def _lifetimes(skeleton: Skeleton) -> list[_Lifetime]:
     _time(skeleton, clock, found)
     end = next(clock)
     return [
-        _Lifetime(buffer, 0 if buffer.is_ring else first, end if buffer.is_throughout else last)
+        _Lifetime(
+            buffer,
+            0 if buffer.is_ring or (buffer.is_sent and buffer.is_in_loop) else first,
+            end if buffer.is_throughout or buffer.is_sent else last,
+        )
         for buffer, (first, last) in found.items()
     ]
 
@@ -117,7 +125,7 @@ def _touched(
 ) -> dict[Buffer, int]:
     """When each buffer that began before is in use for the last time."""
     match node:
-        case Touch(_, buffer, _):
+        case Touch(_, buffer, _) | Send(_, buffer, _):
             return {buffer: next(clock)}
         case Unit(_, touches):
             return dict.fromkeys((touch.buffer for touch in touches), next(clock))
@@ -126,7 +134,7 @@ def _touched(
         case Loop(_, parts):
             touched = _all_of(parts, clock, found)
             return dict.fromkeys(touched, next(clock))  # the next turn needs it, too
-        case Barrier() | Alloc() | Commit() | Arrived():
+        case Barrier() | Fence() | Wait() | Alloc() | Commit() | Arrived():
             return {}
 
 

@@ -9,138 +9,36 @@ graph, and searches:
   turn of a loop go to different elements (`accesses`);
 - backwards from each read, to where its buffer begins to be: nothing may be written to its bytes
   through another buffer;
-- forwards from each copy that goes on by itself: it meets nothing at the same bytes, nor the end,
-  before a wait that covers its group; only a barrier after that orders it. How many groups were
-  made since is part of the place in the search, and so is by how many slots a ring was turned;
+- from each copy that hardware makes, as `verify_sent` has it;
+- forwards from each copy of threads that goes on by itself: it meets nothing at the same bytes, nor
+  the end, before a wait that covers its group; only a barrier after that orders it. How many groups
+  were made since is part of the place in the search, and so is by how many slots a ring was turned;
 - no barrier may stand where not all threads come (`accesses` refuses it).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from mlir import ir
-
-from tilec.shared_memory.accesses import (
-    Alloc,
-    Arrived,
-    Barrier,
-    Branch,
-    Commit,
-    Loop,
-    Skeleton,
-    Touch,
-    Unit,
-)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Two operations out of order, or data that is lost before it is read."""
-
-    what: str
-    first: ir.OpView
-    second: ir.OpView
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.first}, then {self.second}"
+from tilec.shared_memory.accesses import Alloc, Arrived, Barrier, Commit, Send, Skeleton, Touch
+from tilec.shared_memory.graph import Graph, Left, Payload, Problem, Turn
+from tilec.shared_memory.verify_sent import problems_of_sent
 
 
 def problems_of(skeleton: Skeleton, *, warps: int) -> Iterator[Problem]:
     """All that is wrong; nothing, for what the passes leave."""
-    graph = _Graph()
-    graph.connect(graph.add(skeleton, {graph.node(None)}), graph.node(_End()))
+    graph = Graph()
+    ends = graph.add(skeleton, {graph.node(None)})
+    graph.connect(ends, graph.node(None))  # the one that nothing follows
     for number, payload in enumerate(graph.payloads):
         if isinstance(payload, Touch):
             yield from _unordered(graph, number, payload, warps)
             if not payload.writes:
                 yield from _overwritten(graph, number, payload)
-
-
-@dataclass(frozen=True)
-class _Turn:
-    """The way from the end of a loop's turn to its start; rings turn by a slot."""
-
-    rings: frozenset[int]
-
-
-@dataclass(frozen=True)
-class _Left:
-    """The way out of a loop that turns rings."""
-
-    rings: frozenset[int]
-
-
-class _End:
-    """Where the function ends."""
-
-
-_Payload = Touch | Barrier | Commit | Arrived | Alloc | _Turn | _Left | _End | None
-
-
-@dataclass
-class _Graph:
-    """The flow of control: what happens at each node, and where it may go on."""
-
-    payloads: list[_Payload] = field(default_factory=list)
-    after: list[set[int]] = field(default_factory=list)
-    before: list[set[int]] = field(default_factory=list)
-
-    def node(self, payload: _Payload) -> int:
-        self.payloads.append(payload)
-        self.after.append(set())
-        self.before.append(set())
-        return len(self.payloads) - 1
-
-    def connect(self, sources: set[int], target: int) -> None:
-        self.before[target] |= sources
-        for source in sources:
-            self.after[source].add(target)
-
-    def add(self, skeleton: Skeleton, entries: set[int]) -> set[int]:
-        """Draw a skeleton that is entered from these nodes; gives those that it is left from."""
-        ends = entries
-        for item in skeleton:
-            match item:
-                case Touch() | Barrier() | Alloc() | Commit() | Arrived():
-                    ends = self._after_step(item, ends)
-                case Unit(_, touches):
-                    # Each thread takes it or not; in whatever order, within a thread.
-                    skipped = ends
-                    for touch in touches:
-                        ends = ends | self._after_step(touch, ends)
-                    ends = ends | skipped
-                case Branch(_, ways):
-                    ends = set().union(*[self.add(way, ends) for way in ways])
-                case Loop(_, parts, rings):
-                    ends = self._after_loop(parts, rings, ends)
-        return ends
-
-    def _after_step(self, payload: _Payload, ends: set[int]) -> set[int]:
-        number = self.node(payload)
-        self.connect(ends, number)
-        return {number}
-
-    def _after_loop(
-        self, parts: tuple[Skeleton, ...], rings: frozenset[int], entries: set[int]
-    ) -> set[int]:
-        head = self.node(None)
-        self.connect(entries, head)
-        # It is left from the end of a part, or never entered: what leads back is for turns only.
-        left, ends = set(entries), {head}
-        for part in parts:
-            ends = self.add(part, ends)
-            left = left | ends
-        turn = self.node(_Turn(rings))
-        self.connect(ends, turn)
-        self.connect({turn}, head)
-        return {self._beyond(rings, left)} if rings else left
-
-    def _beyond(self, rings: frozenset[int], left: set[int]) -> int:
-        number = self.node(_Left(rings))
-        self.connect(left, number)
-        return number
+        if isinstance(payload, Send):
+            yield from _overwritten(graph, number, payload.read)
+    yield from problems_of_sent(graph, warps)
 
 
 @dataclass(frozen=True)
@@ -162,7 +60,7 @@ class _Place:
 _MANY_GROUPS = 64
 
 
-def _unordered(graph: _Graph, start: int, first: Touch, warps: int) -> Iterator[Problem]:
+def _unordered(graph: Graph, start: int, first: Touch, warps: int) -> Iterator[Problem]:
     """Conflicting accesses on a way from this one without a barrier, or without a wait."""
     groups = 0 if first.is_async else None
     waiting = [_Place(number, first.slot, groups) for number in graph.after[start]]
@@ -171,11 +69,12 @@ def _unordered(graph: _Graph, start: int, first: Touch, warps: int) -> Iterator[
     while waiting:
         place = waiting.pop()
         payload = graph.payloads[place.number]
-        if isinstance(payload, _End) and place.groups is not None:
+        if not graph.after[place.number] and place.groups is not None:
             yield Problem("nobody waits for", first.op, first.op)
             return
-        if isinstance(payload, Touch) and place.number not in reported:
-            what = _conflict(first, payload, warps, place)
+        if isinstance(payload, Touch | Send) and place.number not in reported:
+            second = payload if isinstance(payload, Touch) else payload.read
+            what = _conflict(first, second, warps, place)
             if what is not None:
                 reported.add(place.number)
                 yield Problem(what, first.op, payload.op)
@@ -189,7 +88,7 @@ def _unordered(graph: _Graph, start: int, first: Touch, warps: int) -> Iterator[
                 waiting.append(ahead)
 
 
-def _behind(payload: _Payload, place: _Place, first: Touch) -> _Place | None:
+def _behind(payload: Payload, place: _Place, first: Touch) -> _Place | None:
     """The place once this lies behind, too; None where all is in order from there on."""
     buffer, groups = first.buffer, place.groups
     match payload:
@@ -202,12 +101,12 @@ def _behind(payload: _Payload, place: _Place, first: Touch) -> _Place | None:
         case Arrived(_, pending) if groups is not None and groups > pending:
             # Other lanes see nothing of it yet.
             return replace(place, groups=None, in_warp=False)
-        case _Turn(rings):
+        case Turn(rings):
             turned = replace(place, turned=True)
             if buffer.ring not in rings or place.slot is None:
                 return turned
             return replace(turned, slot=(place.slot - 1) % buffer.slots)
-        case _Left(rings) if buffer.ring in rings:
+        case Left(rings) if buffer.ring in rings:
             return replace(place, slot=None)
     return place
 
@@ -227,7 +126,7 @@ def _conflict(first: Touch, second: Touch, warps: int, place: _Place) -> str | N
     return None if is_within_warps and place.in_warp else "no barrier orders"
 
 
-def _overwritten(graph: _Graph, start: int, read: Touch) -> Iterator[Problem]:
+def _overwritten(graph: Graph, start: int, read: Touch) -> Iterator[Problem]:
     """Writes through other buffers between where the buffer begins and where it is read."""
     waiting = list(graph.before[start])
     seen = set(waiting)

@@ -12,12 +12,25 @@ class Rates:
     """The most that one multiprocessor does in a cycle.
 
     Units:    `product_bytes` is how many products are summed by the tensor cores, times the bytes
-              of an element; `shared_bytes` go to or from shared memory; `l2_bytes` come from L2
+              of an element; `shared_bytes` go to or from shared memory; `l2_bytes` come from L2,
+              in lines of `line_bytes`; `lanes` are instructions of threads, which `schedulers`
+              give out, a warp at a time
+
+    What costs are estimated by beside that: of their peak, tensor cores keep up
+    `sustained_percent`, and `fragment_percent` with factors that threads hold; cycles until a load
+    is there, and until the threads of a block have exchanged something.
     """
 
     product_bytes: int
     shared_bytes: int
     l2_bytes: int
+    line_bytes: int = 128
+    lanes: int = 128
+    schedulers: int = 4
+    sustained_percent: int = 90
+    fragment_percent: int = 60
+    load_latency: int = 800
+    exchange_latency: int = 150
 
 
 @dataclass(frozen=True)

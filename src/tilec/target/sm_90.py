@@ -10,6 +10,10 @@ many of 8 bits, half as many of tf32. Programming Guide, "Shared Memory" of comp
 and later: 32 banks of 4 bytes. L2: nothing is published; matrix products on an H100 that read 46
 bytes a cycle on each multiprocessor have been measured, and 64 bytes a cycle is what its way to L2
 carries on Volta (arXiv 1804.06826).
+
+Measured on an H100, for costs: turns of loops of wgmma from shared memory, tiles from 64x64 to
+128x256, in all blocks at one time, which take 1.0 to 1.1 of the largest of tensor cores at 90 % of
+their peak, shared memory, and copies by lines of 128 bytes at 64 bytes a cycle.
 """
 
 from __future__ import annotations

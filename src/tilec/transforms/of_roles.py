@@ -9,6 +9,7 @@ from mlir import ir
 from tilec.ir.dialect import declarations
 from tilec.ops.build import integer, integer_list
 from tilec.ops.rules import is_tile
+from tilec.ops.send import SENT, Sending
 from tilec.schedule.plan import Schedule
 from tilec.schedule.products import Copied
 
@@ -18,12 +19,14 @@ LOAD, PRODUCT = "warp.load", "warp.product"
 
 
 def mark(schedule: Schedule) -> None:
-    """Mark loads by channel and place in it, and products by number."""
+    """Mark loads by channel and place in it, products by number, stores by how they go."""
     for number, channel in enumerate(schedule.channels):
         for place, copied in enumerate(channel.loads):
             copied.load.attributes[LOAD] = integer_list((number, place))
     for number, product in enumerate(schedule.products):
         product.op.attributes[PRODUCT] = integer(number)
+    for result in schedule.results:
+        result.op.attributes[SENT] = Sending(schedule.results_by, result.param).attribute()
 
 
 def mark_of(op: ir.OpView) -> tuple[int, int] | None:

@@ -1,0 +1,108 @@
+"""Instances of one kernel that do the same at different speeds, and which of them is for a shape.
+
+The instances of a kernel that take the same types are a *family*: tiles of other sizes, for other
+extents. A launcher picks a member by the extents of a launch: by what was measured on its card at
+these extents, if there is such a figure, else by the model below. Both are data, and all of the
+model's arithmetic is of integers, so that every launcher picks the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilec.artifact.expression import Expression, Value, evaluate
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that each program of a variant does `turns` times.
+
+    Units:    cycles of a multiprocessor: `alone_cycles` pass if no other program is there; the
+              others are those for which a unit is taken from other programs
+    """
+
+    turns: Expression
+    tensor_cycles: int
+    shared_cycles: int
+    memory_cycles: int
+    thread_cycles: int
+    alone_cycles: int
+
+    @property
+    def busy_cycles(self) -> tuple[int, int, int, int]:
+        """Of each unit: tensor cores, shared memory, memory, and what issues instructions."""
+        return self.tensor_cycles, self.shared_cycles, self.memory_cycles, self.thread_cycles
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a variant takes, as far as a choice needs it; without parts, nobody knows.
+
+    `blocks_per_sm` blocks are on a multiprocessor at one time.
+
+    Units:    `start_cycles` pass once in a launch
+    """
+
+    blocks_per_sm: int = 1
+    start_cycles: int = 0
+    parts: tuple[Part, ...] = ()
+
+    def cycles(self, programs: int, values: Mapping[str, Value], multiprocessors: int) -> int:
+        """How long a launch takes, by the multiprocessor that has the most programs.
+
+        Either a unit of it is busy all the time, or each of its blocks does one program after the
+        other, none of which can be faster than alone.
+        """
+        busy = [0, 0, 0, 0]
+        alone = 0
+        for part in self.parts:
+            turns = max(0, int(evaluate(part.turns, values)))
+            busy = [sum_ + turns * one for sum_, one in zip(busy, part.busy_cycles, strict=True)]
+            alone += turns * part.alone_cycles
+        programs_of_sm = -(-programs // multiprocessors)
+        rounds = -(-programs_of_sm // self.blocks_per_sm)
+        return self.start_cycles + max(programs_of_sm * max(busy), rounds * alone)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The fastest member at some extents, in the order of the family's `dims`.
+
+    Units:    microseconds of a launch
+    """
+
+    extents: tuple[int, ...]
+    member: str
+    us: float
+
+
+@dataclass(frozen=True)
+class Table:
+    """What was measured on one card, which CUDA calls by this name."""
+
+    card: str
+    measured: tuple[Measured, ...]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Instances that are launched as one: `members` are their symbols.
+
+    `name` is the kernel's with the types (`matmul__bf16`), `kernel` the kernel's.
+    """
+
+    name: str
+    kernel: str
+    dims: tuple[str, ...]
+    members: tuple[str, ...]
+    tables: tuple[Table, ...] = ()
+
+    def measured(self, card: str) -> dict[tuple[int, ...], str]:
+        """The member for each shape that was measured on a card."""
+        return {
+            one.extents: one.member
+            for table in self.tables
+            if table.card == card
+            for one in table.measured
+        }

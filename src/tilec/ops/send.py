@@ -1,0 +1,183 @@
+"""Tiles that leave a kernel with roles: box by box through shared memory (`layout/boxes.py`).
+
+By copies: each warp writes its box, tells the hardware so (`fence.proxy.async`), and one thread of
+it begins a copy, which goes on beside whatever comes next: also the next program. Two buffers take
+turns; before a box is written again the copy from its buffer must have read it, which the thread
+that began it waits for. What is left to wait for at the end, the role does.
+
+By rows, where a tensor is not aligned: the warp stores its box row by row, element by element.
+
+Source:   PTX ISA, "cp.async.bulk.tensor", "cp.async.bulk.wait_group", "Async proxy"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from mlir import ir
+
+from tilec.ir.dialects import arith, nvvm, scf
+from tilec.layout import LANE_BITS, LANES, Layout
+from tilec.layout.boxes import Box, Boxes, boxes_of
+from tilec.layout.matrix_access import MatrixAccesses
+from tilec.ops.between_threads import read_shared, write_shared
+from tilec.ops.encoding import layout_of
+from tilec.ops.fragments import bit_width, byte_offset, i32, unpack
+from tilec.ops.global_memory import Use, store, store_masked
+from tilec.ops.instruction_set import has_stmatrix
+from tilec.ops.lowering import ELECTED, Lowering, TensorMap, View
+from tilec.ops.rules import is_tile
+from tilec.ops.shared_matrices import write_matrices
+from tilec.ops.thread_access import Access
+
+# The attribute of a store whose tile may go so: how, and to which parameter.
+SENT = "warp.sent"
+By: TypeAlias = Literal["copies", "rows"]
+# Buffers of a tile that take turns.
+BUFFERS = 2
+
+
+@dataclass(frozen=True)
+class Sending:
+    """How the tile of a store leaves, and to which parameter."""
+
+    by: By
+    param: str
+
+    def attribute(self) -> ir.Attribute:
+        by, param = ir.StringAttr.get(self.by), ir.StringAttr.get(self.param)
+        return ir.DictAttr.get({"by": by, "param": param})
+
+
+def sending_of(op: ir.OpView) -> Sending | None:
+    """How the tile of a store may leave, as a schedule says; None: it says nothing."""
+    if SENT not in op.attributes:
+        return None
+    told = ir.DictAttr(op.attributes[SENT])
+    by = ir.StringAttr(told["by"]).value
+    return Sending("copies" if by == "copies" else "rows", ir.StringAttr(told["param"]).value)
+
+
+def boxes_sent(tile: ir.Value) -> Boxes | None:
+    """The boxes of a tile whose layout has some."""
+    if not is_tile(tile):
+        return None
+    element = ir.RankedTensorType(tile.type).element_type
+    return boxes_of(layout_of(tile.type), bit_width(element) // 8)
+
+
+def map_of(parameter: str, boxes: Boxes) -> TensorMap:
+    return TensorMap(parameter, boxes.box.shape, boxes.box.swizzle, writes=True)
+
+
+def send_by_copies(
+    boxes: Boxes,
+    layout: Layout,
+    view: View,
+    starts: Sequence[ir.Value],
+    fragment: ir.Value,
+    lowering: Lowering,
+) -> None:
+    """Begin copies of a tile to where it starts in the tensor (i32, one an axis).
+
+    The fragment's elements are as in memory.
+    """
+    lowering.is_sending = True
+    target = lowering.tensor_map(map_of(view.parameter, boxes))
+    whole = boxes.box.bytes << len(layout.warp)
+    buffers = [
+        lowering.sent_bytes(whole, boxes.box.alignment)
+        for _ in range(min(BUFFERS, len(boxes.boxes)))
+    ]
+    lane = arith.andi(lowering.thread, i32(LANES - 1))
+    is_first = arith.cmpi(arith.CmpIPredicate.eq, lane, i32(0))
+    own = [_of_warp(layout, axis, lowering) for axis in range(layout.rank)]
+    warp_bits = (1 << number for number in range(len(layout.warp)))
+    number = lowering.thread_number((*[0] * LANE_BITS, *warp_bits))
+    place = arith.muli(number, i32(boxes.box.bytes))
+    for count, box in enumerate(boxes.boxes):
+        buffer = buffers[count % len(buffers)]
+        nvvm.cp_async_bulk_wait_group(_still_read(count, len(boxes.boxes), len(buffers)), read=True)
+        _write(buffer, box, fragment, lowering)
+        nvvm.fence_proxy(
+            ir.Attribute.parse("#nvvm.proxy_kind<async.shared>"),
+            space=ir.Attribute.parse("#nvvm.shared_space<cta>"),
+        )
+        branch = scf.IfOp(is_first)
+        branch.attributes[ELECTED] = ir.UnitAttr.get()
+        with ir.InsertionPoint(branch.then_block):
+            first = [
+                _sum(arith.addi(start, mine), near)
+                for start, mine, near in zip(starts, own, box.start, strict=True)
+            ]
+            # The hardware has the innermost axis first.
+            nvvm.cp_async_bulk_tensor_global_shared_cta(
+                target, byte_offset(buffer, place), first[::-1]
+            )
+            nvvm.cp_async_bulk_commit_group()
+            scf.yield_([])
+
+
+def send_by_rows(
+    boxes: Boxes,
+    access: Callable[[Layout], Access],
+    fragment: ir.Value,
+    lowering: Lowering,
+    use: Use,
+) -> None:
+    """Store a tile by rows of its boxes; `access` is that of a layout.
+
+    The fragment's elements are as in memory.
+    """
+    here = access(boxes.by_rows)
+    here.note("store")
+    element = ir.VectorType(fragment.type).element_type
+    whole = boxes.box.bytes << len(boxes.by_rows.warp)
+    buffers = [lowering.shared_bytes(whole, by_warp=True) for _ in range(BUFFERS)]
+    groups = {register: group for group in here.groups for register in group.registers}
+    for count, box in enumerate(boxes.boxes):
+        buffer = buffers[count % len(buffers)]
+        _write(buffer, box, fragment, lowering)
+        read = read_shared(buffer, box.reads, element, lowering)
+        for group in dict.fromkeys(groups[register] for register in sorted(read)):
+            elements = [read[register][0] for register in group.registers]
+            mask = here.mask(group)
+            if mask is None:
+                store(here.address(group), elements, use)
+            else:
+                store_masked(here.address(group), mask, elements, use)
+
+
+def wait_until_sent() -> None:
+    """Until hardware has read all that it copies: a block's shared memory goes with the block."""
+    nvvm.cp_async_bulk_wait_group(0, read=True)
+
+
+def _write(buffer: ir.Value, box: Box, fragment: ir.Value, lowering: Lowering) -> None:
+    if isinstance(box.writes, MatrixAccesses) and has_stmatrix():
+        write_matrices(buffer, box.writes, fragment, lowering)
+        return
+    assert not isinstance(box.writes, MatrixAccesses), "kernels with roles have `stmatrix`"
+    write_shared(buffer, box.writes, unpack(fragment), lowering)
+
+
+def _still_read(count: int, boxes: int, buffers: int) -> int:
+    """How many of the copies that were begun last may go on when box `count` is written.
+
+    Those that came after the last one from this buffer: in this tile, or the one before.
+    """
+    if count >= buffers:
+        return buffers - 1
+    last = max(other for other in range(boxes) if other % buffers == count % buffers)
+    return boxes - 1 - last + count
+
+
+def _of_warp(layout: Layout, axis: int, lowering: Lowering) -> ir.Value:
+    """The first coordinate (i32) of this warp's part."""
+    return lowering.thread_number((*[0] * LANE_BITS, *(vector[axis] for vector in layout.warp)))
+
+
+def _sum(value: ir.Value, near: int) -> ir.Value:
+    return arith.addi(value, i32(near)) if near else value

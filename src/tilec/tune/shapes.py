@@ -1,0 +1,64 @@
+"""Shapes as users write them: `M=512,N=512,K=64`, or `512x512x64` in the order of the `Dim`s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tilec.diagnostics.setup_error import SetupError
+
+Shape = dict[str, int]
+
+
+def listed(words: Iterable[str]) -> list[str]:
+    """The shapes of some words, each of which may hold several between blanks; `@FILE` stands for
+    those of a file, in which `#` begins a remark.
+
+    Raises:   SetupError if a file cannot be read
+    """
+    found: list[str] = []
+    for word in words:
+        for item in word.split():
+            found += _of_file(item[1:]) if item.startswith("@") else [item]
+    return list(dict.fromkeys(found))
+
+
+def _of_file(path: str) -> list[str]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"cannot read the shapes of `{path}`: {error}") from error
+    return [item for line in text.splitlines() for item in line.partition("#")[0].split()]
+
+
+def extents_of(text: str, dims: tuple[str, ...]) -> tuple[int, ...]:
+    """The extents that a shape gives the `Dim`s, in their order.
+
+    Raises:   SetupError if it does not say each of them once
+    """
+    expected = f"`{','.join(f'{dim}=…' for dim in dims)}` or `{'x'.join('…' for _ in dims)}`"
+    if "=" not in text:
+        numbers = [_number(part, text, expected) for part in text.split("x")]
+        if len(numbers) != len(dims):
+            raise SetupError(f"`{text}` is no shape of {', '.join(dims)}: expected {expected}")
+        return tuple(numbers)
+    given: Shape = {}
+    for part in text.split(","):
+        name, _, number = part.partition("=")
+        if name.strip() not in dims or name.strip() in given:
+            raise SetupError(f"`{text}` is no shape of {', '.join(dims)}: expected {expected}")
+        given[name.strip()] = _number(number, text, expected)
+    if len(given) < len(dims):
+        missing = ", ".join(dim for dim in dims if dim not in given)
+        raise SetupError(f"`{text}` does not say {missing}: expected {expected}")
+    return tuple(given[dim] for dim in dims)
+
+
+def _number(text: str, shape: str, expected: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise SetupError(f"`{shape}` is no shape: expected {expected}, got `{text}`")
+    return number

@@ -1,0 +1,99 @@
+"""The model's choice against what was measured: the fastest member, or one near to it.
+
+Source:   `tilec tune` on an NVIDIA H100 80GB HBM3: c = a b in bf16, microseconds of a launch
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+from lowered import ALIGNED, program
+
+from tilec.schedule.cost import cost_of
+from tilec.target.resolve import resolve
+
+TILES = ((128, 256), (128, 192), (128, 160), (128, 128), (64, 128), (64, 64))
+MEASURED = {
+    (512, 512, 512): (9.054, 7.574, 6.859, 5.988, 4.503, 3.939),
+    (768, 768, 768): (11.44, 9.382, 8.422, 7.304, 5.29, 7.578),
+    (1024, 1024, 1024): (13.9, 11.18, 9.916, 8.582, 6.761, 9.658),
+    (1280, 1280, 1280): (16.38, 13.07, 12.59, 10.22, 13.24, 19.33),
+    (1536, 1536, 1536): (19.25, 15.56, 19.53, 19.87, 21.1, 27.74),
+    (1792, 1792, 1792): (22.92, 31.12, 34.18, 23.64, 26.32, 37.9),
+    (2048, 2048, 2048): (26.42, 35.6, 43, 27.97, 36.7, 55.55),
+    (2304, 2304, 2304): (51.89, 39.58, 62.57, 43.08, 51.41, 75.98),
+    (2560, 2560, 2560): (56.79, 64.29, 72.53, 60.56, 70.4, 104.2),
+    (3000, 3000, 3000): (138.2, 129.5, 192.3, 158.7, 208, 271.9),
+    (3072, 3072, 3072): (102.7, 78.44, 137.4, 97.93, 117.7, 177.9),
+    (3584, 3584, 3584): (119.9, 147.5, 194.9, 135.1, 183.5, 277.3),
+    (4096, 4096, 4096): (177.4, 199.8, 290.9, 211.3, 269.2, 404.1),
+    (5120, 5120, 5120): (379.2, 372.5, 505.6, 446.8, 551.5, 827.7),
+    (6144, 6144, 6144): (592.6, 608.1, 870.3, 755.2, 947.3, 1431),
+    (8192, 8192, 8192): (1490, 1501, 2141, 1652, 2175, 3093),
+    (16384, 4096, 4096): (713.8, 754.2, 1057, 892.9, 1117, 1694),
+    (4096, 14336, 4096): (620.3, 647.2, 885.4, 777.4, 1006, 1472),
+    (4096, 4096, 14336): (600.5, 688.1, 1003, 765.4, 1005, 1493),
+    (2048, 5120, 2048): (70.91, 70.73, 85.84, 68.22, 91.76, 139.8),
+    (512, 14336, 4096): (89.57, 101.3, 110.5, 94.29, 122.4, 165.2),
+    (200, 5000, 3000): (35.81, 28.84, 32.86, 28.9, 38.15, 47.82),
+    (64, 4096, 4096): (40.27, 31.09, 26.46, 24.21, 16.84, 15.18),
+    (384, 3072, 3072): (31.87, 24.64, 21.18, 17.96, 22.09, 27.29),
+    (1024, 1024, 4096): (41.15, 31.7, 27.15, 22.34, 16.72, 25.53),
+    (4096, 4096, 512): (32.92, 36.17, 41.11, 33.99, 56.9, 86.3),
+    (8192, 4096, 1024): (102.8, 107.5, 142.9, 111.8, 165.7, 258.8),
+    (16, 4096, 4096): (40.28, 31.15, 26.55, 25.83, 18.66, 17.9),
+    (100, 1000, 500): (31.09, 23.13, 23.28, 18.72, 15.06, 13.12),
+    (640, 2560, 1280): (16.14, 12.99, 11.56, 10.16, 12.63, 18.92),
+}
+# What an extra percent is worth depends on the card; a wrong choice costs a third.
+MOST, MOST_ON_AVERAGE = 1.1, 1.02
+
+TEXT = f"""
+{"".join(f"#[instance(BM = {m}, BN = {n})]" for m, n in TILES)}
+#[kernel]
+pub fn k<M: Dim, N: Dim, K: Dim, const BM: usize, const BN: usize>(
+    c: Part<&mut Tensor<bf16, M, N>, BM, BN>, a: &Tensor<bf16, M, K>, b: &Tensor<bf16, K, N>,
+) {{
+    let mut sum = Tile::<f32, BM, BN>::zeros();
+    for k in 0..K.div_ceil(64) {{
+        sum = dot(a.load::<BM, 64>([c.id(0), k]), b.load::<64, BN>([k, c.id(1)]), sum);
+    }}
+    c.store(sum.to::<bf16>());
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def costs():
+    """Of the variant for aligned tensors, of which a multiprocessor holds one block."""
+    target = resolve("sm_90a")
+    with program(TEXT) as lowered:
+        work = [lowered.lowered(f"k__{m}_{n}", ALIGNED)[0].work for m, n in TILES]
+    return [cost_of(one, 1, 0, target) for one in work]
+
+
+def slowdown(costs, shape):
+    """The time of the chosen member by that of the fastest."""
+    m, n, k = shape
+    cycles = [
+        cost.cycles(-(-m // bm) * -(-n // bn), {"M": m, "N": n, "K": k}, 132)
+        for cost, (bm, bn) in zip(costs, TILES, strict=True)
+    ]
+    times = MEASURED[shape]
+    return times[cycles.index(min(cycles))] / min(times)
+
+
+@pytest.mark.parametrize("shape", MEASURED, ids=lambda shape: "x".join(map(str, shape)))
+def test_the_choice_is_near_to_the_fastest(costs, shape):
+    assert slowdown(costs, shape) <= MOST
+
+
+def test_most_choices_are_the_fastest(costs):
+    slowdowns = [slowdown(costs, shape) for shape in MEASURED]
+    assert prod(slowdowns) ** (1 / len(slowdowns)) <= MOST_ON_AVERAGE
+
+
+def test_always_the_same_member_would_be_far_worse():
+    for number in range(len(TILES)):
+        assert max(times[number] / min(times) for times in MEASURED.values()) > 1.5
