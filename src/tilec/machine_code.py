@@ -211,11 +211,11 @@ def lower_variant(
             warps, loader_warps = schedule.math_warps, schedule.warps - schedule.math_warps
         else:
             warps, loader_warps = warps_for(function, hints, target), 0
-            work = work_of(function, schedule, target, told.grid, told.dims, warps)
             with stage("stages"):
                 placing = Placing(warps, vector_bytes)
                 stages = plan_stages(function, hints, target, placing, fitting)
                 report = with_stages(report, stages)
+                work = work_of(function, schedule, target, told.grid, told.dims, warps, stages)
                 stage_loads(function, stages)
         with stage("layouts"):
             mark_last_uses(function)
