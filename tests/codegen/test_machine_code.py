@@ -355,9 +355,19 @@ pub fn product<M: Dim, N: Dim, K: Dim>(
 """
 
 
+class Card:
+    """132 multiprocessors."""
+
+    def sm_count(self, device: int | None) -> int:
+        return 132
+
+    def card(self, device: int | None) -> str:
+        return "a card"
+
+
 def test_an_unaligned_result_leaves_the_factors_to_the_hardware() -> None:
     code = compiled(PRODUCT)
-    planner = Planner(code.kernels, lambda _: 132)
+    planner = Planner(code.kernels, Card())
 
     def chosen(m: int, n: int, k: int, off: int = 0) -> str:
         shapes = ((m, n), (m, k), (n, k))

@@ -90,9 +90,5 @@ def test_each_choice_has_a_reason(told: dict[str, ScheduleReport]) -> None:
     for report in told.values():
         assert len(report.choices) >= 3 and all(one.why for one in report.choices)
     depth = next(one for one in told["nt"].choices if one.what.startswith("depth"))
-    # What a block may have, but for two boxes of 16 rows of 128 bytes for each warp, and 2 KiB.
-    room = 227 * 1024 - 2 * 8 * 16 * 128 - 2 * 1024
-    assert (depth.what, depth.why) == (
-        f"depth {room // 32768}",
-        f"{room} bytes of room, 32768 for a slot of each",
-    )
+    # Six slots would fit.
+    assert depth.what == "depth 5" and depth.why.startswith("more is slower")
