@@ -28,7 +28,7 @@ from tilec.ops.fragments import i32, pack, unpack, zero
 from tilec.ops.lower_layout import Held, read_as_needed
 from tilec.ops.lowering import Lowering
 from tilec.ops.notes import Multiplied
-from tilec.ops.staged import Ring, StagedFactor
+from tilec.ops.staged import ASYNC, Ring, StagedFactor
 
 # Elements of a word, and how far one instruction goes along k: the longest first.
 # Source: PTX ISA, "mma", the table of shapes; f8 goes as f16.
@@ -89,7 +89,7 @@ def lower_fma(
     sums = list(sums)
     steps = fma_steps(*wanted, layout)
     lowering.note(Multiplied("fma", len(steps), a.layout, b.layout, layout))
-    meanwhile = _spread(len(steps), lowering)
+    meanwhile = _spread(len(steps), lowering, ())
     for number, step in enumerate(steps):
         meanwhile(number)
         sums[step.c] = mlir_math.fma(left(step.a).value, right(step.b).value, sums[step.c])
@@ -122,7 +122,7 @@ def lower_mma(
     lowering.note(Multiplied(instruction.name, len(steps), *wanted, layout))
     along_k = len(steps) * mma.k // depth if depth % mma.k == 0 else len(steps)
     rotated = _rotated(sides, steps[:along_k], lowering)
-    meanwhile = _spread(len(steps) - (along_k if rotated else 0), lowering)
+    meanwhile = _spread(len(steps) - (along_k if rotated else 0), lowering, sides)
     for number, step in enumerate(steps):
         if number % along_k == 0:
             _read_ahead(sides, steps[number : number + 2 * along_k])
@@ -137,17 +137,34 @@ def lower_mma(
     return sums
 
 
-def _spread(steps: int, lowering: Lowering) -> Callable[[int], None]:
-    """Emits, at each of these steps by its number, its share of what is to be done meanwhile."""
+# Instructions of a product between loads into registers and what stores them.
+_STEPS_OF_PART = 4
+
+
+def _spread(steps: int, lowering: Lowering, sides: Sequence[_Words]) -> Callable[[int], None]:
+    """Emits, at each of these steps by its number, its share of what is to be done meanwhile.
+
+    Copies are spread evenly. What goes through registers begins early and goes on quickly: its last
+    stores are what all threads wait for.
+    """
     whole = len(lowering.meanwhile)
-    return lambda number: lowering.do_meanwhile(whole * max(0, steps - 1 - number) // steps)
+    is_early = any(side.is_in_ring and not side.is_copied for side in sides)
+
+    def emit(number: int) -> None:
+        left = whole * max(0, steps - 1 - number) // steps
+        if is_early:
+            left = whole - (number + 1) // _STEPS_OF_PART
+            left = min(left, -(-whole * max(0, steps - 1 - number) // steps))
+        lowering.do_meanwhile(max(0, left))
+
+    return emit
 
 
 def _read_ahead(sides: Sequence[_Words], steps: Sequence[Step]) -> None:
     """Read what instructions take from a ring, for these and the next along k: the assembler moves
     no read before a copy that is emitted meanwhile."""
     for side, name in zip(sides, ("a", "b"), strict=True):
-        if side.is_in_ring:
+        if side.is_copied:
             for step in steps:
                 side.of(getattr(step, name))
 
@@ -222,7 +239,9 @@ class _Words:
         self._beyond = lanes_beyond(mma, depth)
         self._lowering = lowering
         self._read = factor.read(wanted, lowering)
-        self.is_in_ring = isinstance(factor.fragment, StagedFactor)
+        fragment = factor.fragment
+        self.is_in_ring = isinstance(fragment, StagedFactor)
+        self.is_copied = isinstance(fragment, StagedFactor) and fragment.ring.fill == ASYNC
         self._made: dict[int, tuple[ir.Value, ...]] = {}
         self._as_words: dict[ir.Value, ir.Value] = {}
 

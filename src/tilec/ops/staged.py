@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
 
 from mlir import ir
 
@@ -50,8 +49,9 @@ ASYNC, REGISTERS = "cp.async", "registers"
 # Units: bytes; what one `cp.async` moves.
 COPY_BYTES = (4, 8, 16)
 _WORD_BYTES = 4
-# How many elements a thread loads at once; two such parts are on their way at a time.
-_ELEMENTS_OF_PART = 8
+# How many elements a thread loads at once. Smaller parts leave more registers, and are slower by a
+# third: each waits for memory.
+_ELEMENTS_OF_PART = 32
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class _Fill:
         return self.present if mask is None else arith.andi(mask, self.present)
 
     def through_registers(self) -> list[Callable[[], None]]:
-        """Loads of each part, before stores of the one before."""
+        """Loads of each part, then its stores."""
         groups = list(self._runs())
         address = self._addresses([(run[0].registers, run[0].coordinate) for run in groups])
         most = max(1, _ELEMENTS_OF_PART // max(1, len(groups[0])))
@@ -300,10 +300,7 @@ class _Fill:
             _Part(self, groups[i : i + most], address[i : i + most])
             for i in range(0, len(groups), most)
         ]
-        steps: list[Callable[[], None]] = [parts[0].load]
-        for part, following in pairwise(parts):
-            steps += [following.load, part.store]
-        return [*steps, parts[-1].store]
+        return [step for part in parts for step in (part.load, part.store)]
 
     def _runs(self) -> Iterator[list[Group]]:
         """Groups that are neighbours in memory, as many as one store takes."""

@@ -35,7 +35,7 @@ _MOST_DEPTH = 4
 _LEAST_DEPTH = 2
 # Units: bytes. What is left for reductions and conversions.
 _REST = 4 * KIB
-# Registers of a thread beside those of sums: in any case, and for what is read ahead or on its way.
+# Registers of a thread beside those of sums: in any case, and for what is read ahead.
 _OTHER_REGISTERS = 48
 _AHEAD_REGISTERS = 32
 _FEW_BLOCKS = 2
@@ -90,13 +90,14 @@ def blocks_at_once(stages: Stages, warps: int, shared_bytes: int, target: Target
     """How many blocks are to be on a multiprocessor, by shared memory and by registers; None: more
     than two, and the assembler may weigh registers against that.
 
-    Left alone, it spills to have more blocks than shared memory has room for.
+    Left alone, it spills to have more blocks than shared memory has room for. What fills rings
+    through registers it schedules better if it is.
     """
-    if not stages.rings:
+    if not stages.rings or any(ring.fill == REGISTERS for ring in stages.rings):
         return None
     by_memory = target.smem_per_sm_bytes // (shared_bytes + target.smem_of_block_bytes)
     threads = warps * target.threads_per_warp
-    is_ahead = any(ring.rotates or ring.fill == REGISTERS for ring in stages.rings)
+    is_ahead = any(ring.rotates for ring in stages.rings)
     other = _OTHER_REGISTERS + _AHEAD_REGISTERS * is_ahead
     by_registers = target.registers_per_sm // (stages.sum_words + threads * other)
     blocks = max(1, min(by_memory, by_registers))
@@ -151,7 +152,7 @@ def plan_stages(
             tuple(held),
             depth if fill == ASYNC else _LEAST_DEPTH,
             fill,
-            _rotates(loop, held, grouped),
+            fill == ASYNC and _rotates(loop, held, grouped),
         )
         for (loop, fill), held in grouped.items()
     )
