@@ -10,6 +10,10 @@
 // conditions. The loader has no tiles, and writes nothing.
 // A block may do several programs: `program` says which one, and their order is that of the kernel's `warp.rows_together`.
 // Both roles say the same ones.
+// The math warps may be several *teams*, each of which does programs of its own, by turns (the kernel's `warp.teams`). All of
+// them see all programs of the block: `mine` tells whether the team does this one. Else it goes past the slots of it, each
+// by `skip`. A team takes slots between `await_turn`, until the team that does the program before has got all of its slots,
+// and `pass_turn`. A turn is a linear value.
 // `dot` begins a product, which is done once `wait` gives its sums, or `drain` has waited until no more than `pending`
 // products are under way: only then may the slots that it reads be released. Its sums are under way until `wait` gives
 // them: products may add to them, loops and branches hand them on, once on every path, and nothing else uses them.
@@ -20,6 +24,7 @@
 irdl.dialect @warp {
   irdl.type @ring {}
   irdl.type @place {}
+  irdl.type @turn {}
 
   irdl.operation @first_program attributes {
     summary = "The number of the first program that this block does; it goes on in steps of `program_step`.",
@@ -49,6 +54,36 @@ irdl.dialect @warp {
   } {
     %index = irdl.is index
     irdl.operands(number: %index)
+  }
+
+  irdl.operation @mine attributes {
+    summary = "Whether this team does the program: each time another one does, in a circle.", reads = [], writes = []
+  } {
+    %truth = irdl.is i1
+    irdl.results(is_mine: %truth)
+  }
+
+  irdl.operation @await_turn attributes {
+    summary = "Waits until the team that does the program before has got all slots of it.", reads = [], writes = []
+  } {
+    %turn = irdl.base @warp::@turn
+    irdl.results(turn: %turn)
+  }
+
+  irdl.operation @pass_turn attributes {
+    summary = "Gives the turn to the team that does the next program: all slots of this one were got. With the number, end and step of the loop around it, only in the last turn of that.",
+    reads = [], writes = []
+  } {
+    %turn = irdl.base @warp::@turn
+    %index = irdl.is index
+    irdl.operands(turn: %turn, loop: variadic %index)
+  }
+
+  irdl.operation @skip attributes {
+    summary = "Goes past the next slot of a channel, which another team gets.", reads = [], writes = []
+  } {
+    %ring = irdl.base @warp::@ring
+    irdl.operands(channel: %ring)
   }
 
   irdl.operation @channel attributes {

@@ -25,7 +25,7 @@ from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
 from tilec.codegen.record import Recorder
 from tilec.codegen.warps import warps_for
 from tilec.codegen.whole_rows import whole_rows
-from tilec.ops.lowering import TensorMap
+from tilec.ops.lowering import TensorMap, teams_of
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.ops.send import By
@@ -201,14 +201,14 @@ def lower_variant(
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
-                warps = schedule.math_warps
+                warps = schedule.team_warps
                 work = work_of(function, schedule, target, told.grid, told.dims, warps)
                 function, schedule = _with_roles(function, schedule)
             if isinstance(schedule, NoSchedule):
                 report = describe(schedule, target)
         stages = Stages()
         if isinstance(schedule, Schedule):
-            warps, loader_warps = schedule.math_warps, schedule.warps - schedule.math_warps
+            warps, loader_warps = schedule.team_warps, schedule.warps - schedule.math_warps
         else:
             warps, loader_warps = warps_for(function, hints, target), 0
             with stage("stages"):
@@ -217,6 +217,7 @@ def lower_variant(
                 report = with_stages(report, stages)
                 work = work_of(function, schedule, target, told.grid, told.dims, warps, stages)
                 stage_loads(function, stages)
+        teams = teams_of(function)
         with stage("layouts"):
             mark_last_uses(function)
             place_layouts(function, Placing(warps, vector_bytes))
@@ -239,7 +240,7 @@ def lower_variant(
     with stage("shared memory"):
         room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
         try:
-            shared = finish(code.function, SHARED, warps=warps, room=room)
+            shared = finish(code.function, SHARED, warps=warps, room=room, teams=teams)
         except DoesNotFitError:
             depth = schedule.depth if isinstance(schedule, Schedule) else stages.depth
             if depth == 0:
@@ -254,7 +255,7 @@ def lower_variant(
     if blocks is not None:
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), blocks)
         code.function.attributes["nvvm.minctasm"] = number
-    threads = (warps + loader_warps) * target.threads_per_warp
+    threads = (warps * teams + loader_warps) * target.threads_per_warp
     return EntryPoint(
         symbol,
         threads,

@@ -520,6 +520,7 @@ def _roles(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> li
     """Both ways of a branch at a time."""
     self.all_here(active, "roles")
     [is_math] = operands
+    _, _, teams = ir.DenseI32ArrayAttr(op.attributes[ROLE])
     parts, runs = [], []
     for region, takes, name in zip(
         op.regions, (is_math, ~is_math), ("math", "loader"), strict=True
@@ -527,7 +528,9 @@ def _roles(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> li
         rows = np.flatnonzero(takes)
         if (takes.reshape(-1, 128).any(axis=1) != takes.reshape(-1, 128).all(axis=1)).any():
             raise SimtError("a warpgroup has two roles")
-        size = 128 if self.machine.chance.timing.split else max(1, len(rows))
+        # Several teams go their own ways.
+        goes_apart = self.machine.chance.timing.split or (name == "math" and teams > 1)
+        size = 128 if goes_apart else max(1, len(rows))
         for first in range(0, len(rows), size):
             own = rows[first : first + size]
             part = self.part(own)

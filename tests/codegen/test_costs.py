@@ -94,22 +94,27 @@ def loop_of(variant):
     ],
 )
 def test_a_turn_that_overlaps_takes_as_long_as_its_busiest_unit(kernels, symbol, cycles):
-    [aligned, _] = kernels[symbol]
+    aligned, *_ = kernels[symbol]
     turns = ("ceildiv", "K", 64)
     part = loop_of(aligned)
     assert (part.turns, max(part.busy_cycles), part.alone_cycles) == (turns, *[round(cycles)] * 2)
 
 
 def test_what_does_not_overlap_takes_the_sum(kernels):
-    [aligned, general] = kernels["product__64_64"]
+    aligned, *_, general = kernels["product__64_64"]
     assert loop_of(general).alone_cycles > loop_of(aligned).alone_cycles + LATENCY
     assert sum(loop_of(general).busy_cycles) < loop_of(general).alone_cycles
 
 
 def test_a_block_has_a_multiprocessor_to_itself_or_what_fits(kernels):
-    [aligned, general] = kernels["product__64_64"]
+    aligned, *_, general = kernels["product__64_64"]
     assert aligned.cost.blocks_per_sm == 1  # 128 KiB of shared memory each
     assert general.cost.blocks_per_sm > 1
+
+
+def test_warpgroups_that_do_programs_by_turns_are_as_two_blocks(kernels):
+    assert kernels["product__128_160"][0].cost.blocks_per_sm == 2
+    assert kernels["product__128_256"][0].cost.blocks_per_sm == 1
 
 
 def test_a_programs_own_index_counts_as_the_middle(kernels):

@@ -175,7 +175,8 @@ def test_the_verifier_finds_what_goes_wrong_and_nothing_else(
         resolve(skeleton, symbol)
 
     monkeypatch.setattr("tilec.shared_memory.finish.resolve", keep)
-    with program(text("bf16", *tile)) as threads:
+    together = "#[hint(ping_pong = false)]"
+    with program(f"{together}{text('bf16', *tile)}") as threads:
         point, _ = threads.lowered("k", ALIGNED)
         [function] = unresolved
         warps = point.threads // 32 - 4

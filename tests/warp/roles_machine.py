@@ -1,20 +1,25 @@
 """Roles, executed on the CPU as badly as the hardware may: what goes wrong, and when.
 
-Both roles run as far as they can, one after the other; channels make what comes out the same in
-whatever order that is. A product is done as late as can be: only once a wait or drain says so. So a
-wrong use that is possible happens, in the turns that are executed.
+All roles run as far as they can, one after the other; channels make what comes out the same in
+whatever order that is, where each waits for the phase after the last one that it waited for. Teams
+do not, and so have another order, too. A product is done as late as can be: only once a wait or
+drain says so. So a wrong use that is possible happens, in the turns that are executed.
 
 Tiles have no content. Sums are `Sums`, of one product, until they are waited for.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mlir import ir
 
 from tilec.ir.dialects import arith
+from tilec.ops.lowering import teams_of
+
+_PROGRAMS = 3  # of a block that does several
 
 
 class WrongError(Exception):
@@ -44,9 +49,31 @@ class _Channel:
     depth: int
     tiles: int
     acquired: int = 0
-    got: int = 0
     published: set[int] = field(default_factory=set)
     released: set[int] = field(default_factory=set)
+
+    def is_full(self, number: int) -> bool:
+        """Whether a slot is full, as far as the parity of its phase tells."""
+        use, place = divmod(number, self.depth)
+        phase = sum(one % self.depth == place for one in self.published)
+        if phase % 2 == use % 2:
+            return False
+        if phase != use + 1:
+            raise WrongError("an earlier phase is taken for the one that is waited for")
+        return True
+
+
+@dataclass(eq=False)
+class _Strand:
+    """A role, or a team of one: what it knows, and how far it is."""
+
+    values: dict[ir.Value, object]
+    team: int
+    ahead: int  # programs, until the next one that is its own
+    got: Counter[ir.Value] = field(default_factory=Counter)
+    under_way: list[Sums] = field(default_factory=list)
+    turns: int = 0  # that it waited for
+    program: object = None
 
 
 def execute(function: ir.OpView, numbers: Mapping[str, int]) -> None:
@@ -54,20 +81,28 @@ def execute(function: ir.OpView, numbers: Mapping[str, int]) -> None:
 
     Raises:   WrongError
     """
-    _Machine(function, numbers).run()
+    for loader_last in (False, True) if teams_of(function) > 1 else (False,):
+        _Machine(function, numbers, loader_last).run()
 
 
 class _Machine:
-    def __init__(self, function: ir.OpView, numbers: Mapping[str, int]) -> None:
+    def __init__(self, function: ir.OpView, numbers: Mapping[str, int], loader_last: bool) -> None:
         [self.block] = function.regions[0].blocks
-        self.values: dict[ir.Value, object] = {}
+        self.loader_last = loader_last
+        self.teams = teams_of(function)
+        self.passed = [0] * self.teams  # how often each team was given the turn
+        self.done: list[object] = []  # programs
+        self.on_turn = _Strand({}, 0, 0)
         self.channels: dict[ir.Value, _Channel] = {}
-        self.under_way: list[Sums] = []
         attributes = ir.ArrayAttr(function.attributes["arg_attrs"])
         for argument, told in zip(self.block.arguments, attributes, strict=True):
             slot = ir.DictAttr(ir.DictAttr(told)["tile.slot"])
             name, kind = (ir.StringAttr(slot[key]).value for key in ("name", "kind"))
             self.values[argument] = numbers.get(name, 1) if kind != "pointer" else None
+
+    @property
+    def values(self) -> dict[ir.Value, object]:
+        return self.on_turn.values
 
     def run(self) -> None:
         for op in self.block.operations:
@@ -83,26 +118,35 @@ class _Machine:
                     self.plain(op)
 
     def run_roles(self, op: ir.OpView) -> None:
-        roles = [self.follow(region.blocks[0]) for region in op.regions]
-        running = [True, True]
-        while any(running):
-            before = self.progress()
-            for number, role in enumerate(roles):
-                if running[number]:
-                    running[number] = next(role, "end") != "end"
-            if any(running) and self.progress() == before:
-                raise WrongError("both roles wait")
-        for channel in self.channels.values():
-            if not channel.acquired == channel.got == len(channel.published):
-                raise WrongError("slots are left over")
-            if len(channel.released) != channel.got:
+        loader, math = (region.blocks[0] for region in op.regions)
+        teams = [_Strand(dict(self.values), n, n) for n in range(self.teams)]
+        self.running = [_Strand(dict(self.values), 0, 0), *teams]
+        roles = [(one, self.follow(math if n else loader)) for n, one in enumerate(self.running)]
+        if self.loader_last:
+            roles.append(roles.pop(0))
+        while roles:
+            before = self.progress(), len(roles)
+            for strand, role in list(roles):
+                self.on_turn = strand
+                if next(role, "end") == "end":
+                    roles.remove((strand, role))
+            if (self.progress(), len(roles)) == before:
+                raise WrongError("all roles wait")
+        for value, channel in self.channels.items():
+            for strand in teams:
+                if not channel.acquired == strand.got[value] == len(channel.published):
+                    raise WrongError("slots are left over")
+            if len(channel.released) != channel.acquired:
                 raise WrongError("a slot is never released")
-        if self.under_way:
+        if any(strand.under_way for strand in teams):
             raise WrongError("a product is never waited for")
+        if self.teams > 1 and sorted(map(str, self.done)) != list(map(str, range(_PROGRAMS))):
+            raise WrongError("not every program is done once")
 
-    def progress(self) -> list[tuple[int, int, int]]:
+    def progress(self) -> list[object]:
         every = self.channels.values()
-        return [(one.acquired, one.got, len(one.released)) for one in every]
+        got = [(dict(one.got), one.turns) for one in self.running]
+        return [*self.passed, *got, *((one.acquired, len(one.released)) for one in every)]
 
     # ---- control flow: what a generator yields is that it waits ------------------------------
 
@@ -112,6 +156,9 @@ class _Machine:
                 case "scf.for":
                     yield from self.loop(op)
                 case "scf.if":
+                    asked = op.operands[0].owner
+                    if not isinstance(asked, ir.Block) and asked.name == "warp.mine":
+                        self.done += [self.on_turn.program] if self.values[op.operands[0]] else []
                     region = op.regions[0 if self.values[op.operands[0]] else 1]
                     if len(region.blocks):
                         yield from self.follow(region.blocks[0])
@@ -126,13 +173,22 @@ class _Machine:
                     channel.acquired += 1
                     self.values[op.results[0]] = Slot(op.operands[0], number)
                 case "warp.get":
-                    channel = self.channels[op.operands[0]]
-                    while channel.got not in channel.published:
+                    strand, number = self.on_turn, self.on_turn.got[op.operands[0]]
+                    while not self.channels[op.operands[0]].is_full(number):
                         yield "waits"
-                    self.values[op.results[0]] = Slot(op.operands[0], channel.got)
-                    channel.got += 1
+                    strand.values[op.results[0]] = Slot(op.operands[0], number)
+                    strand.got[op.operands[0]] += 1
+                case "warp.await_turn":
+                    strand = self.on_turn
+                    # The first team has its first turn without waiting.
+                    wanted = strand.turns + (strand.team > 0)
+                    while self.passed[strand.team] % 2 != wanted % 2:
+                        yield "waits"
+                    if self.passed[strand.team] != wanted:
+                        raise WrongError("an earlier turn is taken for this one")
+                    strand.turns += 1
                 case "warp.program":
-                    pass
+                    self.on_turn.program = self.values[op.operands[0]]
                 case name if name.startswith("warp."):
                     getattr(self, name.partition(".")[2])(op)
                 case "scf.yield" | "gpu.yield":
@@ -190,10 +246,26 @@ class _Machine:
         if self.values[op.operands[1]] is None:
             return
         slot = self.slot(op)
-        if any(slot in sums.read for sums in self.under_way):
+        if any(slot in sums.read for sums in self.on_turn.under_way):
             raise WrongError("a product reads the slot")
         slot.is_held = False
         self.channels[slot.channel].released.add(slot.number)
+
+    def skip(self, op: ir.OpView) -> None:
+        self.on_turn.got[op.operands[0]] += 1
+
+    # ---- turns -------------------------------------------------------------------------------
+
+    def mine(self, op: ir.OpView) -> None:
+        strand = self.on_turn
+        is_mine = strand.ahead == 0
+        strand.ahead = self.teams - 1 if is_mine else strand.ahead - 1
+        self.values[op.results[0]] = int(is_mine)
+
+    def pass_turn(self, op: ir.OpView) -> None:
+        number, end, step = [self.values[value] for value in list(op.operands)[1:]] or (0, 0, 0)
+        if number + step >= end:  # type: ignore[operator]
+            self.passed[(self.on_turn.team + 1) % self.teams] += 1
 
     # ---- products ----------------------------------------------------------------------------
 
@@ -204,7 +276,7 @@ class _Machine:
         if len(read) != 2:
             raise WrongError("a factor is gone")
         begun = Sums(read)
-        self.under_way.append(begun)
+        self.on_turn.under_way.append(begun)
         self.values[op.results[0]] = begun
 
     def use_up(self, sums: object) -> None:
@@ -215,11 +287,13 @@ class _Machine:
 
     def drain(self, op: ir.OpView) -> None:
         pending = _number(op, "pending")
-        self.under_way = self.under_way[len(self.under_way) - pending :] if pending else []
+        self.on_turn.under_way = (
+            self.on_turn.under_way[len(self.on_turn.under_way) - pending :] if pending else []
+        )
 
     def wait(self, op: ir.OpView) -> None:
         self.use_up(self.values[op.operands[0]])
-        self.under_way = []
+        self.on_turn.under_way = []
         self.values[op.results[0]] = None
 
     # ---- anything else -----------------------------------------------------------------------
@@ -259,7 +333,7 @@ def _computed(op: ir.OpView, values: list) -> int:  # type: ignore[type-arg]
         case "warp.program_step":
             return 1
         case "warp.program_count":
-            return 2
+            return _PROGRAMS
         case name:
             raise AssertionError(f"nothing is known of {name}")
 

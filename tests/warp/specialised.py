@@ -25,8 +25,11 @@ FILE = Path(__file__).parent / "loops.tile"
 
 
 @contextmanager
-def planned() -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
-    """Functions and their schedules by the name of the kernel, in a context that is entered."""
+def planned(**hints: bool) -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
+    """Functions and their schedules by the name of the kernel, in a context that is entered.
+
+    `hints` count beside those of the kernels.
+    """
     source = SourceFile(FILE.name, FILE.read_text(encoding="utf-8"))
     with context():
         front = front_end(Sources(source, {}, {}, {}), Options())
@@ -38,16 +41,17 @@ def planned() -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
         for one in kernels:
             with one.function.location:
                 find_access_facts(one.function)
-                schedule = plan(one.function, one.description.hints, resolve("sm_90a"))
+                asked = {**one.description.hints, **hints}
+                schedule = plan(one.function, asked, resolve("sm_90a"))
             assert isinstance(schedule, Schedule), schedule
             found[one.description.name] = (one.function, schedule)
         yield found
 
 
 @contextmanager
-def specialised() -> Iterator[dict[str, ir.OpView]]:
+def specialised(**hints: bool) -> Iterator[dict[str, ir.OpView]]:
     """The functions, with roles."""
-    with planned() as found:
+    with planned(**hints) as found:
         for function, schedule in found.values():
             with function.location:
                 assert isinstance(specialise(function, schedule), Schedule)

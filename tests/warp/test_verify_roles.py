@@ -25,6 +25,7 @@ class Case:
     says: str | None = None
     depth: int = 4
     is_persistent: bool = False
+    teams: int = 1
 
 
 def written(short: str) -> str:
@@ -32,6 +33,7 @@ def written(short: str) -> str:
 
     s = acquire ring | fill ring s 0 | publish ring s | s = get ring | t = tile ring s 0
     release ring s | n = dot t u sums | drain 1 | n = wait sums | s = no_slot
+    m = mine | r = await | pass r | skip ring
     """
     return "\n".join(_in_full(line.strip()) for line in short.splitlines())
 
@@ -73,6 +75,15 @@ def _in_full(line: str) -> str:
             return f'{result}"tile.program_id"() {{axis = 0 : i64}} : () -> index'
         case "drain":
             return f'"warp.drain"() {{pending = {given[0]} : i64}} : () -> ()'
+        case "mine":
+            return f'{result}"warp.mine"() : () -> i1'
+        case "await":
+            return f'{result}"warp.await_turn"() : () -> !warp.turn'
+        case "pass":
+            kinds = ", ".join(["!warp.turn", *["index"] * (len(given) - 1)])
+            return f'"warp.pass_turn"({values}) : ({kinds}) -> ()'
+        case "skip":
+            return f'"warp.skip"({values}) : (!warp.ring) -> ()'
         case "wait":
             return f'{result}"warp.wait"({values}) : ({TENSOR}) -> {TENSOR}'
         case _:
@@ -93,7 +104,9 @@ def module_of(case: Case) -> str:
         f" tiles = [{TILE}, {TILE}]}} : () -> !warp.ring"
         for name in ("ring", "other")
     )
-    attributes = "attributes {warp.persistent}" if case.is_persistent else ""
+    given = ["warp.persistent"] if case.is_persistent else []
+    given += [f"warp.teams = {case.teams} : i64"] if case.teams > 1 else []
+    attributes = f"attributes {{{', '.join(given)}}}" if given else ""
     return f"""
     func.func @f(%view: {VIEW}, %n: index, %m: index, %is: i1) {attributes} {{
       %c0 = arith.constant 0 : index

@@ -31,6 +31,7 @@ from tilec.ops.lowering import (
     TensorMap,
     View,
     first_place,
+    teams_of,
 )
 from tilec.ops.notes import Note, Place
 from tilec.ops.persistent import count_of, delinearised, grouped, register
@@ -85,7 +86,7 @@ def lower_tiles(
 ) -> ThreadCode:
     """Lower one kernel to threads, as one more function of `body`.
 
-    `loader_warps` are beside the `warps` that have tiles in their registers.
+    `loader_warps` are beside the `warps` that have tiles in their registers, of each team.
     """
     with kernel.location, ir.InsertionPoint(body):
         return _emit_function(kernel, symbol, warps, vector_bytes, loader_warps)
@@ -112,7 +113,7 @@ def _emit_function(
     function = llvm.func(symbol, ir.TypeAttr.get(signature))
     function.attributes["gpu.kernel"] = ir.UnitAttr.get()
     function.attributes["nvvm.kernel"] = ir.UnitAttr.get()
-    threads = LANES * (warps + loader_warps)
+    threads = LANES * (warps * teams_of(kernel) + loader_warps)
     function.attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([threads])
     if maps:
         nothing, passed = ir.DictAttr.get({}), ir.DictAttr.get(_passed_by_value())
@@ -182,6 +183,7 @@ def _emit_entry(
         ir.InsertionPoint.current,
         walker.emit_with_arguments,
         tensor_maps=tensor_maps,
+        teams=teams_of(kernel),
     )
     walker.lowering = lowering
     grid = walker.emit_grid(source)

@@ -157,6 +157,7 @@ HINTS: dict[str, Callable[[ast.AttributeArgument, Module], HintValue]] = {
     "warps": _count,
     "cluster": _counts,
     "persistent": _flag,
+    "ping_pong": _flag,
     "swizzle": _count,
 }
 

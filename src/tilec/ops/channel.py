@@ -25,7 +25,7 @@ from tilec.ops.fragments import bit_width, i32, index, llvm_ptr
 from tilec.ops.lowering import Lowered, Lowering, TensorMap, View, within_reach
 from tilec.ops.rules import OpRules
 
-_BARRIER_BYTES = 8
+BARRIER_BYTES = 8
 _NO_SLOT = -1
 # Units: elements; the coordinates of a copy are 32 bits, and so far out nothing is inside.
 _FAR = 2**31 - 2**16
@@ -54,10 +54,10 @@ class Channel:
     reading: Cursor
 
     def full(self, slot: ir.Value) -> ir.Value:
-        return _shared(_at(self.barriers, slot, _BARRIER_BYTES, 0))
+        return _shared(_at(self.barriers, slot, BARRIER_BYTES, 0))
 
     def empty(self, slot: ir.Value) -> ir.Value:
-        return _shared(_at(self.barriers, slot, _BARRIER_BYTES, self.depth * _BARRIER_BYTES))
+        return _shared(_at(self.barriers, slot, BARRIER_BYTES, self.depth * BARRIER_BYTES))
 
     def address(self, slot: ir.Value, tile: int) -> ir.Value:
         """Where a tile of a slot begins (i32)."""
@@ -105,7 +105,7 @@ class _Create(OpRules):
         depth, slot = number_of(op, "depth"), Slot(tiles_of(op))
         filling, reading = (Cursor(lowering.variable(), lowering.variable()) for _ in range(2))
         slots = lowering.ring(depth * slot.bytes, slot.alignment)
-        barriers = lowering.ring(2 * depth * _BARRIER_BYTES, _BARRIER_BYTES, throughout=True)
+        barriers = lowering.ring(2 * depth * BARRIER_BYTES, BARRIER_BYTES, throughout=True)
         channel = Channel(depth, slot, slots, barriers, filling, reading)
         self._begin(channel, lowering)
         return [channel]
@@ -132,9 +132,9 @@ class _Acquire(OpRules):
     ) -> Sequence[Lowered]:
         [channel] = operands
         assert isinstance(channel, Channel)
-        slot, parity = _advanced(channel.filling, channel.depth)
+        slot, parity = advanced(channel.filling, channel.depth)
         # All slots are empty at first, as if the phase before had ended.
-        _await(channel.empty(slot), arith.xori(parity, i32(1)))
+        until_over(channel.empty(slot), arith.xori(parity, i32(1)))
         nvvm.mbarrier_arrive_expect_tx(None, channel.full(slot), i32(channel.slot.copied_bytes))
         return [slot]
 
@@ -189,8 +189,8 @@ class _Get(OpRules):
     ) -> Sequence[Lowered]:
         [channel] = operands
         assert isinstance(channel, Channel)
-        slot, parity = _advanced(channel.reading, channel.depth)
-        _await(channel.full(slot), parity)
+        slot, parity = advanced(channel.reading, channel.depth)
+        until_over(channel.full(slot), parity)
         return [slot]
 
 
@@ -224,18 +224,25 @@ class _Release(OpRules):
         channel, slot = operands
         assert isinstance(channel, Channel) and isinstance(slot, ir.Value)
         # Products are of a whole warpgroup: one thread speaks for it.
-        threads = LANES * WARPGROUP_WARPS
-        place = arith.andi(lowering.thread, i32(threads - 1))
-        speaks = arith.cmpi(arith.CmpIPredicate.eq, place, i32(0))
         is_slot = arith.cmpi(arith.CmpIPredicate.sge, slot, i32(0))
-        nvvm.inline_ptx(
-            [], [channel.empty(slot)], [], "mbarrier.arrive.shared::cta.b64 _, [{$r0}];",
-            predicate=arith.andi(speaks, is_slot),
-        )  # fmt: skip
+        arrive(channel.empty(slot), arith.andi(speaks(lowering), is_slot))
         return []
 
 
-def _advanced(cursor: Cursor, depth: int) -> tuple[ir.Value, ir.Value]:
+def speaks(lowering: Lowering) -> ir.Value:
+    """Whether this thread is the one that does what its warpgroup does once (i1)."""
+    threads = LANES * WARPGROUP_WARPS
+    place = arith.andi(lowering.thread, i32(threads - 1))
+    return arith.cmpi(arith.CmpIPredicate.eq, place, i32(0))
+
+
+def arrive(barrier: ir.Value, where: ir.Value) -> None:
+    """Arrive at a barrier, if `where` (i1) says so."""
+    text = "mbarrier.arrive.shared::cta.b64 _, [{$r0}];"
+    nvvm.inline_ptx([], [barrier], [], text, predicate=where)
+
+
+def advanced(cursor: Cursor, depth: int) -> tuple[ir.Value, ir.Value]:
     """The slot and parity at a cursor, which moves on."""
     word = ir.IntegerType.get_signless(32)
     slot, parity = llvm.load(word, cursor.slot), llvm.load(word, cursor.parity)
@@ -246,7 +253,7 @@ def _advanced(cursor: Cursor, depth: int) -> tuple[ir.Value, ir.Value]:
     return slot, parity
 
 
-def _await(barrier: ir.Value, parity: ir.Value) -> None:
+def until_over(barrier: ir.Value, parity: ir.Value) -> None:
     """Until the phase of this parity is over."""
     loop = scf.WhileOp([], [])
     before, after = loop.before.blocks.append(), loop.after.blocks.append()

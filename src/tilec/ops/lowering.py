@@ -25,6 +25,7 @@ from tilec.ops.notes import Note, Place, place_of
 if TYPE_CHECKING:
     from tilec.ops.channel import Channel, SharedTile
     from tilec.ops.staged import Ring, StagedFactor
+    from tilec.ops.teams import Turns
 
 # A value, or what is known while compiling only: a view, a channel or ring, a tile in shared
 # memory.
@@ -44,6 +45,8 @@ PERSISTENT = "warp.persistent"
 RINGS, RING, SLOTS, SLOT_AHEAD = "stage.rings", "stage.ring", "stage.slots", "stage.ahead"
 # The unit attribute of a loop behind which no copy is under way.
 WAITS = "stage.waits"
+# The attribute of a kernel whose math warps are so many teams, which do programs by turns.
+TEAMS = "warp.teams"
 # The type of a slot of a channel.
 SLOT = "!warp.place"
 # The attribute of the branch that tells roles apart: who comes to its `then` (`mark_team`).
@@ -103,10 +106,14 @@ class TensorMap:
 @dataclass(frozen=True)
 class Team:
     """Threads that meet at a barrier of their own, by its number; None: one thread, which needs
-    none."""
+    none.
+
+    `count` teams do the same, each for itself: their threads and barriers have numbers in a row.
+    """
 
     barrier: int | None
     threads: int
+    count: int = 1
 
 
 class NoGpuCodeError(Exception):
@@ -139,6 +146,8 @@ class Lowering:
     team: Team | None = None  # of the role that is being lowered; None: the whole block
     # What is to be emitted in this block, in order, and better between products than at once.
     meanwhile: list[Callable[[], None]] = field(default_factory=list)
+    teams: int = 1  # that the math warps are
+    turns: Turns | None = None  # of the teams, where there are several
     is_sending: bool = False  # hardware copies what was written to `sent_bytes`
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
 
@@ -247,11 +256,13 @@ class Lowering:
     @contextmanager
     def as_team(self, team: Team) -> Iterator[None]:
         """What is lowered inside is the work of these threads only."""
-        outer = self.team, self.entry, self._coordinates
+        outer = self.team, self.entry, self._coordinates, self.thread
+        if team.count > 1:
+            self.thread = arith.andi(self.thread, i32(team.threads - 1))
         # What depends on the thread is made anew: it stands where not all threads come.
         self.team, self.entry, self._coordinates = team, first_place(), {}
         yield
-        self.team, self.entry, self._coordinates = outer
+        self.team, self.entry, self._coordinates, self.thread = outer
 
     def warpgroup(self) -> ir.Value:
         """The number (i32) of this thread's warpgroup, which the assembler sees to be uniform."""
@@ -330,16 +341,32 @@ class Lowering:
 def barrier_of(team: Team) -> ir.Operation:
     """Until all threads of a team have come, of which there is more than one."""
     assert team.barrier is not None, "one thread waits for no other"
-    operands = [i32(team.barrier), i32(team.threads)]
+    number = i32(team.barrier)
+    if team.count > 1:
+        number = arith.addi(number, team_number(team.threads))
+    operands = [number, i32(team.threads)]
     sizes = ir.DenseI32ArrayAttr.get([1, 1, 0])
     return ir.Operation.create(
         "nvvm.barrier", operands=operands, attributes={"operandSegmentSizes": sizes}
     )
 
 
+def team_number(threads: int) -> ir.Value:
+    """Which team this thread is of (i32), where the first teams of the block have so many each."""
+    thread = nvvm.read_ptx_sreg_tid_x(ir.IntegerType.get_signless(32))
+    return arith.shrui(thread, i32(threads.bit_length() - 1))
+
+
 def mark_team(branch: ir.OpView, team: Team) -> None:
-    """Tell that what is inside of a branch is done by a team."""
-    branch.attributes[ROLE] = ir.DenseI32ArrayAttr.get([team.barrier or 0, team.threads])
+    """Tell that what is inside of a branch is done by a team, or by several."""
+    numbers = [team.barrier or 0, team.threads, team.count]
+    branch.attributes[ROLE] = ir.DenseI32ArrayAttr.get(numbers)
+
+
+def teams_of(function: ir.OpView) -> int:
+    """How many teams the math warps of a kernel are."""
+    given = function.attributes
+    return ir.IntegerAttr(given[TEAMS]).value if TEAMS in given else 1
 
 
 def team_around(op: ir.OpView) -> Team | None:
@@ -347,8 +374,8 @@ def team_around(op: ir.OpView) -> Team | None:
     around = op.operation.parent
     while around is not None:
         if ROLE in around.attributes:
-            barrier, threads = ir.DenseI32ArrayAttr(around.attributes[ROLE])
-            return Team(barrier or None, threads)
+            barrier, threads, count = ir.DenseI32ArrayAttr(around.attributes[ROLE])
+            return Team(barrier or None, threads, count)
         around = around.operation.parent
     return None
 

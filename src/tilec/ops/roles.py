@@ -17,8 +17,9 @@ from tilec.ops.fragments import i32
 from tilec.ops.lowering import Lowered, Lowering, Team, mark_team
 from tilec.ops.rules import OpRules
 from tilec.ops.send import wait_until_sent
+from tilec.ops.teams import begin_turns, make_turns
 
-_TEAM_BARRIER = 1  # 0 is that of the whole block
+_TEAM_BARRIER = 1  # 0 is that of the whole block; other teams have those after it
 
 
 class _Roles(OpRules):
@@ -30,14 +31,18 @@ class _Roles(OpRules):
     ) -> Sequence[Lowered]:
         loader, math = (region.blocks[0] for region in op.regions)
         few, many = (number_of(op, f"{role}_registers") for role in ("loader", "math"))
-        first = LANES * lowering.warps  # the loader
+        teams = lowering.teams
+        first = LANES * lowering.warps * teams  # the loader
         is_math = arith.cmpi(arith.CmpIPredicate.ult, lowering.thread, i32(first))
+        turns = make_turns(teams, lowering) if teams > 1 else None
         nvvm.barrier0()  # channels are there
         branch = scf.IfOp(is_math, has_else=True)
-        math_warps = Team(_TEAM_BARRIER, first)
+        math_warps = Team(_TEAM_BARRIER, first // teams, teams)
         mark_team(branch, math_warps)
         with ir.InsertionPoint(branch.then_block):
             _set_registers(many, "increase")
+            if turns is not None:
+                lowering.turns = begin_turns(teams, turns, lowering)
             with lowering.as_team(math_warps):
                 lowering.emit(math, [])
                 if lowering.is_sending:

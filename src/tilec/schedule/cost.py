@@ -91,8 +91,10 @@ def work_of(
         walk.turns[0].waits += target.rates.load_latency  # until the first copies are there
     first, *inner = (_part(one, warps, target.rates) for one in walk.turns)
     parts = (first, *(part for part in inner if part.alone_cycles))
-    is_persistent = isinstance(schedule, Schedule) and schedule.is_persistent
-    return Work(parts, 1 if is_persistent else None)
+    if isinstance(schedule, Schedule) and schedule.is_persistent:
+        # Teams do a program each: what one does alone hides under what the other one does.
+        return Work(parts, schedule.teams)
+    return Work(parts)
 
 
 def cost_of(work: Work, blocks: int, spilled_bytes: int, target: Target) -> Cost:

@@ -40,7 +40,7 @@ def describe(schedule: Schedule | NoSchedule, target: Target) -> ScheduleReport:
             ScheduledRole("math", schedule.math_warps, schedule.math_registers),
         ),
         channels=tuple(_channel(one, elements) for one in schedule.channels),
-        products=tuple(_product(one, schedule.math_groups) for one in schedule.products),
+        products=tuple(_product(one, schedule.team_groups) for one in schedule.products),
         turns=tuple(_turns(schedule, target)),
         rows_together=schedule.rows_together,
         choices=choices,

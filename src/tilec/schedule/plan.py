@@ -21,7 +21,9 @@ from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
 from tilec.ops.send import BUFFERS, By
 from tilec.schedule.products import Copied, Product, Unfit, find_products
+from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
+from tilec.schedule.teams import teams_for
 from tilec.target.description import KIB, Target
 
 _THREADS_OF_GROUP = 128
@@ -37,8 +39,8 @@ _LEAST_DEPTH = 2
 _REST = 2 * KIB
 # Registers of a thread of each role, where the block has more warpgroups than registers for all:
 # together no more than there are. Multiples of 8 (PTX ISA, "setmaxnreg").
-_LOADER_REGISTERS = 40
-_MATH_REGISTERS = 232
+_LOADER_REGISTERS = 24
+_MATH_REGISTERS = 240
 
 
 @dataclass(frozen=True)
@@ -54,16 +56,10 @@ class Channel:
 
 
 @dataclass(frozen=True)
-class Reason:
-    """Something that was decided, and why."""
-
-    what: str
-    why: str
-
-
-@dataclass(frozen=True)
 class Schedule:
     """What a kernel is made into. `rows_together` rows of programs are walked at a time.
+
+    With several `teams` of math warps, each does programs of its own, by turns.
 
     Units:    `math_groups` are warpgroups of 128 threads; registers are those of a thread, 0 for
               what the launch gives
@@ -79,6 +75,7 @@ class Schedule:
     reasons: tuple[Reason, ...] = ()
     results: tuple[Result, ...] = ()
     results_by: By = "copies"
+    teams: int = 1
 
     @property
     def depth(self) -> int:
@@ -88,6 +85,15 @@ class Schedule:
     @property
     def math_warps(self) -> int:
         return WARPGROUP_WARPS * self.math_groups
+
+    @property
+    def team_groups(self) -> int:
+        """Warpgroups that do a program together."""
+        return self.math_groups // self.teams
+
+    @property
+    def team_warps(self) -> int:
+        return WARPGROUP_WARPS * self.team_groups
 
     @property
     def warps(self) -> int:
@@ -127,6 +133,10 @@ def plan(
     unfit = [Reason(_unscheduled(one.op), one.why) for one in found if isinstance(one, Unfit)]
     candidates = [one for one in found if isinstance(one, Product)]
     groups, *reasons = _math_groups(candidates, hints)
+    teams, why_teams = teams_for(candidates, hints)
+    if teams > 1:
+        groups, reasons = 1, []  # of a team
+    reasons += why_teams
     products = [product for product in candidates if _fits(product, groups)]
     for one in candidates:
         if one not in products:
@@ -137,9 +147,10 @@ def plan(
     rings = _rings(products)
     # Where a block has a multiprocessor to itself, it goes on to the next program with copies under
     # way.
+    groups *= teams
     is_persistent = groups > 1 and bool(hints.get("persistent", True))
     found_results = find_results(function)
-    stored = _stored_bytes(found_results, groups) if is_persistent else 0
+    stored = _stored_bytes(found_results, groups, teams) if is_persistent else 0
     depth, *more = _depth(rings, hints, target, stored, fitting, is_persistent=is_persistent)
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
@@ -163,18 +174,21 @@ def plan(
         tuple(reasons),
         tuple(one for one in found_results if isinstance(one, Result)),
         results_by,
+        teams,
     )
 
 
-def _stored_bytes(stores: Sequence[Result | Stored], groups: int) -> int:
+def _stored_bytes(stores: Sequence[Result | Stored], groups: int, teams: int) -> int:
     """What tiles need of shared memory on their way out, beside rings that are in use.
 
     A block that does one program has the room of its rings for that, once they have been read.
-    Boxes have theirs to the end; of other tiles one goes through it at a time, or a piece of one.
+    Boxes have theirs to the end; of other tiles one goes through it at a time, or a piece of one,
+    for each team.
     """
     boxes = [BUFFERS * one.box.bytes for one in stores if isinstance(one, Result)]
     whole = [one.bytes for one in stores if isinstance(one, Stored)]
-    return WARPGROUP_WARPS * groups * sum(boxes) + min(max(whole, default=0), PIECE_BYTES)
+    at_once = min(max(whole, default=0), PIECE_BYTES)
+    return WARPGROUP_WARPS * groups * sum(boxes) + teams * at_once
 
 
 def _why_result(one: Result | Stored, by: By) -> Reason:

@@ -7,6 +7,8 @@ Of roles, the math warps are the block: they have a barrier of their own. The lo
 only, and channels order that: a ring is read for as long as its barriers are waited for or arrived
 at, and has been written for the last time before that.
 
+Of several teams each is the block in turn: they do the same, and touch no bytes of each other's.
+
 Hardware copies from buffers that are *sent*: one thread of each warp begins a copy (`Send`), which
 reads until that thread has waited for it (`Wait`), and sees only what its warp wrote before a fence
 (`Fence`). Copies are waited for in the order in which they were begun.
@@ -43,6 +45,8 @@ from tilec.ops.lowering import (
 )
 
 ALLOC = "warp.alloc"
+# Its attribute where each team has a buffer of its own.
+TEAM_BYTES = "team_bytes"
 BLOCK_BARRIER = "nvvm.barrier0"
 TEAM_BARRIER = "nvvm.barrier"
 WARP_BARRIER = "nvvm.bar.warp.sync"
@@ -136,6 +140,12 @@ class Buffer:
     def is_by_warp(self) -> bool:
         """Whether each warp only touches bytes that no other warp does."""
         return "by_warp" in self.op.attributes
+
+    @property
+    def team_bytes(self) -> int:
+        """How much further on the next team has it; 0 where all have one. Once that is planned."""
+        given = self.op.attributes
+        return int(ir.IntegerAttr(given[TEAM_BYTES]).value) if TEAM_BYTES in given else 0
 
     def overlaps(self, other: Buffer) -> bool:
         """Whether they share bytes, as planned."""

@@ -26,18 +26,22 @@ class Room:
     limit: int
 
 
-def finish(function: ir.OpView, symbol: str, *, warps: int, room: Room) -> SharedMemoryUse:
+def finish(
+    function: ir.OpView, symbol: str, *, warps: int, room: Room, teams: int = 1
+) -> SharedMemoryUse:
     """Resolve the shared memory of a function of threads; gives what a block needs.
+
+    `warps` are those of a team, of which there may be several.
 
     Raises:   DoesNotFitError
     """
     skeleton = skeleton_of(function)
     if not skeleton:
         return SharedMemoryUse()
-    needed = plan_offsets(skeleton, free=room.free, limit=room.limit)
+    needed = plan_offsets(skeleton, free=room.free, limit=room.limit, teams=teams)
     place_barriers(function, warps=warps, skeleton=skeleton)
     result = skeleton_of(function)
-    problem = next(problems_of(result, warps=warps), None)
+    problem = next(problems_of(result, warps=warps, teams=teams), None)
     assert problem is None, f"shared memory: {problem}"
     use = use_of(result, needed)
     resolve(result, symbol)

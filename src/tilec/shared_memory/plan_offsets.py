@@ -12,6 +12,8 @@ Algorithm:
    barriers more often. Else the largest first, each takes the lowest place that is free of those
    in use at its time (first fit of interval colouring).
 
+3. Several teams have a part each, one after the other behind the rings, in which buffers lie alike.
+
 Sound: `verify` checks that between a buffer's write and its read nothing else is written there.
 """
 
@@ -23,6 +25,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.shared_memory.accesses import (
+    TEAM_BYTES,
     Alloc,
     Arrived,
     Barrier,
@@ -39,6 +42,9 @@ from tilec.shared_memory.accesses import (
     Wait,
 )
 
+# Units: bytes; of the part of a team.
+_TEAM_ALIGNMENT = 128
+
 
 class DoesNotFitError(Exception):
     """More shared memory than a block can have; becomes E0702.
@@ -53,13 +59,15 @@ class DoesNotFitError(Exception):
         self.limit = limit
 
 
-def plan_offsets(skeleton: Skeleton, *, free: int, limit: int) -> int:
+def plan_offsets(skeleton: Skeleton, *, free: int, limit: int, teams: int = 1) -> int:
     """Write the offsets; gives the bytes that the block needs.
 
     Units:    bytes: `free` costs nothing, `limit` is the most that a block can have
     Raises:   DoesNotFitError at the largest buffer
     """
     lifetimes = _lifetimes(skeleton)
+    if teams > 1:
+        return _plan_for_teams(lifetimes, limit, teams)
     offsets = _side_by_side(lifetimes)
     if _end(lifetimes, offsets) > min(free, limit):
         offsets = _first_fit(lifetimes)
@@ -67,10 +75,39 @@ def plan_offsets(skeleton: Skeleton, *, free: int, limit: int) -> int:
     if end > limit:
         largest = max(lifetimes, key=lambda one: one.buffer.size).buffer
         raise DoesNotFitError(largest.op.location, end, limit)
-    for one, offset in zip(lifetimes, offsets, strict=True):
-        kind = ir.IntegerType.get_signless(64)
-        one.buffer.op.attributes["offset"] = ir.IntegerAttr.get(kind, offset)
+    _write(lifetimes, offsets)
     return end
+
+
+def _plan_for_teams(lifetimes: Sequence[_Lifetime], limit: int, teams: int) -> int:
+    """Rings are of all teams, and in use as long as any of them is at work."""
+    rings = [one for one in lifetimes if one.buffer.is_ring]
+    own = [one for one in lifetimes if not one.buffer.is_ring]
+    ring_offsets = _side_by_side(rings)
+    # So that accesses of all teams meet the same banks, if nothing asks for more.
+    unit = max((one.buffer.alignment for one in own), default=_TEAM_ALIGNMENT)
+    unit = max(unit, _TEAM_ALIGNMENT)
+    begin = _rounded(_end(rings, ring_offsets), unit)
+    offsets = _first_fit(own)
+    each = _rounded(_end(own, offsets), unit)
+    end = begin + teams * each
+    if end > limit:
+        largest = max(lifetimes, key=lambda one: one.buffer.size).buffer
+        raise DoesNotFitError(largest.op.location, end, limit)
+    _write(rings, ring_offsets)
+    _write(own, [begin + offset for offset in offsets])
+    for one in own:
+        one.buffer.op.attributes[TEAM_BYTES] = _integer(each)
+    return end
+
+
+def _write(lifetimes: Sequence[_Lifetime], offsets: Sequence[int]) -> None:
+    for one, offset in zip(lifetimes, offsets, strict=True):
+        one.buffer.op.attributes["offset"] = _integer(offset)
+
+
+def _integer(value: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
 
 
 @dataclass(frozen=True)
@@ -148,7 +185,11 @@ def _all_of(
 
 
 def _aligned(offset: int, buffer: Buffer) -> int:
-    return -(-offset // buffer.alignment) * buffer.alignment
+    return _rounded(offset, buffer.alignment)
+
+
+def _rounded(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
 
 
 def _end(lifetimes: Sequence[_Lifetime], offsets: Sequence[int]) -> int:

@@ -13,6 +13,7 @@ graph, and searches:
 - forwards from each copy of threads that goes on by itself: it meets nothing at the same bytes, nor
   the end, before a wait that covers its group; only a barrier after that orders it. How many groups
   were made since is part of the place in the search, and so is by how many slots a ring was turned;
+- several teams keep apart, as `verify_teams` has it;
 - no barrier may stand where not all threads come (`accesses` refuses it).
 """
 
@@ -24,9 +25,10 @@ from dataclasses import dataclass, replace
 from tilec.shared_memory.accesses import Alloc, Arrived, Barrier, Commit, Send, Skeleton, Touch
 from tilec.shared_memory.graph import Graph, Left, Payload, Problem, Turn
 from tilec.shared_memory.verify_sent import problems_of_sent
+from tilec.shared_memory.verify_teams import problems_of_teams
 
 
-def problems_of(skeleton: Skeleton, *, warps: int) -> Iterator[Problem]:
+def problems_of(skeleton: Skeleton, *, warps: int, teams: int = 1) -> Iterator[Problem]:
     """All that is wrong; nothing, for what the passes leave."""
     graph = Graph()
     ends = graph.add(skeleton, {graph.node(None)})
@@ -39,6 +41,8 @@ def problems_of(skeleton: Skeleton, *, warps: int) -> Iterator[Problem]:
         if isinstance(payload, Send):
             yield from _overwritten(graph, number, payload.read)
     yield from problems_of_sent(graph, warps)
+    if teams > 1:
+        yield from problems_of_teams(graph, teams)
 
 
 @dataclass(frozen=True)

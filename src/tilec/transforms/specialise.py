@@ -21,6 +21,9 @@ Algorithm:
    - a slot is released after the last wait that covers its products. Where these go on into the
      next turn, that one releases it, when it has begun its own.
 
+Where warpgroups do programs by turns (`teams`), all of that is in a branch, of which the other way
+skips the slots of another one's program.
+
 Sound: `warp.verify` says so again.
 """
 
@@ -35,7 +38,7 @@ from tilec.ir.dialects import scf
 from tilec.ir.walk import operations
 from tilec.ops.build import integer
 from tilec.ops.lower_control import terminator_of
-from tilec.ops.lowering import PERSISTENT, ROWS_TOGETHER
+from tilec.ops.lowering import PERSISTENT, ROWS_TOGETHER, TEAMS
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
@@ -43,6 +46,7 @@ from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_loa
 from tilec.transforms.math_role import MathWarps
 from tilec.transforms.of_roles import is_scalar, made, mark, memory_of
 from tilec.transforms.remove_dead import remove_dead
+from tilec.transforms.teams import by_turns, place_turn
 
 
 def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule:
@@ -66,14 +70,21 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     with function.location:
         loader, math = (_of_each(programs, role) for role in outer)
         Loader(schedule, channels, needed).emit(own, loader)
-        _copy(own, math)
+        mine = by_turns(own, math, schedule, channels, needed) if schedule.teams > 1 else math
+        _copy(own, mine)
+        if mine != math:
+            with ir.InsertionPoint(mine):
+                scf.yield_([])
         for inner, role in zip((loader, math), outer, strict=True):
             _end(inner, role)
     for op in reversed(own):
         if not _says_grid(op):
             op.operation.erase()
-    left = MathWarps(schedule, channels).rewrite(math)
+    left = MathWarps(schedule, channels).rewrite(mine)
     assert not left, "what is begun is waited for"
+    if schedule.teams > 1:
+        place_turn(mine)
+        function.attributes[TEAMS] = integer(schedule.teams)
     _drop_unused(function)
     function.attributes[ROWS_TOGETHER] = integer(schedule.rows_together)
     if schedule.is_persistent:

@@ -4,13 +4,17 @@ What a role takes is a sequence of *stretches*, in which it takes one slot after
 loops and branches, whose blocks are such sequences. Both roles must have the same: loops with equal
 bounds, branches with equal conditions, and in each stretch as many slots of each channel; and where
 one says which program it does from here on, the other one says the same. A branch around a loop
-that asks whether the loop turns is no branch.
+that asks whether the loop turns is no branch. Where several teams do programs by turns, both ways
+of that branch are compared: what a team gets of its own program, what it skips of another one's.
 
 Then, where the math warps wait for a slot, both roles have been through the same stretches before
 this one. The loader gets as far as to publish that slot, if each slot that it acquires before is
 free by then: of each channel, the slots that the math warps have not got yet (`ahead`), and the
 oldest one that they hold with those since, are no more than its depth. That is asked at each place
 where a slot is got, with the oldest that is held there on any path (`flow.Oldest`).
+
+Teams get slots in the order of programs, and hold none from one program to the next. So the first
+program that is not over has all that it waits for from itself, and what was said holds of it.
 
     loader: A B A B    math: B A B A    while they wait for the first B, the loader is ahead by an A
 """
@@ -26,9 +30,9 @@ from mlir import ir
 
 from tilec.warp.flow import Oldest
 from tilec.warp.problem import Problem
-from tilec.warp.reading import PROGRAM, Pairs, depth_of, is_same, turns_if
+from tilec.warp.reading import PROGRAM, SKIP, Pairs, depth_of, is_of_teams, is_same, turns_if
 
-_TAKES = ("warp.acquire", "warp.get")
+_TAKES = ("warp.acquire", "warp.get", SKIP)
 _PUBLISH = "warp.publish"
 
 
@@ -126,6 +130,14 @@ class _Comparison:
         loader_op: ir.OpView,
         math_op: ir.OpView,
     ) -> None:
+        for number, item in enumerate(math):
+            if isinstance(item, Control) and is_of_teams(item.op):
+                self.compare(loader[:number], math[:number], loader_op, math_op)
+                for after in math[number + 1 :]:
+                    self._differ(_op_of(after), item.op)
+                for way in item.ways:
+                    self.compare(loader[number:], way, loader_op, item.op)
+                return
         for mine, its in zip(math, loader, strict=False):
             match mine, its:
                 case Stretch(), Stretch():
@@ -179,7 +191,8 @@ class _Comparison:
                 what = "a slot is published elsewhere than it is acquired"
                 self.differences.append(Problem(what, op, loader.ops[0]))
                 return
-            self.cycles += self._waits_for_ever(op, acquired, got)
+            if op.operation.name != SKIP:
+                self.cycles += self._waits_for_ever(op, acquired, got)
             got[channel] += 1
 
     def _waits_for_ever(

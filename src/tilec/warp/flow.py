@@ -18,15 +18,27 @@ from typing import Protocol
 from mlir import ir
 
 from tilec.ir.walk import operations
-from tilec.warp.held import AllHeld, DoNotMeetError, Held, Nothing, Slot, Sums, merged
+from tilec.warp.held import AllHeld, DoNotMeetError, Held, Nothing, Slot, Sums, Turn, merged
 from tilec.warp.problem import Problem
-from tilec.warp.reading import PROGRAM, certainly_turns, depth_of, number_of, tiles_of
+from tilec.warp.reading import (
+    MINE,
+    PROGRAM,
+    SKIP,
+    certainly_turns,
+    depth_of,
+    is_last_of,
+    number_of,
+    tiles_of,
+)
 
 # What a role does with slots and products, by name; each gets what is held.
 _LOADS = ("warp.acquire", "warp.fill", "warp.publish")
 _COMPUTES = (
     "warp.get", "warp.no_slot", "warp.tile", "warp.release", "warp.dot", "warp.drain", "warp.wait",
+    "warp.await_turn", "warp.pass_turn",
 )  # fmt: skip
+# What concerns nothing that is held (`programs` and `teams` say where it may stand).
+_ELSEWHERE = (PROGRAM, MINE, SKIP)
 
 # Of each slot that is got: the age of the oldest one that is held then, by channel.
 Oldest = dict[ir.OpView, dict[ir.Value, int]]
@@ -44,19 +56,20 @@ class Followed:
     oldest: Oldest
 
 
-def follow(role: ir.Block, *, is_loader: bool) -> Followed:
-    """Follow all paths of a role."""
-    flow = _Flow(is_loader)
+def follow(role: ir.Block, *, is_loader: bool, by_turns: bool = False) -> Followed:
+    """Follow all paths of a role, of which several teams get slots by turns, or one does."""
+    flow = _Flow(is_loader, by_turns)
     held: AllHeld = {}
     flow.block(role, held)
     return Followed(tuple(flow.problems.values()), flow.oldest)
 
 
 class _Flow:
-    def __init__(self, is_loader: bool) -> None:
+    def __init__(self, is_loader: bool, by_turns: bool) -> None:
         self.problems: dict[tuple[str, ir.OpView], Problem] = {}
         self.oldest: Oldest = {}
         self._is_loader = is_loader
+        self._by_turns = by_turns
         names = _LOADS if is_loader else _COMPUTES
         self._steps: dict[str, _Step] = {
             name: getattr(self, f"_{name.partition('.')[2]}") for name in names
@@ -78,7 +91,7 @@ class _Flow:
             step = self._steps.get(op.operation.name)
             if step is not None:
                 step(op, held)
-            elif op.operation.name.startswith("warp.") and op.operation.name != PROGRAM:
+            elif op.operation.name.startswith("warp.") and op.operation.name not in _ELSEWHERE:
                 role = "loader" if self._is_loader else "math warps"
                 self._wrong(f"the {role} may not do this", op)
             else:
@@ -180,6 +193,8 @@ class _Flow:
 
     def _get(self, op: ir.OpView, held: AllHeld) -> None:
         channel = op.operands[0]
+        if self._by_turns and Turn(op) not in held.values():
+            self._wrong("it is not this team's turn to get a slot", op)
         ages = self.oldest.setdefault(op, {})
         for value, slot in held.items():
             if not isinstance(slot, Slot):
@@ -208,6 +223,26 @@ class _Flow:
         slot = self._given_up(op, held)
         if slot is not None and slot.since is not None:
             self._wrong("a product may still read the slot", op, slot.made)
+
+    # ---- turns -----------------------------------------------------------------------------------
+
+    def _await_turn(self, op: ir.OpView, held: AllHeld) -> None:
+        self._define(op.results[0], Turn(op), held)
+
+    def _pass_turn(self, op: ir.OpView, held: AllHeld) -> None:
+        value, *last = op.operands
+        turn = self._taken(value, held, op)
+        if not isinstance(turn, Turn) or turn.last_of:
+            self._wrong("there may be no turn to pass", op)
+        elif last:
+            loop = op.operation.parent.opview
+            if not is_last_of(loop, last):
+                self._wrong("expected the number, end and step of the loop around it", op)
+            held[value] = replace(turn, last_of=(loop,))
+
+    def _going_on(self, loop: ir.OpView, held: AllHeld) -> AllHeld:
+        """What is held where a loop turns again: a turn that is passed in the last one is not."""
+        return {value: _not_passed(what, loop) for value, what in held.items()}
 
     # ---- products --------------------------------------------------------------------------------
 
@@ -261,11 +296,12 @@ class _Flow:
         while True:
             turn = dict(start)
             handed = self.block(body, turn, entering)
-            again = self._both(start, turn, op)
+            again = self._both(start, self._going_on(op, turn), op)
             entered = [self._joined(*both, op) for both in zip(entering, handed, strict=True)]
             if (again, entered) == (start, entering):
                 break
             start, entering = again, entered
+        turn = {value: what for value, what in turn.items() if not _is_passed(what, op)}
         if certainly_turns(op):
             after, given = turn, handed
         else:
@@ -331,6 +367,15 @@ class _Flow:
 def _become(held: AllHeld, after: AllHeld) -> None:
     held.clear()
     held.update(after)
+
+
+def _is_passed(what: Held, loop: ir.OpView) -> bool:
+    """Whether it is a turn that is passed when this loop turns for the last time."""
+    return isinstance(what, Turn) and what.last_of == (loop,)
+
+
+def _not_passed(what: Held, loop: ir.OpView) -> Held:
+    return Turn(what.made) if isinstance(what, Turn) and _is_passed(what, loop) else what
 
 
 def _is_slot(value: ir.Value) -> bool:

@@ -1,4 +1,4 @@
-"""What a role holds at one place: slots, and sums that products are being added to.
+"""What a role holds at one place: slots, sums that products are being added to, the turn of a team.
 
 What is held is *linear*: it is given up once. What two ways of the program bring to one place is
 merged to what holds on both.
@@ -51,7 +51,16 @@ class Sums:
     is_certain: bool = True
 
 
-Held = Slot | Nothing | Sums
+@dataclass(frozen=True)
+class Turn:
+    """This team may get slots, and no other one. It may up to here only, where the loop in
+    `last_of` turns for the last time."""
+
+    made: ir.OpView = field(compare=False)
+    last_of: tuple[ir.OpView, ...] = ()
+
+
+Held = Slot | Nothing | Sums | Turn
 # By value; what is not here is nothing special, or was given up.
 AllHeld = dict[ir.Value, Held]
 
@@ -74,6 +83,10 @@ def merged(one: Held | None, other: Held | None) -> Held | None:
             return replace(other, is_certain=False)
         case (Slot(), Slot()):
             return _merged_slots(one, other)
+        case (Turn(), Turn()) if one == other:
+            return one
+        case (Turn(), _) | (_, Turn()):
+            raise DoNotMeetError("a turn meets what is none")
         case (Sums(), Sums()):
             return replace(one, is_certain=one.is_certain and other.is_certain)
         case (Sums(), None):

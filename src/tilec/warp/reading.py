@@ -10,6 +10,7 @@ from tilec.ops.build import number_of as number_of
 from tilec.ops.rules import is_tile
 
 ROLES, CHANNEL, PROGRAM = "warp.roles", "warp.channel", "warp.program"
+MINE, SKIP, AWAIT_TURN, PASS_TURN = "warp.mine", "warp.skip", "warp.await_turn", "warp.pass_turn"
 
 
 def depth_of(channel: ir.Value) -> int:
@@ -54,6 +55,22 @@ def _is_number(op: ir.OpView) -> bool:
 
 def _attributes(op: ir.OpView) -> dict[str, ir.Attribute]:
     return {name: op.attributes[name] for name in op.attributes}
+
+
+def is_of_teams(op: ir.OpView) -> bool:
+    """Whether it is the branch of which one way is a team's own program."""
+    if op.operation.name != "scf.if" or isinstance(op.operands[0].owner, ir.Block):
+        return False
+    return bool(op.operands[0].owner.name == MINE)
+
+
+def is_last_of(loop: ir.OpView, asked: list[ir.Value]) -> bool:
+    """Whether these are the number, the end and the step of a `scf.for`."""
+    if loop.operation.name != "scf.for" or len(asked) != 3:
+        return False
+    [body] = loop.regions[0].blocks
+    _, end, step, *_ = loop.operands
+    return asked[0] == body.arguments[0] and is_same(asked[1], end) and is_same(asked[2], step)
 
 
 def turns_if(loop: ir.OpView, condition: ir.Value) -> bool:

@@ -9,6 +9,8 @@ It knows nothing of how a schedule was made. Of a function with `warp.roles` it 
   once, and never meet sums at rest (`flow`);
 - both roles take slots alike, and neither waits for ever (`agreement`);
 - the loader does nothing else: it has no tiles, and writes, orders and ends nothing (here);
+- where several teams do programs by turns, each program is done by one of them, and all others skip
+  its slots; a team gets slots when it is its turn (`teams`, `flow`);
 - where a block does several programs, each role says which one before anything in it depends on
   that, and uses nothing from outside that does (`programs`).
 
@@ -23,13 +25,14 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ir.walk import operations
-from tilec.ops.lowering import PERSISTENT
+from tilec.ops.lowering import PERSISTENT, teams_of
 from tilec.ops.rules import is_tile
 from tilec.warp.agreement import disagreements
 from tilec.warp.flow import follow
 from tilec.warp.problem import Problem
 from tilec.warp.programs import misplaced
 from tilec.warp.reading import CHANNEL, ROLES
+from tilec.warp.teams import not_by_turns
 
 # What stands outside of roles.
 _OUTSIDE = (ROLES, CHANNEL, "warp.first_program", "warp.program_count", "warp.program_step")
@@ -56,8 +59,10 @@ def problems_of(function: ir.OpView) -> Iterator[Problem]:
     loader, math = (region.blocks[0] for region in roles[0].regions)
     yield from _beyond_loading(roles[0].regions[0])
     yield from misplaced(block, roles[0], is_persistent=PERSISTENT in function.attributes)
+    by_turns = teams_of(function) > 1
+    yield from not_by_turns(roles[0].regions[1], by_turns=by_turns)
     loading = follow(loader, is_loader=True)
-    computing = follow(math, is_loader=False)
+    computing = follow(math, is_loader=False, by_turns=by_turns)
     yield from loading.problems
     yield from computing.problems
     yield from disagreements(loader, math, computing.oldest)
