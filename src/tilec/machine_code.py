@@ -43,6 +43,7 @@ from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.insert_barriers import insert_barriers
 from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
+from tilec.transforms.read_elements import read_elements
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
 from tilec.transforms.stage_loads import stage_loads
@@ -191,6 +192,8 @@ def lower_variant(
         with stage("access facts"):
             rows = whole_rows(function, vector_bytes)
             find_access_facts(function, rows.of_extents)
+            if target.has_async_products:
+                read_elements(function)
         # Copies by hardware begin at multiples of 16 bytes.
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):

@@ -123,7 +123,28 @@ def _fitting(op: ir.OpView, elements: tuple[str, str, str], names: dict[ir.Value
         raise _UnfitError("it is a batch of products")
     if shape_of(a)[1] % instruction.k:
         raise _UnfitError(f"it sums {shape_of(a)[1]} products, no multiple of {instruction.k}")
+    if _moves(op):
+        # They would be copied while under way: ptxas runs products one by one then (C7518).
+        raise _UnfitError("its sums take the place of others in the next turn")
     return Product(op, _factor(a, 1, names), _factor(b, 0, names), instruction)
+
+
+def _moves(op: ir.OpView) -> bool:
+    """Whether sums that a loop carries are carried as another of its variables after a product."""
+    first = op.operands[2]
+    while not isinstance(first.owner, ir.Block):
+        maker = first.owner.opview
+        if rules()[maker.operation.name].multiplied(maker) is None:
+            return False
+        first = maker.operands[2]
+    if first.owner.owner.name != "scf.for":
+        return False
+    return any(
+        use.owner.name == "scf.yield"
+        and use.owner.operation.block == first.owner
+        and use.operand_number != first.arg_number - 1
+        for use in op.results[0].uses
+    )
 
 
 def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor:
