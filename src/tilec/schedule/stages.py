@@ -28,7 +28,7 @@ from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, Placing, is_tile, shape_of
 from tilec.ops.staged import ASYNC, COPY_BYTES, REGISTERS
 from tilec.ops.thread_access import vector_width
-from tilec.schedule.plan import Reason
+from tilec.schedule.plan import Reason, is_in_loop
 from tilec.target.description import KIB, Target
 
 _MOST_DEPTH = 4
@@ -128,9 +128,11 @@ def plan_stages(
             continue
         for factor in list(op.operands)[:2]:
             load = _load_of(factor)
-            if load is None or load.operation.parent.name != "scf.for":
-                continue
             try:
+                if not is_in_loop((load or op).operation.block):
+                    continue
+                if load is None:
+                    raise _UnfitError("it is computed, or comes from elsewhere")
                 found = loads.get(load.operation) or _staged(load, placing, names)
             except _UnfitError as error:
                 reasons.append(Reason(_not_copied(op), str(error)))
@@ -230,6 +232,8 @@ def _load_of(value: ir.Value) -> ir.OpView | None:
 def _staged(load: ir.OpView, placing: Placing, names: Mapping[ir.Value, str]) -> StagedLoad:
     access = rules()[load.operation.name].access(load)
     assert access is not None, "what was found is a load"
+    if load.operation.parent.name != "scf.for":
+        raise _UnfitError("it is loaded in a branch, or by a `while`")
     if view_facts(access.view.type).own != "shared":
         raise _UnfitError("the kernel may write to its tensor")
     if len(load.operands) > 1 + len(access.indices):
