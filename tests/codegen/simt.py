@@ -20,6 +20,7 @@ import ml_dtypes
 import numpy as np
 import simt_async
 import simt_matrix
+import simt_staged
 from mlir import ir
 from mlir.dialects import llvm
 from simt_copies import MappedTensor
@@ -118,6 +119,7 @@ def run_block(code: Code, arguments: Sequence[Any], launch: Launch, memory: Memo
         with np.errstate(all="ignore"):
             block.run(code.body, np.ones(launch.threads, bool))
         block.products.expect_over()
+        block.copies.expect_over()
         machine.expect_over()
     finally:
         memory.remove(shared)
@@ -143,6 +145,7 @@ class _Block:
         self.values: dict[int, Array] = {}
         self.variables: dict[int, Array] = {}
         self.products = simt_async.Products()
+        self.copies = simt_staged.Copies()
         self.steps = launch.steps
 
     def part(self, rows: Array) -> _Block:
@@ -722,4 +725,5 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "scf.if": _if,
     "scf.for": _for,
     "scf.while": _while,
+    **simt_staged.RULES,
 }
