@@ -46,7 +46,7 @@ class ScheduledChannel:
     file: str
     line: int
     column: int
-    fill: Literal["TMA"]
+    fill: Literal["TMA", "cp.async", "registers"]
     depth: int
     slot_bytes: int
     tiles: tuple[ScheduledTile, ...]
