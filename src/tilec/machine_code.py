@@ -32,7 +32,7 @@ from tilec.ops.send import By
 from tilec.schedule.cost import Work, cost_of, work_of
 from tilec.schedule.describe import describe
 from tilec.schedule.describe_stages import with_stages
-from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
+from tilec.schedule.plan import NoSchedule, Reason, Schedule
 from tilec.schedule.stages import Stages, blocks_at_once, plan_stages
 from tilec.shared_memory.finish import Room, finish
 from tilec.shared_memory.plan_offsets import DoesNotFitError
@@ -47,6 +47,7 @@ from tilec.transforms.read_elements import read_elements
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
 from tilec.transforms.stage_loads import stage_loads
+from tilec.transforms.turn_products import plan_either_way
 from tilec.warp.verify import expect_no_problem, problems_of
 
 
@@ -200,7 +201,7 @@ def lower_variant(
             schedule: Schedule | NoSchedule = NoSchedule()
             if is_aligned if has_roles is None else has_roles:
                 by: By = "copies" if is_aligned else "rows"
-                schedule = plan(function, hints, target, fitting, by)
+                function, schedule = plan_either_way(function, hints, target, fitting, by)
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.

@@ -95,6 +95,8 @@ class Machine:
             if is_read or (self.read_time[pieces] == self.memory.clock.block).any():
                 raise SimtError("a store to what a product reads, without a barrier after it")
             self.is_stored[pieces] = True
+        else:
+            self._note_read(pieces)
 
     def expect_fenced(self, pieces: Array) -> None:
         """That copies of these pieces see what threads stored."""
@@ -164,11 +166,15 @@ class Machine:
 
     def end_reading(self, pieces: Array) -> None:
         self.readers[pieces] -= 1
+        self._note_read(pieces)
+        self.read_time[pieces] = self.memory.clock.block
+
+    def _note_read(self, pieces: Array) -> None:
+        """From now on copies may come here where these threads said so."""
         strand = self.strands.current
         if strand.number not in self.read_by:
             self.read_by[strand.number] = np.full(len(self.readers), -1)
         self.read_by[strand.number][pieces] = strand.clock.get(strand.number, 0)
-        self.read_time[pieces] = self.memory.clock.block
 
     def fence(self) -> None:
         """What threads stored is visible to copies."""
@@ -419,6 +425,8 @@ def wgmma_text(self: Any, text: str, operands: list[Array], active: Array) -> li
         words = np.stack([w0, w1, w2, w3], axis=1)
         return [_started(self, instruction, sums, words, b, active)]
     self.all_here(active, text)
+    if not text and not operands:
+        return []
     if "fence" in text:
         self.products.is_fenced = True
         return [tuple(operands)]

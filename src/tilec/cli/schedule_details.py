@@ -54,6 +54,8 @@ def _tile(one: ScheduledTile) -> str:
 
 def _product(one: ScheduledProduct) -> str:
     lie = f"factors lie along {one.left} and {one.right}"
+    if one.left == "registers":
+        lie = f"factors lie in registers and along {one.right}"
     return f"{one.count} x {one.instruction} a warpgroup at {_place(one)}, {lie}"
 
 

@@ -1,9 +1,9 @@
 """Channels: rings of slots in shared memory that one thread has the hardware fill for others.
 
 Each slot has two barriers in memory: *full*, which counts the bytes that have come, and *empty*, on
-which every warpgroup that reads arrives once. Both roles go round the ring and count the turns in
-their *cursor*: a slot's number and the parity of the phase that they wait for. A lowered slot is
-its number (i32), -1 for none.
+which every warpgroup that reads arrives once, or every warp where threads read tiles themselves.
+Both roles go round the ring and count the turns in their *cursor*: a slot's number and the parity
+of the phase that they wait for. A lowered slot is its number (i32), -1 for none.
 
 Source:   PTX ISA, "mbarrier", "cp.async.bulk.tensor"; Tawa's asynchronous references
           (arXiv 2510.14719)
@@ -27,6 +27,8 @@ from tilec.ops.rules import OpRules
 
 BARRIER_BYTES = 8
 _NO_SLOT = -1
+# The unit attribute of a channel that threads read themselves.
+BY_WARP = "by_warp"
 # Units: elements; the coordinates of a copy are 32 bits, and so far out nothing is inside.
 _FAR = 2**31 - 2**16
 
@@ -52,6 +54,7 @@ class Channel:
     barriers: ir.Value  # those of all full barriers, then of all empty ones
     filling: Cursor
     reading: Cursor
+    readers: int  # threads that share one arrival: those of a warpgroup or of a warp
 
     def full(self, slot: ir.Value) -> ir.Value:
         return _shared(_at(self.barriers, slot, BARRIER_BYTES, 0))
@@ -74,7 +77,7 @@ class SharedTile:
 
 def tiles_of(op: ir.OpView) -> tuple[SwizzledTile, ...]:
     """The tiles of a slot, by the types in a `warp.channel`."""
-    return tuple(_tile_of(ir.TypeAttr(kind).value) for kind in ir.ArrayAttr(op.attributes["tiles"]))
+    return tuple(tile_of(ir.TypeAttr(kind).value) for kind in ir.ArrayAttr(op.attributes["tiles"]))
 
 
 def params_of(op: ir.OpView) -> tuple[str, ...]:
@@ -82,7 +85,8 @@ def params_of(op: ir.OpView) -> tuple[str, ...]:
     return tuple(ir.StringAttr(name).value for name in ir.ArrayAttr(op.attributes["params"]))
 
 
-def _tile_of(kind: ir.Type) -> SwizzledTile:
+def tile_of(kind: ir.Type) -> SwizzledTile:
+    """The tile in a slot that a type stands for."""
     memref = ir.MemRefType(kind)
     tile = SwizzledTile.of(tuple(memref.shape), bit_width(memref.element_type) // 8)
     assert tile is not None, f"{kind} is no tile of a channel"
@@ -106,7 +110,10 @@ class _Create(OpRules):
         filling, reading = (Cursor(lowering.variable(), lowering.variable()) for _ in range(2))
         slots = lowering.ring(depth * slot.bytes, slot.alignment)
         barriers = lowering.ring(2 * depth * BARRIER_BYTES, BARRIER_BYTES, throughout=True)
-        channel = Channel(depth, slot, slots, barriers, filling, reading)
+        # Products are of a whole warpgroup: one thread of it speaks for all. What threads read is
+        # read by each warp for itself.
+        readers = LANES if BY_WARP in op.attributes else LANES * WARPGROUP_WARPS
+        channel = Channel(depth, slot, slots, barriers, filling, reading, readers)
         self._begin(channel, lowering)
         return [channel]
 
@@ -116,10 +123,10 @@ class _Create(OpRules):
                 llvm.store(i32(0), variable)
         first = scf.IfOp(arith.cmpi(arith.CmpIPredicate.eq, lowering.thread, i32(0)))
         with ir.InsertionPoint(first.then_block):
-            groups = lowering.warps // WARPGROUP_WARPS
+            arrivals = lowering.warps * LANES // channel.readers
             for slot in range(channel.depth):
                 nvvm.mbarrier_init(channel.full(i32(slot)), i32(1))
-                nvvm.mbarrier_init(channel.empty(i32(slot)), i32(groups))
+                nvvm.mbarrier_init(channel.empty(i32(slot)), i32(arrivals))
             nvvm.fence_mbarrier_init()
             scf.yield_([])
 
@@ -223,15 +230,15 @@ class _Release(OpRules):
     ) -> Sequence[Lowered]:
         channel, slot = operands
         assert isinstance(channel, Channel) and isinstance(slot, ir.Value)
-        # Products are of a whole warpgroup: one thread speaks for it.
+        if channel.readers == LANES:
+            nvvm.bar_warp_sync(i32(-1))
         is_slot = arith.cmpi(arith.CmpIPredicate.sge, slot, i32(0))
-        arrive(channel.empty(slot), arith.andi(speaks(lowering), is_slot))
+        arrive(channel.empty(slot), arith.andi(speaks(lowering, channel.readers), is_slot))
         return []
 
 
-def speaks(lowering: Lowering) -> ir.Value:
-    """Whether this thread is the one that does what its warpgroup does once (i1)."""
-    threads = LANES * WARPGROUP_WARPS
+def speaks(lowering: Lowering, threads: int = LANES * WARPGROUP_WARPS) -> ir.Value:
+    """Whether this thread is the one that does what its warpgroup, or so many, do once (i1)."""
     place = arith.andi(lowering.thread, i32(threads - 1))
     return arith.cmpi(arith.CmpIPredicate.eq, place, i32(0))
 
