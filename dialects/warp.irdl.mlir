@@ -10,6 +10,11 @@
 // conditions. The loader has no tiles, and writes nothing.
 // A block may do several programs: `program` says which one, and their order is that of the kernel's `warp.rows_together`.
 // Both roles say the same ones.
+// Blocks of a kernel with `warp.cluster` work together, so many along an axis of the grid: they do neighbours at each
+// step, and take slots of a channel with `shared` tiles as one. A `fill` of such a tile copies a part of it to all of
+// them, a `release` frees the slot for all. They `meet` before anything of the others is used, and the loader `close`s such
+// channels at the end. Programs that no neighbours are left for are done without sharing; where there is none for a block,
+// it does one that another does too, and `is_program` tells that it must not write.
 // The math warps may be several *teams*, each of which does programs of its own, by turns (the kernel's `warp.teams`). All of
 // them see all programs of the block: `mine` tells whether the team does this one. Else it goes past the slots of it, each
 // by `skip`. A team takes slots between `await_turn`, until the team that does the program before has got all of its slots,
@@ -54,6 +59,19 @@ irdl.dialect @warp {
   } {
     %index = irdl.is index
     irdl.operands(number: %index)
+  }
+
+  irdl.operation @meet attributes {
+    summary = "All threads of the blocks of a cluster have come here, with the barriers in memory that they made.",
+    reads = [], writes = []
+  } {}
+
+  irdl.operation @is_program attributes {
+    summary = "Whether no other block of the cluster does the program that this one does.",
+    reads = [], writes = []
+  } {
+    %bit = irdl.is i1
+    irdl.results(is: %bit)
   }
 
   irdl.operation @mine attributes {
@@ -140,6 +158,14 @@ irdl.dialect @warp {
     %ring = irdl.base @warp::@ring
     %place = irdl.base @warp::@place
     irdl.operands(channel: %ring, slot: %place)
+  }
+
+  irdl.operation @close attributes {
+    summary = "Waits until all slots of a channel are free for good: no other block of the cluster comes here any more.",
+    reads = [], writes = []
+  } {
+    %ring = irdl.base @warp::@ring
+    irdl.operands(channel: %ring)
   }
 
   irdl.operation @get attributes {

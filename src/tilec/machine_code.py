@@ -96,6 +96,7 @@ class EntryPoint:
     tensor_maps: tuple[TensorMap, ...] = ()
     schedule: ScheduleReport = field(default_factory=ScheduleReport)
     is_persistent: bool = False
+    cluster: int = 1
     work: Work = field(default_factory=Work)
 
     @property
@@ -271,8 +272,16 @@ def lower_variant(
         code.tensor_maps,
         report,
         is_persistent=isinstance(schedule, Schedule) and schedule.is_persistent,
+        cluster=_blocks_of(schedule),
         work=work,
     )
+
+
+def _blocks_of(schedule: Schedule | NoSchedule) -> int:
+    """How many blocks a cluster has."""
+    if isinstance(schedule, NoSchedule) or schedule.cluster is None:
+        return 1
+    return schedule.cluster.blocks
 
 
 def _with_roles(function: ir.OpView, schedule: Schedule) -> tuple[ir.OpView, Schedule | NoSchedule]:
@@ -354,6 +363,7 @@ def _variant(
         threads=point.threads,
         slots=(*told.slots, *(Slot("tensor_map", one.param) for one in maps)),
         preconditions=preconditions,
+        cluster=(point.cluster, 1, 1),
         persistent_blocks_per_sm=1 if point.is_persistent else None,
         tensor_maps=maps,
         static_smem_bytes=taken.smem,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from mlir import ir
-from simt import Code, Launch, run_block
+from simt import Code, Launch, run_block, run_cluster
 from simt_copies import MappedTensor
 from simt_memory import Memory, Segment
 from simt_strands import LATE, Timing
@@ -19,6 +19,7 @@ from simt_strands import LATE, Timing
 from tests.on_cpu import checked_text
 from tilec.artifact.abi import launch_grid
 from tilec.artifact.expression import evaluate
+from tilec.artifact.geometry import _persistent_grid
 from tilec.artifact.manifest import Slot
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import gpu_module
@@ -118,13 +119,18 @@ class Program:
         extents = [int(evaluate(extent, values)) for extent in told.grid]
         grid = (0, 0, 0) if 0 in extents else launch_grid(extents)
         if point.is_persistent:  # as on a device of few multiprocessors
-            grid = min(prod(extents), grid_x or 3), 1, 1
+            grid = _persistent_grid(prod(extents), grid_x or 3, point.cluster)
         elif grid_x is not None:  # as where there are more programs than a grid has along x
             grid = grid_x, 1, -(-prod(extents) // grid_x)
-        for z, y, x in np.ndindex(grid[::-1]):
-            place = (x, y, z)
-            launch = Launch(point.threads, place, grid, point.smem_bytes, steps, maps, timing)
-            steps = run_block(code, slots, launch, memory)
+        for z, y, first in np.ndindex(grid[2], grid[1], grid[0] // point.cluster):
+            launches = [
+                Launch(point.threads, (x, y, z), grid, point.smem_bytes, steps, maps, timing)
+                for x in range(first * point.cluster, (first + 1) * point.cluster)
+            ]
+            if point.cluster > 1:
+                steps = run_cluster(code, slots, launches, memory)
+            else:
+                steps = run_block(code, slots, launches[0], memory)
         for tensor in tensors.values():
             tensor.read_back()
 

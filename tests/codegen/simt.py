@@ -23,13 +23,17 @@ import simt_matrix
 import simt_staged
 from mlir import ir
 from mlir.dialects import llvm
+from simt_cluster import Cluster
 from simt_copies import MappedTensor
-from simt_memory import LANES, SHARED_BASE, Memory, Segment, SimtError
+from simt_memory import LANES, SHARED_BASE, Clock, Memory, Segment, SimtError
 from simt_strands import LATE, Timing
 
 from tilec.ops.formats import dtype_of, saturated_f8
 from tilec.ops.global_memory import KEEP_TOGETHER
 from tilec.ops.registry import rules
+
+# Between the times of blocks that run together: more than any has.
+_TIMES_APART = 1 << 32
 
 Array = Any  # rows of numbers; a tuple of them for a struct
 
@@ -99,6 +103,47 @@ def run_block(code: Code, arguments: Sequence[Any], launch: Launch, memory: Memo
 
     Arguments are numbers; pointers are addresses in `memory`.
     """
+    machine = _machine(launch, memory, None)
+    memory.clock.block += 1
+    memory.clock.program += 1
+    memory.clock.acquired = False
+    block = _Block(code, launch, memory, machine, np.arange(launch.threads))
+    _run_to_end(block, arguments)
+    return block.steps
+
+
+def run_cluster(
+    code: Code, arguments: Sequence[Any], launches: Sequence[Launch], memory: Memory
+) -> int:
+    """As `run_block`, of the blocks of a cluster; the last one's steps."""
+    cluster = Cluster(launches[0].timing)
+    blocks = []
+    for launch in launches:
+        # Each has a time of its own, far from that of others.
+        own = Memory()
+        for segment in memory.segments:
+            own.add(segment)
+        memory.clock.block += _TIMES_APART
+        memory.clock.program += 1
+        own.clock = Clock(block=memory.clock.block, program=memory.clock.program)
+        machine = _machine(launch, own, cluster)
+        blocks.append(_Block(code, launch, own, machine, np.arange(launch.threads)))
+    memory.clock.block += _TIMES_APART
+
+    def body_of(block: _Block) -> Callable[[], None]:
+        def body() -> None:
+            with code.body.owner.operation.context:
+                _run_to_end(block, arguments)
+            cluster.leave(block.machine)
+
+        return body
+
+    cluster.strands.run([(f"block {rank}", body_of(one)) for rank, one in enumerate(blocks)])
+    cluster.expect_nobody_late()
+    return blocks[-1].steps
+
+
+def _machine(launch: Launch, memory: Memory, cluster: Cluster | None) -> simt_async.Machine:
     shared = Segment(
         "shared memory",
         SHARED_BASE,
@@ -106,24 +151,27 @@ def run_block(code: Code, arguments: Sequence[Any], launch: Launch, memory: Memo
         is_read_only=False,
         is_written=False,
     )
-    machine = simt_async.Machine(launch.threads, memory, shared, launch.tensor_maps, launch.timing)
-    block = _Block(code, launch, memory, machine, np.arange(launch.threads))
+    machine = simt_async.Machine(
+        launch.threads, memory, shared, launch.tensor_maps, launch.timing, cluster
+    )
+    shared.start = machine.base
+    return machine
+
+
+def _run_to_end(block: _Block, arguments: Sequence[Any]) -> None:
+    code, machine, threads = block.code, block.machine, block.launch.threads
     kinds = [_dtype(argument.type) for argument in code.body.arguments]
     numbers = [np.asarray(v).astype(kind) for v, kind in zip(arguments, kinds, strict=True)]
-    block.bind(code.body, [np.full(launch.threads, number) for number in numbers])
-    memory.clock.block += 1
-    memory.clock.program += 1
-    memory.clock.acquired = False
-    memory.add(shared)
+    block.bind(code.body, [np.full(threads, number) for number in numbers])
+    block.memory.add(machine.shared)
     try:
         with np.errstate(all="ignore"):
-            block.run(code.body, np.ones(launch.threads, bool))
+            block.run(code.body, np.ones(threads, bool))
         block.products.expect_over()
         block.copies.expect_over()
         machine.expect_over()
     finally:
-        memory.remove(shared)
-    return block.steps
+        block.memory.remove(machine.shared)
 
 
 class _Block:
@@ -353,7 +401,7 @@ def _zero(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> 
 
 
 def _address_of(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
-    return [np.full(len(active), SHARED_BASE)]
+    return [np.full(len(active), self.machine.base)]
 
 
 def _element_pointer(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
@@ -544,6 +592,10 @@ def _register(number: Callable[[_Block], Any]) -> Any:
     return read
 
 
+def _blocks(block: _Block) -> int:
+    return len(block.machine.cluster.machines)
+
+
 def _assert(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     [condition] = operands
     failing = self.threads[active & ~condition]
@@ -711,6 +763,9 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "nvvm.read.ptx.sreg.ctaid.x": _register(lambda b: b.launch.block[0]),
     "nvvm.read.ptx.sreg.ctaid.y": _register(lambda b: b.launch.block[1]),
     "nvvm.read.ptx.sreg.ctaid.z": _register(lambda b: b.launch.block[2]),
+    "nvvm.read.ptx.sreg.cluster.ctarank": _register(lambda b: b.machine.rank),
+    "nvvm.read.ptx.sreg.clusterid.x": _register(lambda b: b.launch.block[0] // _blocks(b)),
+    "nvvm.read.ptx.sreg.nclusterid.x": _register(lambda b: b.launch.grid[0] // _blocks(b)),
     "nvvm.read.ptx.sreg.nctaid.x": _register(lambda b: b.launch.grid[0]),
     "nvvm.read.ptx.sreg.nctaid.y": _register(lambda b: b.launch.grid[1]),
     "cf.assert": _assert,

@@ -21,9 +21,10 @@ import simt_sending
 import simt_wgmma
 from mlir import ir
 from simt_barriers import MBarrier, Meeting
+from simt_cluster import BLOCK_APART, RULES, Cluster
 from simt_copies import PIECE, MappedTensor
 from simt_memory import LANES, SHARED_BASE, Memory, Segment, SimtError
-from simt_strands import LATE, Chance, Clock, Strands, Timing, join
+from simt_strands import LATE, Clock, Timing, join
 
 from tilec.ops.lowering import ROLE
 
@@ -50,16 +51,19 @@ class Machine:
         shared: Segment,
         tensor_maps: Mapping[int, MappedTensor],
         timing: Timing = LATE,
+        cluster: Cluster | None = None,
     ) -> None:
         self.memory, self.shared, self.tensor_maps = memory, shared, tensor_maps
-        self.chance = Chance(timing)
-        self.strands = Strands(self.chance, self._finish_one)
+        self.cluster = cluster or Cluster(timing)
+        self.rank = self.cluster.join(self)
+        self.chance, self.strands = self.cluster.chance, self.cluster.strands
+        self.base = SHARED_BASE + self.rank * BLOCK_APART
         self.threads = threads
         self.barriers: dict[int, MBarrier] = {}
         self.meetings: dict[int, Meeting] = {}
         self.sending = simt_sending.Sending(memory, shared, self.chance)
         self.copies: list[_Copy] = []  # that are under way
-        self.begun = 0  # copies
+        self.begun: list[int] = []  # copies
         self.free_registers = 0
         self.registers = np.full(threads // 128, REGISTERS // max(threads, 1) // 8 * 8)
         self._is_used = False
@@ -83,7 +87,7 @@ class Machine:
         """Threads load or store these bytes of shared memory."""
         if not self._is_used or not len(addresses):
             return
-        first, last = addresses - SHARED_BASE, addresses - SHARED_BASE + size - 1
+        first, last = addresses - self.base, addresses - self.base + size - 1
         pieces = np.unique(np.concatenate([first // PIECE, last // PIECE]))
         pieces = pieces[(pieces >= 0) & (pieces < len(self.is_barrier))]
         if self.is_barrier[pieces].any():
@@ -130,15 +134,17 @@ class Machine:
                 raise SimtError("a copy onto what has been read, but nobody said so")
         self._expect_seen(pieces)
         self.sending.expect_unread(pieces)
-        self.begun += 1
-        copy = _Copy(-self.begun, tensor.content(first), pieces, bar, strand.released())
+        copy = _Copy(
+            self.cluster.next_copy(), tensor.content(first), pieces, bar, strand.released()
+        )
+        self.begun.append(copy.number)
         self.copy_of[pieces] = copy.number
         self._put(copy, np.uint8(255), is_there=False)
         self.copies.append(copy)
         if self.chance.says(self.chance.timing.early_copies):
             self._finish(len(self.copies) - 1)
 
-    def _finish_one(self) -> bool:
+    def finish_one(self) -> bool:
         if self.copies:
             self._finish(self.chance.one_of(len(self.copies), len(self.copies) - 1))
             return True
@@ -185,7 +191,7 @@ class Machine:
 
     def make_barrier(self, address: int, count: int) -> None:
         self.use()
-        place = address - SHARED_BASE
+        place = address - self.base
         if place % 8 or not 0 <= place <= self.shared.bytes.size - 8:
             raise SimtError(f"a barrier at byte {place}")
         if address in self.barriers:
@@ -193,11 +199,13 @@ class Machine:
         self.barriers[address] = MBarrier(place, count, self.memory.clock.block)
         self.is_barrier[place // PIECE] = True
 
-    def barrier(self, address: int, *, for_copies: bool = False) -> MBarrier:
+    def barrier(self, address: int, *, for_copies: bool = False, by: int | None = None) -> MBarrier:
         if address not in self.barriers:
-            raise SimtError(f"there is no barrier at byte {address - SHARED_BASE}")
+            raise SimtError(f"there is no barrier at byte {address - self.base}")
         found = self.barriers[address]
-        if found.block_time == self.memory.clock.block:
+        if by not in (None, self.rank):
+            self.cluster.expect_here(self, found, by)
+        elif found.block_time == self.memory.clock.block:
             raise SimtError(f"{found} is used by threads that may not have seen it made")
         if for_copies and not found.is_fenced:
             raise SimtError(f"{found} is used by copies, which may not have seen it made")
@@ -208,7 +216,7 @@ class Machine:
         if not barrier.is_over(parity) and self.chance.timing.seed is not None:
             self.strands.pause()
             if not barrier.is_over(parity):
-                self._finish_one()
+                self.cluster.progress()
         self.strands.wait(
             lambda: barrier.is_over(parity),
             lambda: f"the end of a phase {parity} of {barrier} ({barrier.state()})",
@@ -249,8 +257,8 @@ class Machine:
         self.sending.expect_over()
         if self.copies:
             raise SimtError(f"{len(self.copies)} copies are under way at the end")
-        for number in range(1, self.begun + 1):
-            if not self.strands.current.has_seen(-number, 0):
+        for number in self.begun:
+            if not self.strands.current.has_seen(number, 0):
                 raise SimtError("a copy may be under way at the end: nobody waited for it")
 
 
@@ -487,14 +495,18 @@ def _expect(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> l
     return []
 
 
-_ARRIVE = "mbarrier.arrive.shared::cta.b64 _, [{$r0}];"
+_ARRIVE = re.compile(r"mbarrier\.arrive\.shared::(cta|cluster)\.b64 _, \[\{\$r0\}\];")
 
 
 def _inline_ptx(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
-    assert ir.StringAttr(op.attributes["ptxCode"]).value == _ARRIVE
+    text = ir.StringAttr(op.attributes["ptxCode"]).value
+    [space] = _ARRIVE.findall(text)
     address, predicate = operands
     for one in address[active & predicate]:
-        self.machine.barrier(int(one)).arrive(self.machine.strands.current.released())
+        if space == "cluster":
+            self.machine.cluster.arrive(self.machine, int(one))
+        else:
+            self.machine.barrier(int(one)).arrive(self.machine.strands.current.released())
     self.machine.strands.pause()
     return []
 
@@ -508,15 +520,21 @@ def _try_wait(self: Any, op: ir.OpView, operands: list[Array], active: Array) ->
 
 def _copy(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     counts = list(op.attributes["operandSegmentSizes"])
-    assert sum(counts) == len(operands) and counts[1] == 1 and not any(counts[4:]), op
-    axes = len(operands) - 3
+    is_known = counts[:2] == [1, 1] and not any([counts[4], *counts[6:]])
+    assert sum(counts) == len(operands) and is_known, op
+    axes = counts[2]
     target, source = operands[:2]
     places, barriers = (operands[2 : 2 + axes], operands[2 + axes])
     for thread in np.flatnonzero(active):
         tensor = self.machine.tensor_maps[int(source[thread])]
         first = [int(place[thread]) for place in places][::-1]
-        barrier = self.machine.barrier(int(barriers[thread]), for_copies=True)
-        self.machine.begin(tensor, first, int(target[thread]) - SHARED_BASE, barrier)
+        mask = int(operands[3 + axes][thread]) if counts[5] else 1 << self.machine.rank
+        place = int(target[thread]) - self.machine.base
+        own = int(barriers[thread]) - self.machine.base
+        for machine in self.machine.cluster.chosen(mask):
+            by = self.machine.rank
+            barrier = machine.barrier(machine.base + own, for_copies=True, by=by)
+            machine.begin(tensor, first, place, barrier)
     self.machine.strands.pause()
     return []
 
@@ -617,6 +635,7 @@ def rule_of(op: ir.OpView) -> Execute | None:
 
 
 _RULES: dict[str, Execute] = {
+    **RULES,
     **simt_sending.RULES,
     "llvm.alloca": _alloca,
     "llvm.inttoptr": _pointer,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 from simt_copies import PIECE, MappedTensor
-from simt_memory import SHARED_BASE, Memory, Segment, SimtError
+from simt_memory import Memory, Segment, SimtError
 from simt_strands import Chance
 
 Array = Any
@@ -54,7 +54,7 @@ class Sending:
         if not tensor.is_written:
             raise SimtError("a copy to a tensor that is described to be read")
         # A thread that reads, and what it reads must have been stored before a barrier.
-        self.memory.load(SHARED_BASE + pieces * PIECE, PIECE, np.full(len(pieces), thread))
+        self.memory.load(self.shared.start + pieces * PIECE, PIECE, np.full(len(pieces), thread))
         copy = _Copy(tensor, tuple(first), pieces, thread)
         self.readers[pieces] += 1
         self.by_thread.setdefault(thread, _Begun()).loose.append(copy)
@@ -115,7 +115,7 @@ def _begin(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> li
     for thread in np.flatnonzero(active):
         tensor = self.machine.tensor_maps[int(target[thread])]
         first = [int(place[thread]) for place in places][::-1]
-        place = int(source[thread]) - SHARED_BASE
+        place = int(source[thread]) - self.machine.base
         self.machine.expect_fenced(tensor.pieces(place))
         self.machine.sending.begin(tensor, first, place, int(self.threads[thread]))
     return []

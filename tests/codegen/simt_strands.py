@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 from simt_memory import SimtError
@@ -94,36 +95,47 @@ class Strands:
         self.is_forked = False
         self._chance = chance
         self._progress = progress
+        self._numbers = count(1)
+        self._strands: list[Strand] = []
+        self._threads: list[threading.Thread] = []
         self._back = threading.Semaphore(0)
         self._failure: BaseException | None = None
         self._is_stopping = False
 
     def run(self, parts: Sequence[tuple[str, Callable[[], None]]]) -> None:
-        """Run all parts, by turns, to their ends.
+        """Run all parts, by turns, to their ends. A part may have parts of its own.
 
         Raises:   what a part raises; SimtError where none can go on
         """
-        outer = self.current
-        assert not self.is_forked, "roles are not nested"
-        strands = [Strand(name, i, {**outer.clock, i: 0}) for i, (name, _) in enumerate(parts, 1)]
-        threads = [
-            threading.Thread(target=self._body, args=(strand, body), daemon=True)
-            for strand, (_, body) in zip(strands, parts, strict=True)
+        outer, is_first = self.current, not self.is_forked
+        strands = [
+            Strand(name, number, {**outer.clock, number: 0})
+            for (name, _), number in zip(parts, self._numbers, strict=False)
         ]
-        self.is_forked = True
-        for thread in threads:
+        for strand, (_, body) in zip(strands, parts, strict=True):
+            thread = threading.Thread(target=self._body, args=(strand, body), daemon=True)
+            self._strands.append(strand)
+            self._threads.append(thread)
             thread.start()
-        try:
-            self._take_turns(strands)
-        finally:
-            self._is_stopping = True
-            for strand in strands:
-                strand.baton.release()
-            for thread in threads:
-                thread.join()
-            self.is_forked, self.current = False, outer
+        if is_first:
+            self._run_all(outer)
+        else:
+            self.wait(lambda: all(strand.is_over for strand in strands), lambda: "parts of them")
         for strand in strands:
             join(outer.clock, strand.clock)
+
+    def _run_all(self, outer: Strand) -> None:
+        self.is_forked = True
+        try:
+            self._take_turns()
+        finally:
+            self._is_stopping = True
+            for strand in self._strands:
+                strand.baton.release()
+            for thread in self._threads:
+                thread.join()
+            self._strands, self._threads = [], []
+            self.is_forked, self.current, self._is_stopping = False, outer, False
 
     def wait(self, ready: Callable[[], bool], what: Callable[[], str]) -> None:
         """Let others go on until something is so."""
@@ -147,9 +159,9 @@ class Strands:
         if self._is_stopping:
             raise _Stopped
 
-    def _take_turns(self, strands: Sequence[Strand]) -> None:
+    def _take_turns(self) -> None:
         last = 0
-        while left := [strand for strand in strands if not strand.is_over]:
+        while left := [strand for strand in self._strands if not strand.is_over]:
             able = [strand for strand in left if strand.ready is None or strand.ready()]
             if not able:
                 if self._progress():

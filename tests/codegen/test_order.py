@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
@@ -12,17 +13,21 @@ from simt_memory import Memory, Segment
 
 from tilec.ir.dialect import context
 from tilec.ir.dialects import arith, llvm, nvvm
+from tilec.ops.cluster_order import step_of, steps_of
 from tilec.ops.fragments import element_offset, i32, index, llvm_ptr
-from tilec.ops.persistent import grouped
+from tilec.ops.lowering import Cluster
+from tilec.ops.order import grouped
 
 ADDRESS = 1 << 40
 
 
-def walked(grid: tuple[int, ...], rows: int) -> np.ndarray:
-    """The row-major number of the program that has each number in the order."""
-    count = prod(grid)
+Numbers = Callable[[ir.Value, list[ir.Value]], list[ir.Value]]
+
+
+def computed(grid: tuple[int, ...], count: int, results: int, numbers: Numbers) -> np.ndarray:
+    """What `numbers` gives (index each) for 0 to `count`, in a row each, by all threads at once."""
     threads = -(-count // 32) * 32
-    places = np.full(threads, -1, np.int32)
+    found = np.full((threads, results), -1, np.int32)
     with context():
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
@@ -33,19 +38,33 @@ def walked(grid: tuple[int, ...], rows: int) -> np.ndarray:
             word = ir.IntegerType.get_signless(32)
             thread = nvvm.read_ptx_sreg_tid_x(word)
             number = arith.index_cast(ir.IndexType.get(), arith.remui(thread, i32(count)))
-            extents = [index(extent) for extent in grid]
-            place = index(0)
-            for extent, one in zip(extents, grouped(number, extents, rows), strict=True):
-                place = arith.addi(arith.muli(place, extent), one)
-            target = element_offset(entry.arguments[0], thread, word)
-            llvm.store(arith.index_cast(word, place), target, alignment=4)
+            made = numbers(number, [index(extent) for extent in grid])
+            for place, value in enumerate(made):
+                at = arith.addi(arith.muli(thread, i32(results)), i32(place))
+                target = element_offset(entry.arguments[0], at, word)
+                llvm.store(arith.index_cast(word, value), target, alignment=4)
             llvm.return_()
         memory = Memory()
-        result = Segment("x", ADDRESS, places.view(np.uint8), is_read_only=False)
+        result = Segment("x", ADDRESS, found.reshape(-1).view(np.uint8), is_read_only=False)
         memory.add(result)
         launch = Launch(threads, (0, 0, 0), (1, 1, 1), 0)
         run_block(Code(function), [ADDRESS], launch, memory)
-    return result.bytes.view(np.int32)[:count]
+    return result.bytes.view(np.int32).reshape(threads, results)[:count]
+
+
+def in_row(grid: list[ir.Value], program: Sequence[ir.Value]) -> ir.Value:
+    """The row-major number of a program."""
+    place = index(0)
+    for extent, one in zip(grid, program, strict=True):
+        place = arith.addi(arith.muli(place, extent), one)
+    return place
+
+
+def walked(grid: tuple[int, ...], rows: int) -> np.ndarray:
+    """The row-major number of the program that has each number in the order."""
+    return computed(
+        grid, prod(grid), 1, lambda n, extents: [in_row(extents, grouped(n, extents, rows))]
+    )[:, 0]
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 8])
@@ -67,3 +86,55 @@ def test_rows_are_walked_together_column_by_column() -> None:
 
 def test_a_batch_is_walked_before_the_next() -> None:
     assert [int(n) // 6 for n in walked((3, 2, 3), 2)] == sorted([0, 1, 2] * 6)
+
+
+# ---- clusters ------------------------------------------------------------------------------------
+
+
+def steps(grid: tuple[int, ...], rows: int, cluster: Cluster) -> np.ndarray:
+    """Of each step and block: program (row-major), whether it is one, whether with neighbours,
+    coordinate along the cluster's axis; and how many steps there are said to be."""
+    own, others = grid[cluster.axis], prod(grid) // grid[cluster.axis]
+    whole = own // cluster.blocks * others
+    count = whole + -(-(own % cluster.blocks * others) // cluster.blocks)
+
+    def numbers(number: ir.Value, extents: list[ir.Value]) -> list[ir.Value]:
+        blocks = index(cluster.blocks)
+        at, rank = arith.divui(number, blocks), arith.remui(number, blocks)
+        step = step_of(at, extents, rows, cluster, rank)
+        kinds = [
+            arith.select(bit, index(1), index(0)) for bit in (step.is_program, step.is_together)
+        ]
+        along = step.program[cluster.axis]
+        return [in_row(extents, step.program), *kinds, along, steps_of(extents, cluster)]
+
+    found = computed(grid, count * cluster.blocks, 5, numbers)
+    return found.reshape(count, cluster.blocks, 5)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8])
+@pytest.mark.parametrize("blocks", [2, 4])
+@pytest.mark.parametrize(
+    "grid", [(1,), (7,), (1, 1), (1, 9), (9, 1), (3, 5), (8, 4), (13, 6), (2, 3, 4), (3, 5, 2)],
+    ids=str,
+)  # fmt: skip
+def test_each_program_has_one_block_of_one_step(
+    grid: tuple[int, ...], blocks: int, rows: int
+) -> None:
+    for axis in range(len(grid)):
+        found = steps(grid, rows, Cluster(blocks, axis))
+        program, is_program, is_together, along, said = np.moveaxis(found, -1, 0)
+        assert (said == len(found)).all()
+        assert sorted(program[is_program == 1].tolist()) == list(range(prod(grid)))
+        assert (program >= 0).all() and (program < prod(grid)).all()
+        # What blocks are told is one for all of them: they wait for each other.
+        assert (is_together == is_together[:, :1]).all()
+        for step in np.flatnonzero(is_together[:, 0]):
+            stride = prod(grid[axis + 1 :])
+            first = program[step, 0]
+            assert along[step, 0] % blocks == 0
+            np.testing.assert_array_equal(program[step], first + stride * np.arange(blocks))
+        # Few are alone: less than a group along the axis.
+        assert (is_together == 0).sum() <= blocks * -(
+            -(grid[axis] % blocks * prod(grid) // grid[axis]) // blocks
+        )

@@ -20,7 +20,7 @@ from simt_memory import SimtError
 from tilec.ir.walk import operations
 from tilec.layout.swizzled import SwizzledTile
 
-TEXT = """#[hint(stages = 2)]
+TEXT = """#[hint(stages = 2, cluster = 1)]
 #[kernel]
 pub fn k<M: Dim, N: Dim, K: Dim>(
     z: Part<&mut Tensor<f32, M, N>, 128, 32>, x: &Tensor<bf16, M, K>, y: &Tensor<bf16, K, N>,

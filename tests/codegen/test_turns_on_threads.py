@@ -141,7 +141,8 @@ def test_a_team_that_does_not_await_its_turn_is_found() -> None:
     """A phase of a slot that was filled for another program is taken for its own."""
     given = factors(k=40)  # three slots a program, of a ring of two
     wanted = wide(given["x"]) @ wide(given["y"])
-    with program(kernel(f"{LOOP} z.store(sum);")) as threads:
+    text = kernel(f"{LOOP} z.store(sum);").replace("stages = 2", "stages = 2, cluster = 1")
+    with program(text) as threads:
         point, code = threads.lowered("k", ALIGNED)
         expect(threads, "k", given, {"z": wanted}, EARLY)
         function = code.body.owner.opview

@@ -166,21 +166,41 @@ def _factors_f8(n: Extents, rng: np.random.Generator) -> tuple[Argument, Argumen
     )
 
 
+def _cut_off(a: np.ndarray, b: np.ndarray, step: int = 128) -> np.ndarray:
+    """What tensor cores cut off sums of products of f8, which are `step` products each.
+
+    An instruction adds 32 products to a sum, and keeps of each of the 33 what is at least 2^-13 of
+    the largest. Each product of a step, and each sum of some of them, is at most the product of
+    the lengths of its rows of a and of its columns of b (Cauchy and Schwarz).
+
+    Shapes:   (m, k) and (n, k) to (m, n)
+    """
+    steps = -(-a.shape[-1] // step)
+    rest = steps * step - a.shape[-1]
+    of_a, of_b = (
+        np.linalg.norm(np.pad(x, ((0, 0), (0, rest))).reshape(len(x), steps, step), axis=2)
+        for x in (a, b)
+    )
+    return step / 32 * 33 * 2.0**-13 * (of_a @ of_b.T)
+
+
 def _matmul_f8(element: str, n: Extents, rng: np.random.Generator) -> Built:
-    """e: as `_matmul`, and one product more."""
+    """e: as `_matmul`, what is cut off, and one product more."""
     a, b = _factors_f8(n, rng)
     scale = float(np.float32(rng.uniform(0.001, 0.01)))
-    exact, error = _product(a.values, b.values.T)
+    exact, error = _product(a.values, b.values.T, -(-n["K"] // 128))
+    error += _cut_off(a.values, b.values)
     exact, error = exact * scale, error * scale + U * np.abs(exact * scale)
     return {"c": Output(exact.shape, element), "a": a, "b": b, "scale": scale}, exact, error
 
 
 def _matmul_f8_rows(element: str, n: Extents, rng: np.random.Generator) -> Built:
-    """e: as `_matmul`, with an addition more for each tile, and two products more."""
+    """e: as `_matmul_f8`, with an addition more for each tile, and two products more."""
     a, b = _factors_f8(n, rng)
     scales = (rounded(rng.uniform(0.01, 0.1, n[axis]), "f32") for axis in "MN")
     of_a, of_b = (Argument(values, "f32") for values in scales)
-    exact, error = _product(a.values, b.values.T, -(-n["K"] // 128))
+    exact, error = _product(a.values, b.values.T, 2 * -(-n["K"] // 128))
+    error += _cut_off(a.values, b.values)
     scale = of_a.values[:, None] * of_b.values
     exact, error = exact * scale, error * scale + 2 * U * np.abs(exact * scale)
     arguments = {"c": Output(exact.shape, element), "a": a, "b": b, "of_a": of_a, "of_b": of_b}
@@ -363,7 +383,7 @@ KERNELS: dict[str, Kernel] = {
         _OF_128,
     ),
     "group_blocks": Kernel(_group_blocks, _tables_of_groups, (), (("128_256", "i32", 128),)),
-    "matmul_f8": Kernel(_matmul_f8, _products, _LARGE, _tiles(("bf16", "128_256_128", 256))),
+    "matmul_f8": Kernel(_matmul_f8, _products, _LARGE, _tiles(("bf16", "128_192_128", 192))),
     "matmul_f8_rows": Kernel(
         _matmul_f8_rows, _products, _LARGE, _tiles(("bf16", "128_128_128", 128))
     ),

@@ -35,6 +35,7 @@ class Bindings:
         self.encoded_on = []
         self.asked = []
         self.refusal = 0
+        self.room = 128  # blocks of clusters that run at once
         self._thread = threading.local()
         self._encoding = threading.Lock()
         self._encode = encoding._PROTOTYPE(self._encoded)
@@ -105,6 +106,12 @@ class Bindings:
         self.parameters.append(parameters)
         return [SUCCESS]
 
+    def cuOccupancyMaxActiveClusters(self, function, config):  # noqa: N802
+        if not self.current:
+            return NO_CONTEXT, 0
+        [attribute] = config.attrs
+        return SUCCESS, self.room // attribute.value.clusterDim.x
+
     def cuGetProcAddress(self, symbol, version, flags):  # noqa: N802
         assert symbol == b"cuTensorMapEncodeTiled" and version == 12000
         return SUCCESS, ctypes.cast(self._encode, ctypes.c_void_p).value, 0
@@ -144,6 +151,7 @@ def installed(monkeypatch, count):
         monkeypatch.setattr(module, "Device", device)
     monkeypatch.setattr(machine_code, "_launch_kernel", cuda.cuLaunchKernel)
     monkeypatch.setattr(clusters, "_launch_extended", cuda.cuLaunchKernelEx)
+    monkeypatch.setattr(clusters, "_clusters_at_once", cuda.cuOccupancyMaxActiveClusters)
     monkeypatch.setattr(driver, "LEGACY_DEFAULT_STREAM", SimpleNamespace(sync=lambda: None))
     kernel = SimpleNamespace(handle=5)
     monkeypatch.setattr(machine_code.Code, "kernel", lambda self, variant, device: kernel)

@@ -338,6 +338,15 @@ def test_clusters_are_an_attribute_of_the_launch(cuda):
     assert not cuda.launched
 
 
+@pytest.mark.parametrize(("cluster", "blocks"), [(2, 132), (4, 128), (8, 128)])
+def test_persistent_clusters_all_have_room(cuda, cluster, blocks):
+    scaled = launcher(cluster=(cluster, 1, 1), persistent_blocks_per_sm=1)
+    scaled.launch(*arrays(64 * 1000), 2.0)
+    assert cuda.launched_clusters[-1]["grid"] == (blocks, 1, 1)
+    scaled.launch(*arrays(64), 2.0)
+    assert cuda.launched_clusters[-1]["grid"] == (cluster, 1, 1)
+
+
 def test_clusters_are_launched_by_a_thread_without_a_context(cuda):
     scaled = launcher(cluster=(2, 1, 1), tensor_maps=(), slots=mapped_kernel().variants[-1].slots)
     thread = threading.Thread(target=lambda: scaled.launch(*arrays(), 2.0))

@@ -115,7 +115,7 @@ class _Machine:
                     self.channels[op.results[0]] = _Channel(_number(op, "depth"), tiles)
                 case "warp.roles":
                     self.run_roles(op)
-                case "func.return":
+                case "func.return" | "warp.meet":
                     pass
                 case _:
                     self.plain(op)
@@ -192,6 +192,12 @@ class _Machine:
                     strand.turns += 1
                 case "warp.program":
                     self.on_turn.program = self.values[op.operands[0]]
+                case "warp.close":
+                    channel = self.channels[op.operands[0]]
+                    while len(channel.released) < channel.acquired:
+                        yield "waits"
+                case "warp.is_program":
+                    self.values[op.results[0]] = 1
                 case name if name.startswith("warp."):
                     getattr(self, name.partition(".")[2])(op)
                 case "scf.yield" | "gpu.yield":

@@ -1,4 +1,4 @@
-"""The kernels of `loops.tile` in the form that has roles."""
+"""The kernels of `loops.tile`, or another file, in the form that has roles."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ FILE = Path(__file__).parent / "loops.tile"
 
 
 @contextmanager
-def planned(**hints: bool) -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
+def planned(file: Path = FILE, **hints: bool) -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
     """Functions and their schedules by the name of the kernel, in a context that is entered.
 
     `hints` count beside those of the kernels.
     """
-    source = SourceFile(FILE.name, FILE.read_text(encoding="utf-8"))
+    source = SourceFile(file.name, file.read_text(encoding="utf-8"))
     with context():
         front = front_end(Sources(source, {}, {}, {}), Options())
         assert front.module is not None and not front.compiled.diagnostics
@@ -49,9 +49,9 @@ def planned(**hints: bool) -> Iterator[dict[str, tuple[ir.OpView, Schedule]]]:
 
 
 @contextmanager
-def specialised(**hints: bool) -> Iterator[dict[str, ir.OpView]]:
+def specialised(file: Path = FILE, **hints: bool) -> Iterator[dict[str, ir.OpView]]:
     """The functions, with roles."""
-    with planned(**hints) as found:
+    with planned(file, **hints) as found:
         for function, schedule in found.values():
             with function.location:
                 assert isinstance(specialise(function, schedule), Schedule)

@@ -30,11 +30,13 @@ from tilec.ops.lowering import (
     Lowering,
     TensorMap,
     View,
+    cluster_of,
     first_place,
     teams_of,
 )
 from tilec.ops.notes import Note, Place
-from tilec.ops.persistent import count_of, delinearised, grouped, register
+from tilec.ops.order import count_of, delinearised, grouped
+from tilec.ops.persistent import register
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 
@@ -123,6 +125,10 @@ def _emit_function(
         # One block has the registers to itself, which roles then share out.
         one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
         function.attributes["nvvm.minctasm"] = one
+    cluster = cluster_of(kernel)
+    if cluster is not None:
+        shape = ir.DenseI32ArrayAttr.get([cluster.blocks, 1, 1])
+        function.attributes["nvvm.cluster_dim"] = shape
     entry = function.regions[0].blocks.append(*types, arg_locs=[kernel.location] * len(types))
     arguments = list(entry.arguments)
     described = dict(zip(maps, arguments[len(slots) :], strict=True))
@@ -183,6 +189,7 @@ def _emit_entry(
         ir.InsertionPoint.current,
         walker.emit_with_arguments,
         tensor_maps=tensor_maps,
+        cluster=cluster_of(kernel),
         teams=teams_of(kernel),
     )
     walker.lowering = lowering

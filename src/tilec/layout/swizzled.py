@@ -95,22 +95,15 @@ class SwizzledTile:
     @cached_property
     def box(self) -> tuple[int, ...]:
         """The extents of one copy: rows as they are, as far as one copy may have them."""
-        found = list(self.shape[:-1])
-        for axis in reversed(range(len(found))):
-            if found[axis] > MOST_IN_COPY:
-                # What a copy writes lies together, so that outer axes are stepped through.
-                inside = prod(found[axis + 1 :])
-                found[: axis + 1] = [*[1] * axis, _part_of(found[axis], inside)]
-                break
-        return (*found, self.chunk_elements)
+        return box_of(self.shape[:-1], self.chunk_elements)
 
     @cached_property
     def copies(self) -> tuple[Copy, ...]:
         """The copies that write the whole tile, in the order of their offsets."""
-        return tuple(self._copies())
+        return tuple(self.copies_of(self.box))
 
-    def _copies(self) -> Iterator[Copy]:
-        box = self.box
+    def copies_of(self, box: Sequence[int]) -> Iterator[Copy]:
+        """The same of copies of these extents, which lie together."""
         steps = [range(0, n, b) for n, b in zip(self.shape, box, strict=True)]
         for chunk, start in enumerate(steps[-1]):
             for rows in product(*steps[:-1]):
@@ -167,6 +160,18 @@ class Slot:
     def copied_bytes(self) -> int:
         """Of the tiles alone."""
         return sum(tile.bytes for tile in self.tiles)
+
+
+def box_of(rows: Sequence[int], chunk_elements: int) -> tuple[int, ...]:
+    """The extents of one copy of these rows, as far as one copy may have them."""
+    found = list(rows)
+    for axis in reversed(range(len(found))):
+        if found[axis] > MOST_IN_COPY:
+            # What a copy writes lies together, so that outer axes are stepped through.
+            inside = prod(found[axis + 1 :])
+            found[: axis + 1] = [*[1] * axis, _part_of(found[axis], inside)]
+            break
+    return (*found, chunk_elements)
 
 
 def swizzled(place: int, swizzle: int) -> int:

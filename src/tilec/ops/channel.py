@@ -5,6 +5,11 @@ which every warpgroup that reads arrives once, or every warp where threads read 
 Both roles go round the ring and count the turns in their *cursor*: a slot's number and the parity
 of the phase that they wait for. A lowered slot is its number (i32), -1 for none.
 
+A tile that the blocks of a cluster share is in the same place of the same slot in each of them:
+every block copies its share of it to all. So a slot is empty once the warpgroups of all blocks have
+read it, and they arrive in each block. Barriers count the same where blocks do programs that share
+nothing: then each copies all shares to itself.
+
 Source:   PTX ISA, "mbarrier", "cp.async.bulk.tensor"; Tawa's asynchronous references
           (arXiv 2510.14719)
 """
@@ -12,17 +17,19 @@ Source:   PTX ISA, "mbarrier", "cp.async.bulk.tensor"; Tawa's asynchronous refer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir import ir
 
 from tilec.ir.dialects import arith, llvm, nvvm, scf
 from tilec.layout import LANES
-from tilec.layout.swizzled import Slot, SwizzledTile
+from tilec.layout.shares import Shares
+from tilec.layout.swizzled import Copy, Slot, SwizzledTile
 from tilec.layout.wgmma import WARPGROUP_WARPS
+from tilec.ops import cluster
 from tilec.ops.build import number_of
 from tilec.ops.fragments import bit_width, i32, index, llvm_ptr
-from tilec.ops.lowering import Lowered, Lowering, TensorMap, View, within_reach
+from tilec.ops.lowering import SHARED, Lowered, Lowering, TensorMap, View, cluster_of, within_reach
 from tilec.ops.rules import OpRules
 
 BARRIER_BYTES = 8
@@ -55,6 +62,8 @@ class Channel:
     filling: Cursor
     reading: Cursor
     readers: int  # threads that share one arrival: those of a warpgroup or of a warp
+    shared: frozenset[int] = frozenset()  # the tiles that the blocks of a cluster share
+    blocks: int = 1  # that fill and empty its slots
 
     def full(self, slot: ir.Value) -> ir.Value:
         return _shared(_at(self.barriers, slot, BARRIER_BYTES, 0))
@@ -85,6 +94,22 @@ def params_of(op: ir.OpView) -> tuple[str, ...]:
     return tuple(ir.StringAttr(name).value for name in ir.ArrayAttr(op.attributes["params"]))
 
 
+def shared_of(op: ir.OpView) -> frozenset[int]:
+    """Which tiles of a `warp.channel` the blocks of a cluster share, by their numbers."""
+    return (
+        frozenset(ir.DenseI64ArrayAttr(op.attributes[SHARED]))
+        if SHARED in op.attributes
+        else frozenset()
+    )
+
+
+def shares_of(tile: SwizzledTile, blocks: int) -> Shares:
+    """As so many blocks copy a tile that they share."""
+    found = Shares.of(tile, blocks)
+    assert found is not None, f"{tile} has no {blocks} shares"
+    return found
+
+
 def tile_of(kind: ir.Type) -> SwizzledTile:
     """The tile in a slot that a type stands for."""
     memref = ir.MemRefType(kind)
@@ -100,8 +125,11 @@ class _Create(OpRules):
     name = "warp.channel"
 
     def tensor_maps(self, op: ir.OpView) -> Sequence[TensorMap]:
-        tiles = zip(params_of(op), tiles_of(op), strict=True)
-        return [TensorMap(param, tile.box, tile.swizzle) for param, tile in tiles]
+        shared, found = shared_of(op), []
+        for number, (param, tile) in enumerate(zip(params_of(op), tiles_of(op), strict=True)):
+            box = shares_of(tile, _blocks_around(op)).box if number in shared else tile.box
+            found.append(TensorMap(param, box, tile.swizzle))
+        return found
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
@@ -113,7 +141,9 @@ class _Create(OpRules):
         # Products are of a whole warpgroup: one thread of it speaks for all. What threads read is
         # read by each warp for itself.
         readers = LANES if BY_WARP in op.attributes else LANES * WARPGROUP_WARPS
-        channel = Channel(depth, slot, slots, barriers, filling, reading, readers)
+        shared = shared_of(op)
+        blocks = _blocks_around(op) if shared else 1
+        channel = Channel(depth, slot, slots, barriers, filling, reading, readers, shared, blocks)
         self._begin(channel, lowering)
         return [channel]
 
@@ -123,7 +153,7 @@ class _Create(OpRules):
                 llvm.store(i32(0), variable)
         first = scf.IfOp(arith.cmpi(arith.CmpIPredicate.eq, lowering.thread, i32(0)))
         with ir.InsertionPoint(first.then_block):
-            arrivals = lowering.warps * LANES // channel.readers
+            arrivals = lowering.warps * LANES // channel.readers * channel.blocks
             for slot in range(channel.depth):
                 nvvm.mbarrier_init(channel.full(i32(slot)), i32(1))
                 nvvm.mbarrier_init(channel.empty(i32(slot)), i32(arrivals))
@@ -163,17 +193,76 @@ class _Fill(OpRules):
             for i, extent in zip(indices, tile.shape, strict=True)
         ]
         address = channel.address(slot, number)
-        source = lowering.tensor_map(TensorMap(view.parameter, tile.box, tile.swizzle))
-        for copy in tile.copies:
+        is_shared = number in channel.shared
+        box = shares_of(tile, channel.blocks).box if is_shared else tile.box
+        source = lowering.tensor_map(TensorMap(view.parameter, box, tile.swizzle))
+        filling = _Filling(source, channel.full(slot), address, starts)
+        if is_shared:
+            assert lowering.is_together is not None, "a program was said"
+            _fill_shared(filling, tile, channel.blocks, lowering.is_together)
+        else:
+            filling.copy(tile.copies)
+        return []
+
+
+@dataclass(frozen=True)
+class _Filling:
+    """Copies of a tensor map (ptr) to an address (i32), counted at `full`; `starts` are i32."""
+
+    source: ir.Value
+    full: ir.Value
+    address: ir.Value
+    starts: Sequence[ir.Value]
+
+    def copy(self, copies: Sequence[Copy], blocks: int = 1) -> None:
+        """Begin copies; to the same place of so many blocks."""
+        mask = cluster.everyone(blocks) if blocks > 1 else None
+        for copy in copies:
             place = [
                 arith.addi(start, i32(near)) if near else start
-                for start, near in zip(starts, copy.start, strict=True)
+                for start, near in zip(self.starts, copy.start, strict=True)
             ]
-            target = arith.addi(address, i32(copy.offset)) if copy.offset else address
+            offset = copy.offset
+            target = arith.addi(self.address, i32(offset)) if offset else self.address
             # The hardware has the innermost axis first.
             nvvm.cp_async_bulk_tensor_shared_cluster_global(
-                _of_cluster(target), source, place[::-1], channel.full(slot), []
+                _of_cluster(target), self.source, place[::-1], self.full, [], multicast_mask=mask
             )
+
+    def moved(self, shares: Shares, number: ir.Value) -> _Filling:
+        """The same of the share of this number (i32)."""
+        starts = list(self.starts)
+        further = arith.muli(number, i32(shares.extent))
+        starts[shares.axis] = arith.addi(starts[shares.axis], further)
+        address = arith.addi(self.address, arith.muli(number, i32(shares.stride)))
+        return replace(self, address=address, starts=starts)
+
+
+def _fill_shared(filling: _Filling, tile: SwizzledTile, blocks: int, is_together: ir.Value) -> None:
+    """Its share to all blocks where they do programs that share the tile, else all of it here."""
+    shares = shares_of(tile, blocks)
+    branch = scf.IfOp(is_together, has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        filling.moved(shares, cluster.rank()).copy(shares.copies, blocks)
+        scf.yield_([])
+    with ir.InsertionPoint(branch.else_block):
+        for number in range(blocks):
+            filling.moved(shares, i32(number)).copy(shares.copies)
+        scf.yield_([])
+
+
+class _Close(OpRules):
+    name = "warp.close"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [channel] = operands
+        assert isinstance(channel, Channel)
+        # As if all slots were to be filled once more.
+        for _ in range(channel.depth):
+            slot, parity = advanced(channel.filling, channel.depth)
+            until_over(channel.empty(slot), arith.xori(parity, i32(1)))
         return []
 
 
@@ -233,8 +322,23 @@ class _Release(OpRules):
         if channel.readers == LANES:
             nvvm.bar_warp_sync(i32(-1))
         is_slot = arith.cmpi(arith.CmpIPredicate.sge, slot, i32(0))
-        arrive(channel.empty(slot), arith.andi(speaks(lowering, channel.readers), is_slot))
+        if channel.blocks == 1:
+            arrive(channel.empty(slot), arith.andi(speaks(lowering, channel.readers), is_slot))
+            return []
+        # One thread for each block. What it says has an order in that block; were that asked for in
+        # the cluster (`.release.cluster`), all memory of the GPU would be waited for.
+        place = arith.andi(lowering.thread, i32(channel.readers - 1))
+        others = cluster.in_block(channel.empty(slot), place, channel.blocks)
+        speaks_to = arith.cmpi(arith.CmpIPredicate.ult, place, i32(channel.blocks))
+        arrive(others, arith.andi(speaks_to, is_slot), space="cluster")
         return []
+
+
+def _blocks_around(op: ir.OpView) -> int:
+    """How many blocks are in a cluster of the kernel that an operation is in."""
+    found = cluster_of(op.operation.parent.opview)
+    assert found is not None, "only a cluster shares tiles"
+    return found.blocks
 
 
 def speaks(lowering: Lowering, threads: int = LANES * WARPGROUP_WARPS) -> ir.Value:
@@ -243,9 +347,9 @@ def speaks(lowering: Lowering, threads: int = LANES * WARPGROUP_WARPS) -> ir.Val
     return arith.cmpi(arith.CmpIPredicate.eq, place, i32(0))
 
 
-def arrive(barrier: ir.Value, where: ir.Value) -> None:
+def arrive(barrier: ir.Value, where: ir.Value, space: str = "cta") -> None:
     """Arrive at a barrier, if `where` (i1) says so."""
-    text = "mbarrier.arrive.shared::cta.b64 _, [{$r0}];"
+    text = f"mbarrier.arrive.shared::{space}.b64 _, [{{$r0}}];"
     nvvm.inline_ptx([], [barrier], [], text, predicate=where)
 
 
@@ -300,6 +404,7 @@ RULES: tuple[OpRules, ...] = (
     _Acquire(),
     _Fill(),
     _Publish(),
+    _Close(),
     _Get(),
     _NoSlot(),
     _Tile(),

@@ -45,6 +45,10 @@ PERSISTENT = "warp.persistent"
 RINGS, RING, SLOTS, SLOT_AHEAD = "stage.rings", "stage.ring", "stage.slots", "stage.ahead"
 # The unit attribute of a loop behind which no copy is under way.
 WAITS = "stage.waits"
+# The attribute of a kernel whose blocks work in clusters: how many, along which axis of the grid.
+CLUSTER = "warp.cluster"
+# The attribute of a channel that tells which of its tiles the blocks of a cluster share.
+SHARED = "shared"
 # The attribute of a kernel whose math warps are so many teams, which do programs by turns.
 TEAMS = "warp.teams"
 # The type of a slot of a channel.
@@ -104,6 +108,22 @@ class TensorMap:
 
 
 @dataclass(frozen=True)
+class Cluster:
+    """So many blocks do programs that follow each other along an axis of the grid."""
+
+    blocks: int
+    axis: int
+
+
+def cluster_of(kernel: ir.OpView) -> Cluster | None:
+    """The clusters of a kernel, by its attribute; None: each block is alone."""
+    if CLUSTER not in kernel.attributes:
+        return None
+    blocks, axis = ir.DenseI64ArrayAttr(kernel.attributes[CLUSTER])
+    return Cluster(blocks, axis)
+
+
+@dataclass(frozen=True)
 class Team:
     """Threads that meet at a barrier of their own, by its number; None: one thread, which needs
     none.
@@ -142,6 +162,10 @@ class Lowering:
     notes: list[tuple[Place, Note]] = field(default_factory=list)
     tensor_maps: Mapping[TensorMap, ir.Value] = field(default_factory=dict)
     rows_together: int = 1
+    cluster: Cluster | None = None
+    # Of the program that is being lowered, in a cluster (`tilec.ops.cluster_order.Step`).
+    is_together: ir.Value | None = None
+    is_program: ir.Value | None = None
     loops: int = 0  # around what is being lowered
     team: Team | None = None  # of the role that is being lowered; None: the whole block
     # What is to be emitted in this block, in order, and better between products than at once.

@@ -227,7 +227,14 @@ def _is_of_grid(part: ir.Value) -> bool:
     return not isinstance(part.owner, ir.Block) and part.owner.name == "tile.part"
 
 
-class _PartId(OpRules):
+class _OfAxis(OpRules):
+    """Where the part is along one axis."""
+
+    def program_axes(self, op: ir.OpView, of_operands: frozenset[int]) -> frozenset[int] | None:
+        return frozenset((_axis_of(op),)) if _is_of_grid(op.operands[0]) else of_operands
+
+
+class _PartId(_OfAxis):
     name = "tile.part_id"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
@@ -251,7 +258,7 @@ class _PartId(OpRules):
         return [part.ids[_axis_of(op)]]
 
 
-class _PartOffset(OpRules):
+class _PartOffset(_OfAxis):
     name = "tile.part_offset"
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 
 from mlir import ir
 
 from tilec.ir.dialects import arith, nvvm
-from tilec.ops.fragments import index
+from tilec.ops.cluster import rank
+from tilec.ops.cluster_order import step_of, steps_of
 from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.order import count_of, grouped
 from tilec.ops.rules import OpRules
 
 
@@ -34,54 +35,48 @@ class _Program(OpRules):
     ) -> Sequence[Lowered]:
         [number] = operands
         assert isinstance(number, ir.Value)
-        lowering.program = grouped(number, lowering.grid, lowering.rows_together)
+        grid, rows, cluster = lowering.grid, lowering.rows_together, lowering.cluster
+        if cluster is None:
+            lowering.program = grouped(number, grid, rows)
+            return []
+        step = step_of(number, grid, rows, cluster, _wide(rank()))
+        lowering.program = step.program
+        lowering.is_together, lowering.is_program = step.is_together, step.is_program
         return []
 
 
 def register(read: Callable[[ir.Type], ir.Value]) -> ir.Value:
     """A special register of 32 bits, as index."""
-    word = read(ir.IntegerType.get_signless(32))
+    return _wide(read(ir.IntegerType.get_signless(32)))
+
+
+def _wide(word: ir.Value) -> ir.Value:
     wide = arith.extui(ir.IntegerType.get_signless(64), word)
     return arith.index_cast(ir.IndexType.get(), wide)
 
 
-def count_of(grid: Sequence[ir.Value]) -> ir.Value:
-    """How many programs a grid has."""
-    return reduce(arith.muli, grid, index(1))
+# In a cluster, all blocks walk over its steps, of which each is a program of every block.
 
 
-def delinearised(number: ir.Value, grid: Sequence[ir.Value]) -> tuple[ir.Value, ...]:
-    """Row-major: the last axis runs fastest. The first needs no division; without axes, nothing."""
-    ids: list[ir.Value] = []
-    for extent in reversed(grid[1:]):
-        ids.append(arith.remui(number, extent))
-        number = arith.divui(number, extent)
-    return (number, *reversed(ids))[: len(grid)]
+def _first(lowering: Lowering) -> ir.Value:
+    alone = lowering.cluster is None
+    return register(nvvm.read_ptx_sreg_ctaid_x if alone else nvvm.read_ptx_sreg_clusterid_x)
 
 
-def grouped(number: ir.Value, grid: Sequence[ir.Value], rows: int) -> tuple[ir.Value, ...]:
-    """The program of this number, where `rows` rows of the last two axes are walked together.
+def _step(lowering: Lowering) -> ir.Value:
+    alone = lowering.cluster is None
+    return register(nvvm.read_ptx_sreg_nctaid_x if alone else nvvm.read_ptx_sreg_nclusterid_x)
 
-    Column by column, so that programs that follow each other are a block of rows and columns: they
-    use the same parts of what rows and columns are computed from. Each program has one number
-    (`tests/codegen/test_order.py`).
-    """
-    if len(grid) < 2:
-        return delinearised(number, grid)
-    *outer, down, across = grid
-    *batch, within = delinearised(number, [*outer, arith.muli(down, across)])
-    size = arith.muli(across, index(rows))
-    group, place = arith.divui(within, size), arith.remui(within, size)
-    first = arith.muli(group, index(rows))
-    # The last group has the rows that are left.
-    height = arith.minsi(arith.subi(down, first), index(rows))
-    row = arith.addi(first, arith.remui(place, height))
-    return (*batch, row, arith.divui(place, height))
+
+def _count(lowering: Lowering) -> ir.Value:
+    if lowering.cluster is None:
+        return count_of(lowering.grid)
+    return steps_of(lowering.grid, lowering.cluster)
 
 
 RULES: tuple[OpRules, ...] = (
-    _Number("warp.first_program", lambda _: register(nvvm.read_ptx_sreg_ctaid_x)),
-    _Number("warp.program_step", lambda _: register(nvvm.read_ptx_sreg_nctaid_x)),
-    _Number("warp.program_count", lambda lowering: count_of(lowering.grid)),
+    _Number("warp.first_program", _first),
+    _Number("warp.program_step", _step),
+    _Number("warp.program_count", _count),
     _Program(),
 )

@@ -71,6 +71,10 @@ class _OfGrid(OpRules):
     of_machine: Callable[[Machine], tuple[int, ...]]
     of_thread: Callable[[Lowering], tuple[ir.Value, ...]]
     of_reasoning: Callable[[Reasoning, int], Polynomial]
+    is_coordinate: bool
+
+    def program_axes(self, op: ir.OpView, of_operands: frozenset[int]) -> frozenset[int] | None:
+        return frozenset((self._axis(op),)) if self.is_coordinate else frozenset()
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         numbers, axis = self.of_machine(machine), self._axis(op)
@@ -261,9 +265,15 @@ RULES: tuple[OpRules, ...] = (
         lambda m: m.program,
         lambda t: t.program,
         lambda r, axis: r.program(axis),
+        is_coordinate=True,
     ),
     _OfGrid(
-        "tile.num_programs", 1, lambda m: m.grid, lambda t: t.grid, lambda r, axis: r.programs(axis)
+        "tile.num_programs",
+        1,
+        lambda m: m.grid,
+        lambda t: t.grid,
+        lambda r, axis: r.programs(axis),
+        is_coordinate=False,
     ),
     _Grid(),
     _Claim("tile.assume", "requires"),

@@ -310,6 +310,14 @@ class OpRules:
     of_program: bool = False
     # Whether its tile may leave through shared memory, as `ops/send.py` has it.
     is_sendable: bool = False
+
+    def program_axes(self, op: ir.OpView, of_operands: frozenset[int]) -> frozenset[int] | None:
+        """Along which axes of the grid neighbours may get other results; None: along any.
+
+        `of_operands`: along which they may have other operands.
+        """
+        return None if self.of_program or self.control else of_operands
+
     # Whether the view that it makes is all of the view it takes, its axes in another order.
     is_view_of_all: bool = False
 

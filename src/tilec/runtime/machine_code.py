@@ -129,7 +129,8 @@ def prepared(code: object, entry: Entry, cells: Cells) -> Start:
     if entry.variant.cluster == ALONE:
         start = _start_of(entry, function, parameters, held=(kernel, cells, pointers))
     else:
-        launch = cluster_launch(entry.grid, entry.variant, function, parameters)
+        with made_current(entry.device):
+            launch = cluster_launch(entry.grid, entry.variant, function, parameters)
         start = _start_by(entry, launch, held=(kernel, cells, pointers))
     if entry.maps:
         start = _with_maps(entry, cells, pointers, start)

@@ -2,7 +2,7 @@
 
 Products read both factors from shared memory: each instruction its 64 rows of the first and its
 columns of the second. A factor that is computed is read once, by threads, as what it is computed
-of. Copies write there, and read from L2.
+of. Copies write there, and read from L2: of what the blocks of a cluster share, each block a part.
 """
 
 from __future__ import annotations
@@ -25,8 +25,13 @@ class Busy:
     copies: int
 
 
-def busy(products: Iterable[Product], copied_bytes: int, rates: Rates) -> Busy:
-    """How long these products, and copies of so many bytes, take at the least."""
+def busy(
+    products: Iterable[Product], copied_bytes: int, rates: Rates, *, shared_bytes: int = 0
+) -> Busy:
+    """How long these products, and copies of so many bytes, take at the least.
+
+    `shared_bytes` of them are read from L2 by other blocks of the cluster.
+    """
     steps = read = 0
     for product in products:
         size, k = product.instruction.element_bytes, product.k
@@ -37,7 +42,7 @@ def busy(products: Iterable[Product], copied_bytes: int, rates: Rates) -> Busy:
     return Busy(
         -(-steps // rates.product_bytes),
         -(-(read + copied_bytes) // rates.shared_bytes),
-        -(-copied_bytes // rates.l2_bytes),
+        -(-(copied_bytes - shared_bytes) // rates.l2_bytes),
     )
 
 

@@ -155,6 +155,13 @@ class _Walk:
         }
         rings = stages.rings if stages else ()
         self._copies |= {one.load.operation: one.tile for ring in rings for one in ring.loads}
+        # What the blocks of a cluster share, each reads a part of.
+        cluster = planned.cluster.blocks if planned and planned.cluster else 1
+        self._blocks = {
+            load.load.operation: cluster
+            for channel in (planned.channels if planned else ())
+            for load in channel.shared
+        }
 
     def into(self, block: ir.Block, turn: _Turn) -> None:
         for op in block.operations:
@@ -176,7 +183,8 @@ class _Walk:
         if operation in self._copies:
             tile = self._copies[operation]
             # L2 gives whole lines, however short the rows of a copy are.
-            turn.copied_bytes += tile.bytes * max(1, self._rates.line_bytes // tile.swizzle)
+            lines = max(1, self._rates.line_bytes // tile.swizzle)
+            turn.copied_bytes += tile.bytes * lines // self._blocks.get(operation, 1)
             turn.shared += tile.bytes / self._rates.shared_bytes
             turn.overlaps |= is_in_loop(operation.block)
         elif operation in self._products:

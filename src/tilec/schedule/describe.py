@@ -100,7 +100,11 @@ def _turns(schedule: Schedule, target: Target) -> Iterator[ScheduledTurn]:
             continue
         products = [one for one in schedule.products if one.op.operation.block == block]
         channels = [one for one in schedule.channels if one.loads[0].block == block]
-        took = busy(products, sum(one.slot_bytes for one in channels), rates)
+        cluster = 1 if schedule.cluster is None else schedule.cluster.blocks
+        shared = sum(one.tile.bytes for channel in channels for one in channel.shared)
+        by_others = shared * (cluster - 1) // cluster
+        copied = sum(one.slot_bytes for one in channels)
+        took = busy(products, copied, rates, shared_bytes=by_others)
         place = place_of(block.owner.location)
         file = Path(place.file).name
         yield ScheduledTurn(file, place.line, place.column, took.tensor, took.shared, took.copies)

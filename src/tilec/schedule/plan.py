@@ -16,10 +16,12 @@ from mlir import ir
 from tilec.ir.walk import operations
 from tilec.layout.swizzled import Slot
 from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, fits
+from tilec.ops.lowering import Cluster
 from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
 from tilec.ops.send import BUFFERS, By
+from tilec.schedule.cluster import sharing
 from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
@@ -50,6 +52,7 @@ class Channel:
 
     loads: tuple[Copied, ...]
     depth: int
+    shared: tuple[Copied, ...] = ()  # by the blocks of a cluster
 
     @property
     def slot_bytes(self) -> int:
@@ -76,6 +79,7 @@ class Schedule:
     reasons: tuple[Reason, ...] = ()
     results: tuple[Result, ...] = ()
     results_by: By = "copies"
+    cluster: Cluster | None = None
     teams: int = 1
 
     @property
@@ -123,16 +127,16 @@ def plan(
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
-    found = find_products(function, is_fast=bool(hints.get("fast_math")))
+    factors = find_products(function, is_fast=bool(hints.get("fast_math")))
     if not target.has_async_products:
         why = f"{target.name} has no asynchronous products"
-        return NoSchedule((Reason("no loader", why),) if found else ())
+        return NoSchedule((Reason("no loader", why),) if factors else ())
     if any(rules()[op.operation.name].ends_launch for op in operations(function)):
         # With calls between them, the assembler lets products run one by one (ptxas, C7510).
         why = "the build is checked: it calls the driver where something does not hold"
-        return NoSchedule((Reason("no loader", why),) if found else ())
-    unfit = [Reason(_unscheduled(one.op), one.why) for one in found if isinstance(one, Unfit)]
-    candidates = [one for one in found if isinstance(one, Product)]
+        return NoSchedule((Reason("no loader", why),) if factors else ())
+    unfit = [Reason(_unscheduled(one.op), one.why) for one in factors if isinstance(one, Unfit)]
+    candidates = [one for one in factors if isinstance(one, Product)]
     groups, *reasons = _math_groups(candidates, hints)
     teams, why_teams = teams_for(candidates, hints)
     if teams > 1:
@@ -163,8 +167,20 @@ def plan(
         why = "it has a multiprocessor to itself, and copies for the next one go on"
         reasons.append(Reason("several programs a block", why))
     reasons += [_why_result(one, results_by) for one in found_results]
+    turning = [one for ring in rings if is_in_loop(ring[0].block) for one in ring]
+    found = sharing(function, turning, products, hints, target, is_persistent=is_persistent)
+    if found is not None:
+        reasons.append(Reason(found.what, found.why))
+    shared = () if found is None else found.shared
     reasons += unfit
-    channels = tuple(Channel(ring, depth if is_in_loop(ring[0].block) else 1) for ring in rings)
+    channels = tuple(
+        Channel(
+            ring,
+            depth if is_in_loop(ring[0].block) else 1,
+            tuple(one for one in ring if one in shared),
+        )
+        for ring in rings
+    )
     return Schedule(
         channels,
         tuple(products),
@@ -176,6 +192,7 @@ def plan(
         tuple(reasons),
         tuple(one for one in found_results if isinstance(one, Result)),
         results_by,
+        None if found is None else found.cluster,
         teams,
     )
 

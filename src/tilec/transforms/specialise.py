@@ -39,10 +39,11 @@ from tilec.ir.walk import operations
 from tilec.ops.build import integer
 from tilec.ops.channel import BY_WARP
 from tilec.ops.lower_control import terminator_of
-from tilec.ops.lowering import PERSISTENT, ROWS_TOGETHER, TEAMS
+from tilec.ops.lowering import CLUSTER, PERSISTENT, ROWS_TOGETHER, SHARED, TEAMS
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
+from tilec.transforms.cluster_roles import close_shared, guard_writes
 from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_load
 from tilec.transforms.math_role import MathWarps
 from tilec.transforms.of_roles import is_scalar, made, mark, memory_of, reads_of
@@ -74,6 +75,8 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
             _create(channel, by_warp=number in of_threads)
             for number, channel in enumerate(schedule.channels)
         ]
+        if schedule.cluster is not None:
+            ir.Operation.create("warp.meet")
         programs = _programs() if schedule.is_persistent else None
         roles = _create_roles(schedule)
     outer = [region.blocks.append() for region in roles.regions]
@@ -85,6 +88,8 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
         if mine != math:
             with ir.InsertionPoint(mine):
                 scf.yield_([])
+        if schedule.cluster is not None:
+            close_shared(schedule, channels, outer[0])
         for inner, role in zip((loader, math), outer, strict=True):
             _end(inner, role)
     for op in reversed(own):
@@ -95,6 +100,11 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     if schedule.teams > 1:
         place_turn(mine)
         function.attributes[TEAMS] = integer(schedule.teams)
+    if schedule.cluster is not None:
+        guard_writes(math)
+        function.attributes[CLUSTER] = ir.DenseI64ArrayAttr.get(
+            [schedule.cluster.blocks, schedule.cluster.axis]
+        )
     _drop_unused(function)
     function.attributes[ROWS_TOGETHER] = integer(schedule.rows_together)
     if schedule.is_persistent:
@@ -173,6 +183,9 @@ def _create(channel: Channel, *, by_warp: bool) -> ir.Value:
             "params": ir.ArrayAttr.get([ir.StringAttr.get(x.param) for x in channel.loads]),
         },
     )
+    shared = [place for place, load in enumerate(channel.loads) if load in channel.shared]
+    if shared:
+        op.attributes[SHARED] = ir.DenseI64ArrayAttr.get(shared)
     if by_warp:
         op.attributes[BY_WARP] = ir.UnitAttr.get()
     return op.results[0]

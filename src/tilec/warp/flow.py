@@ -22,6 +22,7 @@ from tilec.ops.rules import is_tile
 from tilec.warp.held import AllHeld, DoNotMeetError, Held, Lent, Nothing, Slot, Sums, Turn, merged
 from tilec.warp.problem import Problem
 from tilec.warp.reading import (
+    IS_PROGRAM,
     MINE,
     PROGRAM,
     SKIP,
@@ -34,13 +35,13 @@ from tilec.warp.reading import (
 )
 
 # What a role does with slots and products, by name; each gets what is held.
-_LOADS = ("warp.acquire", "warp.fill", "warp.publish")
+_LOADS = ("warp.acquire", "warp.fill", "warp.publish", "warp.close")
 _COMPUTES = (
     "warp.get", "warp.no_slot", "warp.tile", "warp.read", "warp.release", "warp.dot", "warp.drain",
     "warp.wait", "warp.await_turn", "warp.pass_turn",
 )  # fmt: skip
 # What concerns nothing that is held (`programs` and `teams` say where it may stand).
-_ELSEWHERE = (PROGRAM, MINE, SKIP)
+_ELSEWHERE = (PROGRAM, IS_PROGRAM, MINE, SKIP)
 
 # Of each slot that is got: the age of the oldest one that is held then, by channel.
 Oldest = dict[ir.OpView, dict[ir.Value, int]]
@@ -201,6 +202,11 @@ class _Flow:
         slot = self._given_up(op, held)
         if slot is not None and len(slot.filled) != len(tiles_of(slot.channel)):
             self._wrong("not every tile of the slot is filled", op, slot.made)
+
+    def _close(self, op: ir.OpView, held: AllHeld) -> None:
+        for slot in held.values():
+            if isinstance(slot, Slot) and slot.channel == op.operands[0]:
+                self._wrong("a slot is held that is waited for", op, slot.made)
 
     # ---- slots of the math warps -----------------------------------------------------------------
 

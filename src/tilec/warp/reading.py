@@ -11,6 +11,7 @@ from tilec.ops.channel import BY_WARP
 from tilec.ops.rules import is_tile
 
 ROLES, CHANNEL, PROGRAM = "warp.roles", "warp.channel", "warp.program"
+IS_PROGRAM = "warp.is_program"
 MINE, SKIP, AWAIT_TURN, PASS_TURN = "warp.mine", "warp.skip", "warp.await_turn", "warp.pass_turn"
 
 

@@ -17,10 +17,10 @@ from tilec.ir.dialect import declarations
 from tilec.ir.walk import operations
 from tilec.ops.rules import is_tile
 from tilec.warp.problem import Problem
-from tilec.warp.reading import AWAIT_TURN, MINE, PASS_TURN, PROGRAM, SKIP, is_of_teams
+from tilec.warp.reading import AWAIT_TURN, IS_PROGRAM, MINE, PASS_TURN, PROGRAM, SKIP, is_of_teams
 
 _OF_TEAMS = (MINE, SKIP, AWAIT_TURN, PASS_TURN)
-_OF_ALL = (MINE, PROGRAM)
+_OF_ALL = (MINE, PROGRAM, IS_PROGRAM)
 _NUMBERS = ("arith.", "memref.", "scf.", "gpu.yield")
 _MEMORY = ("memref.store", "memref.load")
 

@@ -12,7 +12,9 @@ It knows nothing of how a schedule was made. Of a function with `warp.roles` it 
 - where several teams do programs by turns, each program is done by one of them, and all others skip
   its slots; a team gets slots when it is its turn (`teams`, `flow`);
 - where a block does several programs, each role says which one before anything in it depends on
-  that, and uses nothing from outside that does (`programs`).
+  that, and uses nothing from outside that does (`programs`);
+- the blocks of a cluster take what they share alike, and wait for each other where they begin and
+  end (`clusters`).
 
 A dropped wait, or one that is moved, is thus an error of the compiler, and never a wrong number.
 """
@@ -28,6 +30,7 @@ from tilec.ir.walk import operations
 from tilec.ops.lowering import PERSISTENT, teams_of
 from tilec.ops.rules import is_tile
 from tilec.warp.agreement import disagreements
+from tilec.warp.clusters import MEET, strangers
 from tilec.warp.flow import follow
 from tilec.warp.problem import Problem
 from tilec.warp.programs import misplaced
@@ -35,7 +38,9 @@ from tilec.warp.reading import CHANNEL, ROLES
 from tilec.warp.teams import not_by_turns
 
 # What stands outside of roles.
-_OUTSIDE = (ROLES, CHANNEL, "warp.first_program", "warp.program_count", "warp.program_step")
+_OUTSIDE = (
+    ROLES, CHANNEL, MEET, "warp.first_program", "warp.program_count", "warp.program_step",
+)  # fmt: skip
 # Of other dialects, what only computes numbers and views, and control flow.
 _NUMBERS = ("arith.", "memref.", "scf.", "gpu.yield")
 
@@ -59,6 +64,7 @@ def problems_of(function: ir.OpView) -> Iterator[Problem]:
     loader, math = (region.blocks[0] for region in roles[0].regions)
     yield from _beyond_loading(roles[0].regions[0])
     yield from misplaced(block, roles[0], is_persistent=PERSISTENT in function.attributes)
+    yield from strangers(function)
     by_turns = teams_of(function) > 1
     yield from not_by_turns(roles[0].regions[1], by_turns=by_turns)
     loading = follow(loader, is_loader=True)

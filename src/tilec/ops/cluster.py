@@ -1,0 +1,59 @@
+"""Blocks that share what they copy: where they meet, and which of them has a program.
+
+Source:   PTX ISA, "barrier.cluster", "mapa"; CUDA C++ Programming Guide, "Thread Block Clusters"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.ir.dialects import arith, nvvm
+from tilec.ops.fragments import i32
+from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.rules import OpRules
+
+
+class _Meet(OpRules):
+    name = "warp.meet"
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        # What makes barriers in memory is followed by a fence of its own (`warp.channel`): no
+        # other access needs an order.
+        aligned = ir.UnitAttr.get()
+        nvvm.cluster_arrive_relaxed(aligned=aligned)
+        nvvm.cluster_wait(aligned=aligned)
+        return []
+
+
+class _IsProgram(OpRules):
+    name = "warp.is_program"
+    of_program = True
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        assert lowering.is_program is not None, "a program was said"
+        return [lowering.is_program]
+
+
+def rank() -> ir.Value:
+    """The number (i32) of this block in its cluster."""
+    return nvvm.read_ptx_sreg_cluster_ctarank(ir.IntegerType.get_signless(32))
+
+
+def everyone(blocks: int) -> ir.Value:
+    """All blocks of a cluster (i16, one bit each)."""
+    return arith.constant(ir.IntegerType.get_signless(16), (1 << blocks) - 1)
+
+
+def in_block(barrier: ir.Value, thread: ir.Value, blocks: int) -> ir.Value:
+    """Where a barrier (ptr<3>) is in the block that this thread (i32) of a warpgroup speaks to."""
+    other = arith.andi(thread, i32(blocks - 1))
+    return nvvm.mapa(ir.Type.parse("!llvm.ptr<7>"), barrier, other)
+
+
+RULES: tuple[OpRules, ...] = (_Meet(), _IsProgram())

@@ -1,0 +1,45 @@
+"""The order of the programs of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from mlir import ir
+
+from tilec.ir.dialects import arith
+from tilec.ops.fragments import index
+
+
+def count_of(grid: Sequence[ir.Value]) -> ir.Value:
+    """How many programs a grid has."""
+    return reduce(arith.muli, grid, index(1))
+
+
+def delinearised(number: ir.Value, grid: Sequence[ir.Value]) -> tuple[ir.Value, ...]:
+    """Row-major: the last axis runs fastest. The first needs no division; without axes, nothing."""
+    ids: list[ir.Value] = []
+    for extent in reversed(grid[1:]):
+        ids.append(arith.remui(number, extent))
+        number = arith.divui(number, extent)
+    return (number, *reversed(ids))[: len(grid)]
+
+
+def grouped(number: ir.Value, grid: Sequence[ir.Value], rows: int) -> tuple[ir.Value, ...]:
+    """The program of this number, where `rows` rows of the last two axes are walked together.
+
+    Column by column, so that programs that follow each other are a block of rows and columns: they
+    use the same parts of what rows and columns are computed from. Each program has one number
+    (`tests/codegen/test_order.py`).
+    """
+    if len(grid) < 2:
+        return delinearised(number, grid)
+    *outer, down, across = grid
+    *batch, within = delinearised(number, [*outer, arith.muli(down, across)])
+    size = arith.muli(across, index(rows))
+    group, place = arith.divui(within, size), arith.remui(within, size)
+    first = arith.muli(group, index(rows))
+    # The last group has the rows that are left.
+    height = arith.minsi(arith.subi(down, first), index(rows))
+    row = arith.addi(first, arith.remui(place, height))
+    return (*batch, row, arith.divui(place, height))
