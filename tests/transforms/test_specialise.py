@@ -8,6 +8,7 @@ import pytest
 from passes import after
 
 HEAD = """#[kernel]
+#[hint(cluster = 1)]
 pub fn k<M: Dim, N: Dim, K: Dim>(
     c: Part<&mut Tensor<bf16, M, N>, 128, 128>,
     a: &Tensor<bf16, M, K>,
