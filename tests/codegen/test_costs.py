@@ -89,8 +89,8 @@ def loop_of(variant):
         ("product__64_64", (16384 + 16384) / 128),
         # 128 x 256 x 64 products of 2 bytes, 4096 a cycle, of which 90 % are kept up.
         ("product__128_256", 128 * 256 * 64 * 2 / 4096 / 0.9),
-        # Shared memory, 128 bytes a cycle: 16 KiB of a and 20 KiB of b are filled; a is read once, b
-        # for each 64 rows. (Two blocks share b, whose rows of 64 bytes come as lines of 128.)
+        # Shared memory, 128 bytes a cycle: 16 KiB of a and 20 KiB of b are filled; a is read once,
+        # b for each 64 rows. (Two blocks share b, whose rows of 64 bytes come as lines of 128.)
         ("product__128_160", (16384 + 20480 + 16384 + 2 * 20480) / 128),
     ],
 )

@@ -218,8 +218,8 @@ def test_every_target_is_built(target: str, tmp_path: Path) -> None:
 
 
 FEW_BYTES = 32  # which ptxas gives up for a block more on a processor, or for 32 warps in one
-# Sums of 128 by 256 in eight warps leave few registers: of tensors that hardware cannot copy from, or
-# that tables of blocks are read beside (docs/notes.md, Missing).
+# Sums of 128 by 256 in eight warps leave few registers: of tensors that hardware cannot copy from,
+# or that tables of blocks are read beside (docs/notes.md, Missing).
 KNOWN_BYTES = {
     "matmul_bias_gelu__bf16_128_256_64": 120,
     "matmul_f8__bf16_128_192_128": 56,

@@ -51,6 +51,8 @@ PACKED = (
     "src/tilec/diagnostics",
     "src/tilec/source.py",
     "src/tilec/stages.py",
+    # The command `tilec tune`.
+    "src/tilec/tune",
 )
 NEEDED_THERE = ("numpy", "pytest", "click", "cuda-python", "cuda-core")
 
