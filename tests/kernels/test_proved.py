@@ -66,6 +66,8 @@ PINNED = {
     "topk": (2, 1, 0),
     "transpose": (0, 2, 0),
 }
+# Where programs have several rows, the last one may have some too many.
+OF_INSTANCE = {"gemv__f16_2_1024": (0, 3, 0), "gemv__bf16_2_1024": (0, 3, 0)}
 # add_rmsnorm_long reads only what it wrote itself, which is not followed.
 IN_PLACE = ("add_rmsnorm_long", "axpy")
 # Of the tensor as a whole, and of elements that data chooses, nobody knows what is written.
@@ -80,7 +82,7 @@ def test_every_instance_has_the_verdicts_that_are_pinned(name: str) -> None:
     for report in compiled.reports:
         counts = Counter(access.verdict for access in report.accesses)
         found = tuple(counts[v] for v in ("proved", "launch-checked", "in-kernel"))
-        assert found == PINNED[name], report.symbol
+        assert found == OF_INSTANCE.get(report.symbol, PINNED[name]), report.symbol
         assert sum(found) == len(report.accesses)
 
 
