@@ -92,6 +92,7 @@ class EntryPoint:
     schedule: ScheduleReport = field(default_factory=ScheduleReport)
     is_persistent: bool = False
     cluster: int = 1
+    split: int = 1  # the blocks that do a program together
     work: Work = field(default_factory=Work)
 
     @property
@@ -255,14 +256,17 @@ def lower_variant(
         report,
         is_persistent=isinstance(schedule, Schedule) and schedule.is_persistent,
         cluster=_blocks_of(schedule),
+        split=schedule.split_blocks if isinstance(schedule, Schedule) else 1,
         work=work,
     )
 
 
 def _blocks_of(schedule: Schedule | NoSchedule) -> int:
     """How many blocks a cluster has."""
-    if isinstance(schedule, NoSchedule) or schedule.cluster is None:
+    if isinstance(schedule, NoSchedule):
         return 1
+    if schedule.cluster is None:
+        return schedule.split_blocks
     return schedule.cluster.blocks
 
 
@@ -347,6 +351,7 @@ def _variant(
         preconditions=preconditions,
         cluster=(point.cluster, 1, 1),
         persistent_blocks_per_sm=1 if point.is_persistent else None,
+        split=point.split,
         tensor_maps=maps,
         static_smem_bytes=taken.smem,
         dynamic_smem_bytes=point.smem_bytes,

@@ -25,6 +25,7 @@ from tilec.schedule.cluster import sharing
 from tilec.schedule.products import Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
+from tilec.schedule.split import Split, split_for
 from tilec.schedule.teams import teams_for
 from tilec.target.description import KIB, Target
 
@@ -80,6 +81,12 @@ class Schedule:
     results_by: By = "copies"
     cluster: Cluster | None = None
     teams: int = 1
+    split: Split | None = None
+
+    @property
+    def split_blocks(self) -> int:
+        """That do a program together."""
+        return 1 if self.split is None else self.split.blocks
 
     @property
     def depth(self) -> int:
@@ -136,11 +143,14 @@ def plan(
         return NoSchedule((Reason("no loader", why),) if factors else ())
     unfit = [Reason(_unscheduled(one.op), one.why) for one in factors if isinstance(one, Unfit)]
     candidates = [one for one in factors if isinstance(one, Product)]
+    split, why_split = split_for(function, candidates, hints)
+    if split is not None:
+        hints = {**hints, "persistent": False}
     groups, *reasons = _math_groups(candidates, hints)
     teams, why_teams = teams_for(candidates, hints)
     if teams > 1:
         groups, reasons = 1, []  # of a team
-    reasons += why_teams
+    reasons += [*why_split, *why_teams]
     products = [product for product in candidates if _fits(product, groups)]
     for one in candidates:
         if one not in products:
@@ -192,6 +202,7 @@ def plan(
         results_by,
         None if found is None else found.cluster,
         teams,
+        split,
     )
 
 

@@ -48,6 +48,7 @@ _ACCESSES = {
     "llvm.cmpxchg": True,
     "llvm.inline_asm": True,
     "nvvm.ldmatrix": False,
+    "nvvm.mapa": False,  # another block has the same bytes, which are read there
     "nvvm.stmatrix": True,
 }
 _ADDRESSING = "llvm.getelementptr"

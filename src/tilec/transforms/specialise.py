@@ -38,7 +38,7 @@ from tilec.ir.dialects import scf
 from tilec.ir.walk import operations
 from tilec.ops.build import integer
 from tilec.ops.lower_control import terminator_of
-from tilec.ops.lowering import CLUSTER, PERSISTENT, ROWS_TOGETHER, SHARED, TEAMS
+from tilec.ops.lowering import CLUSTER, PERSISTENT, ROWS_TOGETHER, SHARED, SPLIT, TEAMS
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
@@ -47,6 +47,7 @@ from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_loa
 from tilec.transforms.math_role import MathWarps
 from tilec.transforms.of_roles import is_scalar, made, mark, memory_of
 from tilec.transforms.remove_dead import remove_dead
+from tilec.transforms.split_loop import split_loop
 from tilec.transforms.teams import by_turns, place_turn
 
 
@@ -61,6 +62,10 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     except NotLoadableError as error:
         return NoSchedule((Reason("no loader", f"where copies begin depends on {error}"),))
     mark(schedule)
+    if schedule.split is not None:
+        split_loop(block, schedule.split.loop)
+        needed = needed_to_load(schedule)  # the loop has other bounds
+        function.attributes[SPLIT] = integer(schedule.split.blocks)
     own = _of_roles(block, with_program=schedule.is_persistent)
     end = terminator_of(block)
     with ir.InsertionPoint(end), function.location:
