@@ -134,6 +134,98 @@ def matmul(a, b):
     return a @ b
 
 
+def matmul_nt(a, b):
+    return a @ b.t()
+
+
+def linear_of_one_row(w, x):
+    return F.linear(x[None], w)[0]
+
+
+def matmul_bias_gelu(x, w, bias):
+    return F.gelu(F.linear(x, w, bias), approximate="tanh")
+
+
+def product_of_three(x, w, _bias):
+    return x @ w.t()
+
+
+def matmul_residual(x, w, residual, row, column):
+    found = residual + (x @ w.t()) * row[:, None] * column
+    return found.to(x.dtype)
+
+
+def product_of_five(x, w, _residual, _row, _column):
+    return x @ w.t()
+
+
+def gated_mlp(x, gate, up):
+    return F.silu(x @ gate.t()) * (x @ up.t())
+
+
+def matmul_grouped(x, w, ends):
+    """In float64, which PyTorch's own takes not, expert by expert."""
+    if x.dtype != torch.float64:
+        return torch._grouped_mm(x, w.transpose(1, 2), offs=ends)
+    starts = [0, *ends.tolist()]
+    rows = zip(starts, starts[1:], w, strict=False)
+    return torch.cat([x[first:last] @ expert.t() for first, last, expert in rows])
+
+
+def matmul_f8(a, b, scale):
+    if a.dtype == torch.float64:
+        return a @ b.t() * scale
+    return _scaled(a, b, fast=True)
+
+
+def matmul_f8_exact(a, b, scale):
+    return _scaled(a, b, fast=False)
+
+
+def matmul_w8a16(x, q, scale):
+    return x @ (q.double() * scale[:, None]).t()
+
+
+def matmul_w4a16(x, q, scale):
+    return x @ _of_halves(q, scale).t()
+
+
+def w8_in_16_bits(x, q, scale):
+    """The product alone, with weights that were made before."""
+    return x @ _kept(q, lambda: (q.float() * scale[:, None]).to(x.dtype)).t()
+
+
+def w4_in_16_bits(x, q, scale):
+    """The product alone, with weights that were made before."""
+    return x @ _kept(q, lambda: _of_halves(q, scale.double()).to(x.dtype)).t()
+
+
+def _scaled(a, b, *, fast):
+    """The scale is 1."""
+    one = _kept(a, lambda: torch.ones((), device=a.device))
+    return torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=fast)
+
+
+def _of_halves(q, scale):
+    """Weights of 4 bits: the low halves of 64 bytes, then the high ones."""
+    pairs = q.reshape(q.shape[0], -1, 1, 64)
+    halves = torch.cat([pairs & 15, pairs >> 4], 2).to(scale.dtype) - 8
+    return (halves * scale[:, :, None, None]).reshape(q.shape[0], -1)
+
+
+_KEPT: dict = {}
+
+
+def _kept(tensor, make):
+    """What was made of a tensor at its first use, while tensors of its shape are used."""
+    if any(shape != tensor.shape for shape, _ in _KEPT):
+        _KEPT.clear()
+    key = tensor.shape, tensor.data_ptr()
+    if key not in _KEPT:
+        _KEPT[key] = make()
+    return _KEPT[key]
+
+
 def _picked(x, index):
     """x at an index that a faulty kernel may have made: CUDA takes no more work after one that is
     outside."""

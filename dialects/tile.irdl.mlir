@@ -124,6 +124,19 @@ irdl.dialect @tile {
     irdl.results(tile: %tile)
   }
 
+  // Of a tensor that the kernel only reads: the same number, wherever and whenever it is asked for.
+  irdl.operation @element attributes {
+    summary = "The element at an index of a tensor that is only read; zero outside.", pure, reads = [], writes = []
+  } {
+    %view = irdl.base "!builtin.memref"
+    %index = irdl.is index
+    %element = irdl.any
+    %unit = irdl.base "#builtin.string"
+    irdl.attributes { "unit" = %unit }
+    irdl.operands(view: %view, indices: variadic %index)
+    irdl.results(element: %element)
+  }
+
   irdl.operation @store attributes {
     summary = "Writes a tile; elements outside the view are left out.", reads = [], writes = ["view"]
   } {

@@ -24,7 +24,7 @@
 // `total`; it alone does what follows. They `join` again, so that what is offered is there until it was read. The leading
 // block starts from what the loop starts from, others from zero (`start`).
 // `dot` begins a product, which is done once `wait` gives its sums, or `drain` has waited until no more than `pending`
-// products are under way: only then may the slots that it reads be released. Its sums are under way until `wait` gives
+// products are under way: only then may the slots that it reads be released, and the tile that it takes from registers be made anew. Its sums are under way until `wait` gives
 // them: products may add to them, loops and branches hand them on, once on every path, and nothing else uses them.
 // `tilec.warp` proves all of that, after every pass.
 //
@@ -250,6 +250,18 @@ irdl.dialect @warp {
     irdl.results(memory: %memref)
   }
 
+  irdl.operation @read attributes {
+    summary = "The elements of a tile of a slot, in registers: axis i is axis `axes[i]` of the tensor. The channel has the unit attribute `by_warp`.",
+    pure, reads = [], writes = []
+  } {
+    %memref = irdl.base "!builtin.memref"
+    %tensor = irdl.base "!builtin.tensor"
+    %axes = irdl.base "#builtin.array"
+    irdl.attributes { "axes" = %axes }
+    irdl.operands(memory: %memref)
+    irdl.results(tile: %tensor)
+  }
+
   irdl.operation @release attributes {
     summary = "Frees a slot.", reads = [], writes = []
   } {
@@ -259,11 +271,11 @@ irdl.dialect @warp {
   }
 
   irdl.operation @dot attributes {
-    summary = "Begins to add a product of factors in shared memory, along the axes `a_k` and `b_k` of theirs. `elements` are the types of the factors and sums in the language.",
+    summary = "Begins to add a product of factors in shared memory, along the axes `a_k` and `b_k` of theirs; the first may be a tile in registers. `elements` are the types of the factors and sums in the language.",
     reads = [], writes = []
   } {
     %sums = irdl.base "!builtin.tensor"
-    %a = irdl.base "!builtin.memref"
+    %a = irdl.any
     %b = irdl.base "!builtin.memref"
     %a_k = irdl.base "#builtin.integer"
     %b_k = irdl.base "#builtin.integer"

@@ -31,7 +31,9 @@ from tilec.ops.rules import Placing
 from tilec.ops.send import By
 from tilec.schedule.cost import Work, cost_of, work_of
 from tilec.schedule.describe import describe
-from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
+from tilec.schedule.describe_stages import with_stages
+from tilec.schedule.plan import NoSchedule, Reason, Schedule
+from tilec.schedule.stages import Stages, blocks_at_once, plan_stages
 from tilec.shared_memory.finish import Room, finish
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import stage
@@ -41,8 +43,11 @@ from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.insert_barriers import insert_barriers
 from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
+from tilec.transforms.read_elements import read_elements
 from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
+from tilec.transforms.stage_loads import stage_loads
+from tilec.transforms.turn_products import plan_either_way
 from tilec.warp.verify import expect_no_problem, problems_of
 
 
@@ -190,13 +195,15 @@ def lower_variant(
         with stage("access facts"):
             rows = whole_rows(function, vector_bytes)
             find_access_facts(function, rows.of_extents)
+            if target.has_async_products:
+                read_elements(function)
         # Copies by hardware begin at multiples of 16 bytes.
         is_aligned = vector_bytes == target.access_bytes
         with stage("schedule"):
             schedule: Schedule | NoSchedule = NoSchedule()
             if is_aligned if has_roles is None else has_roles:
                 by: By = "copies" if is_aligned else "rows"
-                schedule = plan(function, hints, target, fitting, by)
+                function, schedule = plan_either_way(function, hints, target, fitting, by)
             report = describe(schedule, target)
             if isinstance(schedule, Schedule):
                 # What it names in the function is gone once it is carried out.
@@ -205,11 +212,17 @@ def lower_variant(
                 function, schedule = _with_roles(function, schedule)
             if isinstance(schedule, NoSchedule):
                 report = describe(schedule, target)
+        stages = Stages()
         if isinstance(schedule, Schedule):
             warps, loader_warps = schedule.team_warps, schedule.warps - schedule.math_warps
         else:
             warps, loader_warps = warps_for(function, hints, target), 0
-            work = work_of(function, schedule, target, told.grid, told.dims, warps)
+            with stage("stages"):
+                placing = Placing(warps, vector_bytes)
+                stages = plan_stages(function, hints, target, placing, fitting)
+                report = with_stages(report, stages)
+                work = work_of(function, schedule, target, told.grid, told.dims, warps, stages)
+                stage_loads(function, stages)
         teams = teams_of(function)
         with stage("layouts"):
             mark_last_uses(function)
@@ -235,14 +248,19 @@ def lower_variant(
         try:
             shared = finish(code.function, SHARED, warps=warps, room=room, teams=teams)
         except DoesNotFitError:
-            if not isinstance(schedule, Schedule):
+            depth = schedule.depth if isinstance(schedule, Schedule) else stages.depth
+            if depth == 0:
                 raise
             # What no longer fits beside rings fits beside shorter ones, or none.
             code.function.operation.erase()
-            fewer = schedule.depth - 1
+            fewer = depth - 1
             return lower_variant(
                 instance, symbol, vector_bytes, body, target, fewer, has_roles=has_roles
             )
+    blocks = blocks_at_once(stages, warps, shared.bytes, target)
+    if blocks is not None:
+        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), blocks)
+        code.function.attributes["nvvm.minctasm"] = number
     threads = (warps * teams + loader_warps) * target.threads_per_warp
     return EntryPoint(
         symbol,

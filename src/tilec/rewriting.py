@@ -31,6 +31,7 @@ from tilec.ir.place_texts import Reader
 from tilec.ir.places import text_with_places
 from tilec.ops.rules import Placing
 from tilec.schedule.plan import Schedule, plan
+from tilec.schedule.stages import plan_stages
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.description import Target
@@ -144,8 +145,11 @@ def _run_own(transform: Transform, module: ir.Module, target: Target) -> None:
     for function in list(module.body.operations):
         with function.location:
             here = partial(transform, function)
+            placing = Placing(warps_for(function, {}, target), _VECTOR_BYTES)
             if "placing" in names:
-                here(Placing(warps_for(function, {}, target), _VECTOR_BYTES))
+                here(placing)
+            elif "stages" in names:
+                here(plan_stages(function, {}, target, placing))
             elif "schedule" not in names:
                 here()
             elif isinstance(schedule := plan(function, {}, target), Schedule):

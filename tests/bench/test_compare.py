@@ -117,6 +117,13 @@ def test_a_rival_that_fails_is_left_out_and_the_others_are_timed(style, operatio
     assert found.best_ratio == pytest.approx(2)
 
 
+def test_a_rival_that_does_a_part_is_timed_and_not_checked():
+    part = Rival("part", "fake_operations:tripled", "function", is_part=True)
+    found = compared(part)
+    assert found.named("part") is not None
+    assert found.named("part").error is None
+
+
 def test_a_rival_without_its_package_is_left_out():
     found = compared(of_style("function", "doubled", "no_such_package"))
     [failed] = found.failures

@@ -22,7 +22,9 @@ def functions(module):
     return {f.name: len(f.args.args) for f in tree.body if isinstance(f, ast.FunctionDef)}
 
 
-FUNCTIONS = {name: functions(name) for name in ("torch_operations", "triton_kernels")}
+FUNCTIONS = {
+    name: functions(name) for name in ("torch_operations", "triton_kernels", "triton_products")
+}
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda b: b.name)
@@ -50,7 +52,8 @@ def test_inputs_of_integers_have_a_span():
     for benchmark in BENCHMARKS:
         for case in benchmark.cases:
             for spec in case.inputs:
-                assert spec.span is not None or spec.element in ("f32", "bf16", "f16")
+                is_float = spec.element in ("f32", "bf16", "f16", "f8e4m3")
+                assert spec.span is not None or spec.values is not None or is_float
 
 
 def test_cases_are_chosen_by_parts_of_their_names():

@@ -21,9 +21,13 @@ Statement = Callable[[Env], None]
 
 @dataclass
 class RandomProducts:
-    """The source of a kernel `k(z, x, y, w, v, n)`, and `results`, what it gives in `z`."""
+    """The source of a kernel `k(z, x, y, w, v, n)`, and `results`, what it gives in `z`.
+
+    `computes`: first factors may be computed.
+    """
 
     seed: int
+    computes: bool = False
     rng: np.random.Generator = field(init=False)
     rows: int = field(init=False)
     text: str = field(init=False)
@@ -101,7 +105,7 @@ pub fn k<M: Dim, N: Dim, K: Dim>(
 
     def product(self, deep: int, numbers: list[str], lefts: list[str], rights: list[str]) -> Any:
         target, source = self.any_of(0, 1, 2), self.any_of(0, 1, 2, None)
-        left, right = self.factor(numbers, lefts, 0), self.factor(numbers, rights, 1)
+        left, right = self.first(numbers, lefts), self.factor(numbers, rights, 1)
         zero = f"Tile::<f32, {self.rows}, {COLUMNS}>::zeros()"
         before = zero if source is None else f"s{source}"
         is_cut = source is None or self.any_of(True, False, False)
@@ -143,6 +147,13 @@ pub fn k<M: Dim, N: Dim, K: Dim>(
         return f"s{a} = ({form.format(a=a, b=b)}).min({MOST}).max(-{MOST});\n", run
 
     # ---- factors -----------------------------------------------------------------------------
+
+    def first(self, numbers: list[str], known: list[str]) -> Any:
+        text, value = self.factor(numbers, known, 0)
+        if not self.computes or self.any_of(True, False, False):
+            return text, value
+        form, meaning = self.any_of(("{}.abs()", np.abs), ("(-{})", np.negative))
+        return form.format(text), lambda env: meaning(value(env))
 
     def factor(self, numbers: list[str], known: list[str], side: int) -> Any:
         if known and self.any_of(True, True, False):

@@ -22,7 +22,8 @@ from tilec.ops.notes import Place, place_of
 Array = NDArray[Any]
 
 LANES, BANKS, WORD_BYTES, WIDEST = 32, 32, 4, 16
-_POINTER_AT = {"llvm.load": 0, "llvm.store": 1, "nvvm.ldmatrix": 0, "nvvm.stmatrix": 0}
+_COPY = "nvvm.cp.async.shared.global"
+_POINTER_AT = {"llvm.load": 0, "llvm.store": 1, "nvvm.ldmatrix": 0, "nvvm.stmatrix": 0, _COPY: 0}
 
 
 class NotFromThreadError(Exception):
@@ -89,6 +90,9 @@ class _Executed:
         number = self.code.number(value)
         if number not in self.block.values:
             op = value.owner
+            if isinstance(op, ir.Block) and str(value.type) == "index" and value.arg_number:
+                # A slot of a ring: the first, for all are alike.
+                return np.zeros(self.threads, np.int64)
             if isinstance(op, ir.Block) or len(op.regions) or op.name in _POINTER_AT:
                 raise NotFromThreadError(str(value))
             step = self.code._step(op.opview)
@@ -106,7 +110,9 @@ def _count(op: ir.OpView, conditions: tuple[ir.Value, ...], executed: _Executed)
     for condition in conditions:
         active &= executed.of(condition).astype(bool)
     size = WIDEST
-    if name.startswith("nvvm"):
+    if name == _COPY:
+        size = ir.IntegerAttr(op.attributes["size"]).value
+    elif name.startswith("nvvm"):
         matrices = len(op.operands) - 1
         if name == "nvvm.ldmatrix":
             matrices = ir.IntegerAttr(op.attributes["num"]).value

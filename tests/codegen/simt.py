@@ -20,6 +20,7 @@ import ml_dtypes
 import numpy as np
 import simt_async
 import simt_matrix
+import simt_staged
 from mlir import ir
 from mlir.dialects import llvm
 from simt_cluster import Cluster
@@ -167,6 +168,7 @@ def _run_to_end(block: _Block, arguments: Sequence[Any]) -> None:
         with np.errstate(all="ignore"):
             block.run(code.body, np.ones(threads, bool))
         block.products.expect_over()
+        block.copies.expect_over()
         machine.expect_over()
     finally:
         block.memory.remove(machine.shared)
@@ -191,6 +193,7 @@ class _Block:
         self.values: dict[int, Array] = {}
         self.variables: dict[int, Array] = {}
         self.products = simt_async.Products()
+        self.copies = simt_staged.Copies()
         self.steps = launch.steps
 
     def part(self, rows: Array) -> _Block:
@@ -783,4 +786,5 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "scf.if": _if,
     "scf.for": _for,
     "scf.while": _while,
+    **simt_staged.RULES,
 }

@@ -109,6 +109,8 @@ class Machine:
             for number, times in self.other_readers.items():
                 if not strand.has_seen(number, int(times[pieces].max())):
                     raise SimtError("a store to what another block reads")
+        else:
+            self._note_read(pieces)
 
     def seen_by_others(self, addresses: Array, size: int) -> Array:
         """What threads of another block load from here: (n, size) bytes."""
@@ -200,11 +202,15 @@ class Machine:
 
     def end_reading(self, pieces: Array) -> None:
         self.readers[pieces] -= 1
+        self._note_read(pieces)
+        self.read_time[pieces] = self.memory.clock.block
+
+    def _note_read(self, pieces: Array) -> None:
+        """From now on copies may come here where these threads said so."""
         strand = self.strands.current
         if strand.number not in self.read_by:
             self.read_by[strand.number] = np.full(len(self.readers), -1)
         self.read_by[strand.number][pieces] = strand.clock.get(strand.number, 0)
-        self.read_time[pieces] = self.memory.clock.block
 
     def fence(self) -> None:
         """What threads stored is visible to copies."""
@@ -457,6 +463,8 @@ def wgmma_text(self: Any, text: str, operands: list[Array], active: Array) -> li
         words = np.stack([w0, w1, w2, w3], axis=1)
         return [_started(self, instruction, sums, words, b, active)]
     self.all_here(active, text)
+    if not text and not operands:
+        return []
     if "fence" in text:
         self.products.is_fenced = True
         return [tuple(operands)]

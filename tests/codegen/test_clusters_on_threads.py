@@ -140,3 +140,28 @@ def test_programs_by_turns(cluster: str, extents: tuple[int, int, int]) -> None:
         assert any("by turns" in one.what for one in point.schedule.choices)
         given = {"z": small(m, n, element="f32"), "x": x, "y": y}
         expect(threads, "k", given, {"z": wide(x) @ wide(y)}, *TIMINGS)
+
+
+@pytest.mark.parametrize("cluster", ["[1, 2, 1]", "[1, 1, 2]", "2"])
+def test_batches(cluster: str) -> None:
+    """Neighbours are of one product; the rows or columns that are left are of all of them."""
+    text = f"""#[hint(cluster = {cluster}, stages = 2)]
+    #[kernel]
+    pub fn k<L: Dim, M: Dim, N: Dim, K: Dim>(
+        z: Part<&mut Tensor<f32, L, M, N>, 1, 128, 64>,
+        x: &Tensor<bf16, L, M, K>, y: &Tensor<bf16, L, K, N>,
+    ) {{
+        let l = z.id(0);
+        let mut sum = Tile::<f32, 128, 64>::zeros();
+        for k in 0..K.div_ceil(32) {{
+            let a = x.load::<1, 128, 32>([l, z.id(1), k]).squeeze::<0>();
+            let b = y.load::<1, 32, 64>([l, k, z.id(2)]).squeeze::<0>();
+            sum = dot(a, b, sum);
+        }}
+        z.store(sum.expand::<0>());
+    }}"""
+    x, y = small(3, 300, 40), small(3, 40, 72)
+    with program(text) as threads:
+        assert threads.lowered("k", ALIGNED)[0].cluster == 2
+        given = {"z": small(3, 300, 72, element="f32"), "x": x, "y": y}
+        expect(threads, "k", given, {"z": wide(x) @ wide(y)}, LATE, Timing(seed=3, split=True))

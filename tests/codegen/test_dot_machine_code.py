@@ -42,9 +42,11 @@ def test_a_loop_of_bf16_products_is_mma_and_ldmatrix() -> None:
     found = instructions("bf16", "f32", 128, 128, 32)
     # 8 warps: 32 by 64 elements each, and 32 along k.
     assert found["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"] == 2 * 8 * 2
-    assert found["ldmatrix.sync.aligned.m8n8.x4.shared.b16"] == 4
-    assert found["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"] == 8
-    assert found["ld.global.nc.v4.b32"] == 2 * 128 * 32 * 2 // (16 * 256)
+    # Those of the first half also before the loop.
+    assert found["ldmatrix.sync.aligned.m8n8.x4.shared.b16"] == 4 * 3 // 2
+    assert found["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"] == 8 * 3 // 2
+    # For the first three turns, and in each turn for a later one.
+    assert found["cp.async.cg.shared.global"] == 4 * 2 * 128 * 32 * 2 // (16 * 256)
     assert not any(word.startswith(("ld.local", "st.local", "prmt")) for word in found)
 
 

@@ -39,4 +39,4 @@ def test_without_room_for_two_slots_there_are_no_roles(monkeypatch: pytest.Monke
     monkeypatch.setattr(planning, "_stored_bytes", lambda *_: 0)
     with program(TEXT) as compiled:
         point, _ = compiled.lowered("k", ALIGNED)
-    assert not point.tensor_maps and not point.schedule.channels
+    assert not point.tensor_maps and not point.schedule.roles

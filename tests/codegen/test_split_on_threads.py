@@ -52,7 +52,7 @@ def test_whoever_is_first(split: int, k: int, timing: Timing) -> None:
 
 @pytest.mark.parametrize("k", [0, 24, 200])
 def test_what_follows_is_done_once(k: int) -> None:
-    end = "z.store(z.load() + sum.max(0.0) + b.load::<64>([z.id(1)]));"
+    end = "z.store(z.load() + sum.max(0.0) + b.load::<64>([z.id(1)]).expand::<0>());"
     m, n = 100, 70
     x, y, b, z = small(m, k), small(k, n), small(n, element="f32"), small(m, n, element="f32")
     with program(text_of(4, end=end)) as threads:

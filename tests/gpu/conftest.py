@@ -23,6 +23,7 @@ and when the test is over, `zones` fails it if the kernel wrote anything that it
 
 from __future__ import annotations
 
+import faulthandler
 import os
 from collections import Counter
 from functools import cache
@@ -39,6 +40,7 @@ import tilec.runtime as rt
 
 HERE = Path(__file__).parent
 _COUNTED = "counted: "
+WATCHDOG_S = 300
 # Which tests this process runs, as `2/8`: every eighth, from the third on (`run.py`).
 SHARD = os.environ.get("TILEC_SHARD", "")
 if DRY_RUN:
@@ -61,6 +63,15 @@ def pytest_runtest_protocol(item):
         return None
     run_alone(item)
     return True
+
+
+@pytest.fixture(autouse=True)
+def watchdog():
+    """Ends the process, with what it was doing, if a test takes as long as nothing does: a kernel
+    that waits for ever would otherwise keep it, and the device."""
+    faulthandler.dump_traceback_later(WATCHDOG_S, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -20,6 +20,8 @@ def to_bits(values, element):
         rounded = (wide + np.uint32(0x7FFF) + ((wide >> np.uint32(16)) & np.uint32(1))) >> 16
         quiet_nan = (wide >> np.uint32(16)) | np.uint32(0x40)
         return np.where(np.isnan(values), quiet_nan, rounded).astype(np.uint16)
+    if element in _F8:
+        return _to_f8(np.asarray(values, np.float64), element)
     with np.errstate(over="ignore", invalid="ignore"):
         exact = np.asarray(values).astype(_NUMPY[element])
     return exact.view(_BITS[exact.itemsize])
@@ -46,6 +48,16 @@ def _f8(bits, fraction, bias, beyond):
     size = np.ldexp(whole.astype(np.float64), exponent - bias - fraction)
     special = np.where((code == 0x7C) & (beyond == 0x7C), np.inf, np.nan)
     return np.where(code >= beyond, special, size) * np.where(bits & 0x80, -1.0, 1.0)
+
+
+def _to_f8(values, element):
+    """What is too large becomes the largest."""
+    numbers = from_bits(np.arange(_F8[element][2], dtype=np.uint8), element)
+    middles = (numbers[1:] + numbers[:-1]) / 2
+    size = np.abs(values)
+    below, above = (np.searchsorted(middles, size, side) for side in ("left", "right"))
+    code = np.where(below % 2 == 0, below, above)  # both, but in the middle
+    return np.where(np.isnan(values), 0x7F, code + 0x80 * np.signbit(values)).astype(np.uint8)
 
 
 def _wide(values):

@@ -36,6 +36,8 @@ PACKED = (
     "kernels",
     "tests/gpu",
     "tests/kernels/cases.py",
+    "tests/kernels/problem.py",
+    "tests/kernels/products.py",
     "src/tilec/__init__.py",
     "src/tilec/__main__.py",
     "src/tilec/py.typed",

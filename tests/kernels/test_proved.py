@@ -25,13 +25,29 @@ PINNED = {
     "cross_entropy": (2, 1, 1),  # the target's logit: where it is depends on data
     "cumsum": (0, 2, 0),
     "embedding": (0, 2, 1),
+    "gated_mlp": (0, 4, 0),
     "gelu": (0, 2, 0),
+    "gemv": (1, 2, 0),
+    "gemv_t": (0, 3, 0),
+    "group_blocks": (0, 3, 1),  # nobody says that the first end is there
     "histogram": (0, 1, 1),
     "layernorm": (0, 4, 0),
     "layernorm_backward": (0, 8, 0),
     "layernorm_long": (0, 5, 0),
     "logsumexp": (1, 1, 0),
     "matmul": (0, 3, 0),
+    "matmul_batched": (0, 3, 0),
+    "matmul_bias_gelu": (0, 4, 0),
+    "matmul_f8": (0, 3, 0),
+    "matmul_f8_rows": (0, 5, 0),
+    "matmul_grouped": (2, 0, 4),  # which rows, depends on data
+    "matmul_nt": (0, 3, 0),
+    "matmul_residual": (0, 6, 0),
+    "matmul_skinny": (0, 3, 0),
+    "matmul_split": (0, 3, 0),
+    "matmul_tn": (0, 3, 0),
+    "matmul_w4a16": (0, 5, 0),
+    "matmul_w8a16": (0, 4, 0),
     "permute_heads": (0, 2, 0),
     "quantise": (1, 2, 0),
     "quantise_f8": (1, 2, 0),
@@ -41,17 +57,19 @@ PINNED = {
     "row_sum": (1, 1, 0),
     "scatter_add": (0, 2, 1),
     "silu_mul": (0, 3, 0),
+    "skinny_w4a16": (0, 4, 0),
     "softmax": (0, 2, 0),
     "softmax_long": (0, 3, 0),
     "split_heads": (0, 2, 0),
     "sum_all": (1, 1, 0),
+    "sum_parts": (0, 2, 0),
     "topk": (2, 1, 0),
     "transpose": (0, 2, 0),
 }
 # add_rmsnorm_long reads only what it wrote itself, which is not followed.
 IN_PLACE = ("add_rmsnorm_long", "axpy")
 # Of the tensor as a whole, and of elements that data chooses, nobody knows what is written.
-IN_PART = {"permute_heads", "histogram", "scatter_add"}
+IN_PART = {"permute_heads", "histogram", "matmul_grouped", "scatter_add"}
 KERNELS = sorted(path.stem for path in LIBRARY.glob("*.tile"))
 
 

@@ -4,16 +4,13 @@ says that it computes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-Array = Any
-Arrays = SimpleNamespace  # by name: arguments, as arrays and numbers, and constant generics
-Reference = Callable[[Arrays], Mapping[str, Array]]
+from tests.programs.dots import DOT_FACTORS, DOT_LOOPS, DOT_NESTS, DOT_RESULTS
+from tests.programs.entry import Array, Arrays, Entry, Reference
 
 NUMPY: dict[str, Any] = {
     "bool": np.bool_, "usize": np.int64, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
@@ -22,23 +19,6 @@ NUMPY: dict[str, Any] = {
     **{f"{sign}{bits}": np.dtype(f"{kind}{bits}") for sign, kind in (("i", "int"), ("u", "uint"))
        for bits in (8, 16, 32, 64)},
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Entry:
-    """How one kernel, in each of its instances, is tried.
-
-    `dims` are the sets of extents; `data` names the kind of data of an argument where it is not
-    `wide`; `scalars` are the scalar arguments. `reference` gives what the kernel writes, and is
-    None where the CPU execution alone says it. Units: `ulps` are numbers of the result's type by
-    which results on the GPU may be off; integers are always exact
-    """
-
-    reference: Reference | None = None
-    dims: tuple[Mapping[str, int], ...] = ({"N": 1000},)
-    data: Mapping[str, str] = field(default_factory=dict)
-    scalars: Mapping[str, Any] = field(default_factory=dict)
-    ulps: int = 0
 
 
 # ---- data ----------------------------------------------------------------------------------------
@@ -121,6 +101,14 @@ def _mostly_positive(
     return np.where(rng.random(shape) < 0.01, -1, rng.integers(0, 100, shape))
 
 
+def _whole_bytes(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    return rng.integers(-128, 128, shape)
+
+
+def _powers_of_2(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    return rng.choice([0.25, 0.5, 1.0, 2.0], shape)
+
+
 def _short(dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Whole numbers of half the digits of a float type: products are often half-way."""
     digits = (ml_dtypes.finfo(dtype).nmant + 1) // 2 + 1
@@ -173,7 +161,19 @@ _KINDS = {
     f.__name__[1:]: f
     for f in (
         *(_wide, _normal, _tame, _factors, _numbers, _rarely, _mostly_positive),
-        *(_short, _tiny, _indices, _permutation, _distinct, _zeros, _positive, _whole, _special),
+        *(
+            _whole_bytes,
+            _powers_of_2,
+            _short,
+            _tiny,
+            _indices,
+            _permutation,
+            _distinct,
+            _zeros,
+            _positive,
+            _whole,
+            _special,
+        ),
     )
 }
 
@@ -1516,6 +1516,10 @@ TABLE: Mapping[str, Mapping[str, Entry]] = {
     "scalars": _SCALARS,
     "sizes": _SIZES,
     "dot": _DOT,
+    "dot_factors": DOT_FACTORS,
+    "dot_loops": DOT_LOOPS,
+    "dot_nests": DOT_NESTS,
+    "dot_results": DOT_RESULTS,
     "indexed": _INDEXED,
     "atomics": _ATOMICS,
 }

@@ -16,7 +16,7 @@ from tilec.warp.verify import problems_of
 
 MUTATED = (
     "warp.acquire", "warp.fill", "warp.publish", "warp.get", "warp.release", "warp.drain",
-    "warp.wait", "warp.mine", "warp.skip", "warp.await_turn", "warp.pass_turn",
+    "warp.wait", "warp.mine", "warp.skip", "warp.await_turn", "warp.pass_turn", "warp.read",
 )  # fmt: skip  # fmt: skip
 CHANGES = ("delete", "duplicate", "later", "earlier", "drain more", "drain less")
 
@@ -26,6 +26,14 @@ TURNS = tuple({"K": extent, "L": other} for extent, other in EXTENTS)
 
 # What changes nothing that matters, with what an operation is moved past.
 HARMLESS = {
+    # What is read twice is the same, and so is what is read a little later or earlier.
+    ("duplicate", "warp.read", ""),
+    ("earlier", "warp.read", "warp.release"),
+    ("later", "warp.release", "warp.read"),
+    # A slot may be held a little longer, and a drain wait where nothing new has begun.
+    ("earlier", "warp.drain", "warp.tile"),
+    ("later", "warp.release", "warp.dot"),
+    ("later", "warp.release", "arith.addf"),
     # It waits once more, or for products that need not be done.
     ("duplicate", "warp.drain", ""),
     ("drain less", "warp.drain", ""),
@@ -131,7 +139,8 @@ def _change(op: ir.OpView, change: str) -> str | None:
     at = block.index(op)
     with op.location:
         match change:
-            case "delete":
+            # What is read is used: there is no kernel without.
+            case "delete" if own.name != "warp.read":
                 _delete(op)
             case "duplicate":
                 own.clone(ip=ir.InsertionPoint.after(own))

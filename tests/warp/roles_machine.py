@@ -18,6 +18,7 @@ from mlir import ir
 
 from tilec.ir.dialects import arith
 from tilec.ops.lowering import teams_of
+from tilec.ops.rules import is_tile
 
 _PROGRAMS = 3  # of a block that does several
 
@@ -41,6 +42,8 @@ class Sums:
     """Sums that a product is being added to."""
 
     read: tuple[Slot, ...]
+    by: ir.OpView
+    lent: ir.Value | None = None  # a tile in registers that the product reads
     is_used: bool = False  # up: by another product, or by a wait
 
 
@@ -207,7 +210,7 @@ class _Machine:
         lower, upper, step, *carried = (self.values[value] for value in op.operands)
         for turn in range(lower, upper, step):  # type: ignore[call-overload]
             for argument, value in zip(body.arguments, (turn, *carried), strict=True):
-                self.values[argument] = value
+                self.write(argument, value)
             yield from self.follow(body)
             carried = self.handed(body)
         for result, value in zip(op.results, carried, strict=True):
@@ -248,6 +251,12 @@ class _Machine:
     def tile(self, op: ir.OpView) -> None:
         self.values[op.results[0]] = self.slot(op)
 
+    def read(self, op: ir.OpView) -> None:
+        slot = self.values[op.operands[0]]
+        if not isinstance(slot, Slot) or not slot.is_held:
+            raise WrongError("what is read is gone")
+        self.write(op.results[0], None)
+
     def release(self, op: ir.OpView) -> None:
         if self.values[op.operands[1]] is None:
             return
@@ -279,9 +288,12 @@ class _Machine:
         *factors, sums = (self.values[value] for value in op.operands)
         self.use_up(sums)
         read = tuple(slot for slot in factors if isinstance(slot, Slot) and slot.is_held)
-        if len(read) != 2:
+        lent = op.operands[0] if is_tile(op.operands[0]) else None
+        if len(read) != (1 if lent is not None else 2):
             raise WrongError("a factor is gone")
-        begun = Sums(read)
+        if lent is not None and any(sums.by == op for sums in self.on_turn.under_way):
+            raise WrongError("a product reads the registers that the next one takes")
+        begun = Sums(read, op, lent)
         self.on_turn.under_way.append(begun)
         self.values[op.results[0]] = begun
 
@@ -309,7 +321,13 @@ class _Machine:
         if any(isinstance(value, Slot | Sums) for value in values):
             raise WrongError("a slot, or sums under way, are used")
         for result in op.results:
-            self.values[result] = _computed(op, values) if _is_number(result) else None
+            self.write(result, _computed(op, values) if _is_number(result) else None)
+
+    def write(self, result: ir.Value, value: object) -> None:
+        """Registers get another value."""
+        if any(sums.lent is not None and sums.lent == result for sums in self.on_turn.under_way):
+            raise WrongError("a product reads the registers")
+        self.values[result] = value
 
 
 def _is_number(value: ir.Value) -> bool:

@@ -53,3 +53,15 @@ def test_a_warpgroup_that_holds_a_tile_does_it_alone(
     assert (found.teams, found.team_warps, found.warps) == (teams, warps, teams * warps + 4)
     reasons = [one.why for one in found.reasons if "turns" in one.what]
     assert [why in one for one in reasons] == ([True] if why else [])
+
+
+def test_what_is_computed_takes_registers_too() -> None:
+    text = product(128, 192).replace("[c.id(0), k])", "[c.id(0), k]).max(0.0)")
+    found = planned(text)
+    assert isinstance(found, Schedule) and (found.teams, found.team_warps) == (1, 8)
+    asked = planned(text.replace("#[kernel]", "#[kernel] #[hint(ping_pong)]"))
+    assert isinstance(asked, Schedule) and asked.teams == 1
+    # 192 sums, and 128 x 64 elements of 16 bits among 128 threads.
+    assert "sums and factors would take 224 registers, more than 192" in [
+        one.why for one in asked.reasons
+    ]

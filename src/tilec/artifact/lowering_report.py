@@ -65,7 +65,7 @@ class Movement:
     file: str
     line: int
     column: int
-    kind: Literal["conversion", "reduction", "scan", "flip", "reshape", "extract"]
+    kind: Literal["conversion", "reduction", "scan", "flip", "reshape", "extract", "slot"]
     elements: tuple[str, ...]
     source: int
     target: int

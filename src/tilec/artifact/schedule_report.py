@@ -46,7 +46,7 @@ class ScheduledChannel:
     file: str
     line: int
     column: int
-    fill: Literal["TMA"]
+    fill: Literal["TMA", "cp.async", "registers"]
     depth: int
     slot_bytes: int
     tiles: tuple[ScheduledTile, ...]
@@ -56,7 +56,8 @@ class ScheduledChannel:
 class ScheduledProduct:
     """A product that goes on while its threads do: `count` instructions of a warpgroup each time.
 
-    The axis along which a factor lies in memory is `k` (summed), `m` (rows) or `n` (columns).
+    The axis along which a factor lies in memory is `k` (summed), `m` (rows) or `n` (columns); one
+    that is computed is in `registers`.
     """
 
     file: str
@@ -64,7 +65,7 @@ class ScheduledProduct:
     column: int
     instruction: str
     count: int
-    left: Literal["k", "m"]
+    left: Literal["k", "m", "registers"]
     right: Literal["k", "n"]
 
 

@@ -94,12 +94,20 @@ def rival(rival: Rival, reference: Reference) -> Ready | Contender:
     missing = [name for name in rival.needs if find_spec(name) is None]
     if missing:
         return Contender(rival.name, failure=f"needs {', '.join(missing)}")
-    return _checked(rival.name, lambda: _work_of(rival, reference), reference)
+    return _checked(
+        rival.name, lambda: _work_of(rival, reference), reference, is_part=rival.is_part
+    )
 
 
-def _checked(name: str, prepared: Callable[[], Work], reference: Reference) -> Ready | Contender:
+def _checked(
+    name: str, prepared: Callable[[], Work], reference: Reference, *, is_part: bool = False
+) -> Ready | Contender:
     try:
         work = prepared()
+        if is_part:
+            work(reference.buffers)
+            reference.gpu.synchronise()
+            return Ready(Contender(name), work)
         error = reference.error_of(work)
     except Exception as fault:
         reference.gpu.synchronise()  # raises if the GPU takes no more work

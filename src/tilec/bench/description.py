@@ -37,9 +37,16 @@ class Tensor:
 @dataclass(frozen=True)
 class Input(Tensor):
     """A tensor that is read: numbers between the two of `span`, the second excluded, all as likely
-    as each other; without it, of the standard normal distribution."""
+    as each other; without it, of the standard normal distribution. `values` are its elements
+    themselves, where they must be these."""
 
     span: tuple[float, float] | None = None
+    values: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.values is not None and len(self.values) != prod(self.shape):
+            raise ValueError(f"expected {prod(self.shape)} values, got {len(self.values)}")
 
 
 @dataclass(frozen=True)
@@ -97,13 +104,15 @@ class Rival:
     `operation` is `module:function`, imported only when it is to run, from where the description
     is. `style`: a `function` takes (*inputs, *scalars) and returns the outputs; `compiled` is such
     a function, to be compiled by torch.compile; a `kernel` takes (*outputs, *inputs, *scalars) and
-    writes the outputs. `needs` are the modules without which it is left out.
+    writes the outputs. `needs` are the modules without which it is left out. One that `is_part`
+    does a part of the work only, or less exactly: nobody checks it.
     """
 
     name: str
     operation: str
     style: Literal["function", "compiled", "kernel"]
     needs: tuple[str, ...] = ()
+    is_part: bool = False
 
 
 @dataclass(frozen=True)

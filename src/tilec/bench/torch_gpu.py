@@ -85,6 +85,8 @@ class TorchGpu:
         generator = torch.Generator(self._device).manual_seed(seed)
         made = {"device": self._device, "generator": generator}
         dtype = getattr(torch, _DTYPE[spec.element])
+        if spec.values is not None:
+            return torch.tensor(spec.values, dtype=dtype, device=self._device).reshape(spec.shape)
         if dtype.is_floating_point and spec.span is None:
             return torch.randn(spec.shape, **made).to(dtype)
         if spec.span is None:

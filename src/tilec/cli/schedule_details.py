@@ -21,11 +21,12 @@ def schedule_of(kernel: Kernel, variant: Variant) -> Iterator[str]:
     told = variant.lowering.schedule
     yield ""
     yield f"  schedule, {variant.symbol}"
-    if not told.roles:
+    if not told.channels:
         yield f"{_INDENT}none: all threads do one thing after the other"
         yield from columns([(one.what, one.why) for one in told.choices], _INDENT)
         return
-    rows = [("roles", ", ".join(map(_role, told.roles)))]
+    roles = ", ".join(map(_role, told.roles)) or "none: all threads copy ahead, and compute"
+    rows = [("roles", roles)]
     rows += [("channel", _channel(one)) for one in told.channels]
     rows += [("product", _product(one)) for one in told.products]
     rows += [("turn", _turn(one)) for one in told.turns]
@@ -53,6 +54,8 @@ def _tile(one: ScheduledTile) -> str:
 
 def _product(one: ScheduledProduct) -> str:
     lie = f"factors lie along {one.left} and {one.right}"
+    if one.left == "registers":
+        lie = f"factors lie in registers and along {one.right}"
     return f"{one.count} x {one.instruction} a warpgroup at {_place(one)}, {lie}"
 
 

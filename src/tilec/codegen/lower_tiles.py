@@ -349,6 +349,8 @@ class TileWalker:
         with op.location:
             rule = rules()[op.operation.name]
             operands = [self.values[v] for v in op.operands]
+            if rule.control:  # what is left for later is for this block
+                self.lowering.do_meanwhile()
             results = rule.lower(op, operands, self.lowering)
         for result, value in zip(op.results, results, strict=True):
             self.values[result] = value

@@ -13,7 +13,7 @@ from types import ModuleType
 from mlir import ir
 from mlir.dialects import irdl
 
-FILES = ("tile.irdl.mlir", "warp.irdl.mlir")
+FILES = ("tile.irdl.mlir", "warp.irdl.mlir", "stage.irdl.mlir")
 
 # What Python makes operations of; parsers and passes load what else they need. Loading all that
 # MLIR has takes three times as long, for every context.

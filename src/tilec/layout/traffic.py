@@ -143,6 +143,16 @@ def of_extract(layout: Layout, element_bytes: int) -> Traffic:
     )  # fmt: skip
 
 
+def of_reads(reads: ThreadAccesses, element_bytes: int) -> Traffic:
+    """Of what lies in a ring of slots already."""
+    return _loaded(reads, element_bytes)
+
+
+def of_fill(writes: ThreadAccesses, element_bytes: int) -> Traffic:
+    """Of a slot of a ring."""
+    return _stored(writes, element_bytes)
+
+
 def _words(element_bytes: int) -> int:
     return max(1, element_bytes // _WORD_BYTES)
 

@@ -7,21 +7,32 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.layout import Layout
-from tilec.layout.wgmma import WARPGROUP_WARPS, Wgmma, accumulator_layout, shared_operand
+from tilec.layout.wgmma import (
+    WARPGROUP_WARPS,
+    SharedOperand,
+    Wgmma,
+    a_register_layout,
+    accumulator_layout,
+    shared_operand,
+)
+from tilec.ops.build import number_of
 from tilec.ops.channel import SharedTile
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import pack, unpack
 from tilec.ops.lower_wgmma import WgmmaDot, finish, start, wait
 from tilec.ops.lowering import Lowered, Lowering
-from tilec.ops.rules import OpRules, Places, Placing, shape_of
+from tilec.ops.rules import OpRules, Places, Placing, is_tile, shape_of
 
 
 class _Dot(OpRules):
     name = "warp.dot"
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
-        layout = accumulator_layout(shape_of(op.results[0]), placing.warps // WARPGROUP_WARPS)
-        return Places((None, None, layout), (layout,))
+        groups = placing.warps // WARPGROUP_WARPS
+        layout = accumulator_layout(shape_of(op.results[0]), groups)
+        a = op.operands[0]
+        held = a_register_layout(shape_of(a), groups, _bytes(op)) if is_tile(a) else None
+        return Places((held, None, layout), (layout,))
 
     def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
         return 0.0  # there is one layout only
@@ -29,18 +40,41 @@ class _Dot(OpRules):
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
-        a, b, sums = operands
-        assert isinstance(a, SharedTile) and isinstance(b, SharedTile)
-        assert isinstance(sums, ir.Value)
-        left, right = (
-            shared_operand(factor.tile, int(ir.IntegerAttr(op.attributes[name]).value))
-            for factor, name in ((a, "a_k"), (b, "b_k"))
-        )
-        assert left is not None and right is not None, "a schedule has factors that can be read"
-        elements = (ir.StringAttr(name).value for name in ir.ArrayAttr(op.attributes["elements"]))
-        dot = WgmmaDot(Wgmma(*elements), layout_of(op.results[0].type), left, right)
+        a, b, before = operands
+        assert isinstance(b, SharedTile) and isinstance(before, ir.Value)
+        sums = None if _is_zero(op.operands[2]) else unpack(before)
+        layout, right = layout_of(op.results[0].type), _operand(op, b, "b_k")
+        if isinstance(a, ir.Value):
+            dot = WgmmaDot(_wgmma(op), layout, layout_of(op.operands[0].type), right)
+            return [pack(start(dot, sums, a, b.address))]
+        assert isinstance(a, SharedTile)
+        dot = WgmmaDot(_wgmma(op), layout, _operand(op, a, "a_k"), right)
         group = lowering.warpgroup() if lowering.warps > WARPGROUP_WARPS else None
-        return [pack(start(dot, unpack(sums), a.address, b.address, group))]
+        return [pack(start(dot, sums, a.address, b.address, group))]
+
+
+def _is_zero(tile: ir.Value) -> bool:
+    """Whether a product begins there: instructions need no zeros to add to."""
+    if isinstance(tile.owner, ir.Block) or tile.owner.name != "arith.constant":
+        return False
+    value = ir.DenseElementsAttr(tile.owner.attributes["value"])
+    if not value.is_splat:
+        return False
+    return bool(value.get_splat_value().value == 0)
+
+
+def _wgmma(op: ir.OpView) -> Wgmma:
+    return Wgmma(*(ir.StringAttr(name).value for name in ir.ArrayAttr(op.attributes["elements"])))
+
+
+def _bytes(op: ir.OpView) -> int:
+    return _wgmma(op).element_bytes
+
+
+def _operand(op: ir.OpView, factor: SharedTile, k_axis: str) -> SharedOperand:
+    found = shared_operand(factor.tile, number_of(op, k_axis))
+    assert found is not None, "a schedule has factors that can be read"
+    return found
 
 
 class _Drain(OpRules):
@@ -49,7 +83,7 @@ class _Drain(OpRules):
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
-        wait(int(ir.IntegerAttr(op.attributes["pending"]).value))
+        wait(number_of(op, "pending"))
         return []
 
 

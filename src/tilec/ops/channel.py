@@ -1,9 +1,9 @@
 """Channels: rings of slots in shared memory that one thread has the hardware fill for others.
 
 Each slot has two barriers in memory: *full*, which counts the bytes that have come, and *empty*, on
-which every warpgroup that reads arrives once. Both roles go round the ring and count the turns in
-their *cursor*: a slot's number and the parity of the phase that they wait for. A lowered slot is
-its number (i32), -1 for none.
+which every warpgroup that reads arrives once, or every warp where threads read tiles themselves.
+Both roles go round the ring and count the turns in their *cursor*: a slot's number and the parity
+of the phase that they wait for. A lowered slot is its number (i32), -1 for none.
 
 A tile that the blocks of a cluster share is in the same place of the same slot in each of them:
 every block copies its share of it to all. So a slot is empty once the warpgroups of all blocks have
@@ -34,6 +34,8 @@ from tilec.ops.rules import OpRules
 
 BARRIER_BYTES = 8
 _NO_SLOT = -1
+# The unit attribute of a channel that threads read themselves.
+BY_WARP = "by_warp"
 # Units: elements; the coordinates of a copy are 32 bits, and so far out nothing is inside.
 _FAR = 2**31 - 2**16
 
@@ -59,6 +61,7 @@ class Channel:
     barriers: ir.Value  # those of all full barriers, then of all empty ones
     filling: Cursor
     reading: Cursor
+    readers: int  # threads that share one arrival: those of a warpgroup or of a warp
     shared: frozenset[int] = frozenset()  # the tiles that the blocks of a cluster share
     blocks: int = 1  # that fill and empty its slots
 
@@ -83,7 +86,7 @@ class SharedTile:
 
 def tiles_of(op: ir.OpView) -> tuple[SwizzledTile, ...]:
     """The tiles of a slot, by the types in a `warp.channel`."""
-    return tuple(_tile_of(ir.TypeAttr(kind).value) for kind in ir.ArrayAttr(op.attributes["tiles"]))
+    return tuple(tile_of(ir.TypeAttr(kind).value) for kind in ir.ArrayAttr(op.attributes["tiles"]))
 
 
 def params_of(op: ir.OpView) -> tuple[str, ...]:
@@ -107,7 +110,8 @@ def shares_of(tile: SwizzledTile, blocks: int) -> Shares:
     return found
 
 
-def _tile_of(kind: ir.Type) -> SwizzledTile:
+def tile_of(kind: ir.Type) -> SwizzledTile:
+    """The tile in a slot that a type stands for."""
     memref = ir.MemRefType(kind)
     tile = SwizzledTile.of(tuple(memref.shape), bit_width(memref.element_type) // 8)
     assert tile is not None, f"{kind} is no tile of a channel"
@@ -134,9 +138,12 @@ class _Create(OpRules):
         filling, reading = (Cursor(lowering.variable(), lowering.variable()) for _ in range(2))
         slots = lowering.ring(depth * slot.bytes, slot.alignment)
         barriers = lowering.ring(2 * depth * BARRIER_BYTES, BARRIER_BYTES, throughout=True)
+        # Products are of a whole warpgroup: one thread of it speaks for all. What threads read is
+        # read by each warp for itself.
+        readers = LANES if BY_WARP in op.attributes else LANES * WARPGROUP_WARPS
         shared = shared_of(op)
         blocks = _blocks_around(op) if shared else 1
-        channel = Channel(depth, slot, slots, barriers, filling, reading, shared, blocks)
+        channel = Channel(depth, slot, slots, barriers, filling, reading, readers, shared, blocks)
         self._begin(channel, lowering)
         return [channel]
 
@@ -146,10 +153,10 @@ class _Create(OpRules):
                 llvm.store(i32(0), variable)
         first = scf.IfOp(arith.cmpi(arith.CmpIPredicate.eq, lowering.thread, i32(0)))
         with ir.InsertionPoint(first.then_block):
-            groups = lowering.warps // WARPGROUP_WARPS * channel.blocks
+            arrivals = lowering.warps * LANES // channel.readers * channel.blocks
             for slot in range(channel.depth):
                 nvvm.mbarrier_init(channel.full(i32(slot)), i32(1))
-                nvvm.mbarrier_init(channel.empty(i32(slot)), i32(groups))
+                nvvm.mbarrier_init(channel.empty(i32(slot)), i32(arrivals))
             nvvm.fence_mbarrier_init()
             scf.yield_([])
 
@@ -312,14 +319,15 @@ class _Release(OpRules):
     ) -> Sequence[Lowered]:
         channel, slot = operands
         assert isinstance(channel, Channel) and isinstance(slot, ir.Value)
-        # Products are of a whole warpgroup: one thread speaks for it.
+        if channel.readers == LANES:
+            nvvm.bar_warp_sync(i32(-1))
         is_slot = arith.cmpi(arith.CmpIPredicate.sge, slot, i32(0))
         if channel.blocks == 1:
-            arrive(channel.empty(slot), arith.andi(speaks(lowering), is_slot))
+            arrive(channel.empty(slot), arith.andi(speaks(lowering, channel.readers), is_slot))
             return []
         # One thread for each block. What it says has an order in that block; were that asked for in
         # the cluster (`.release.cluster`), all memory of the GPU would be waited for.
-        place = thread_of_group(lowering)
+        place = arith.andi(lowering.thread, i32(channel.readers - 1))
         others = cluster.in_block(channel.empty(slot), place, channel.blocks)
         speaks_to = arith.cmpi(arith.CmpIPredicate.ult, place, i32(channel.blocks))
         arrive(others, arith.andi(speaks_to, is_slot), space="cluster")
@@ -333,14 +341,10 @@ def _blocks_around(op: ir.OpView) -> int:
     return found.blocks
 
 
-def thread_of_group(lowering: Lowering) -> ir.Value:
-    """The number (i32) of this thread in its warpgroup."""
-    return arith.andi(lowering.thread, i32(LANES * WARPGROUP_WARPS - 1))
-
-
-def speaks(lowering: Lowering) -> ir.Value:
-    """Whether this thread is the one that does what its warpgroup does once (i1)."""
-    return arith.cmpi(arith.CmpIPredicate.eq, thread_of_group(lowering), i32(0))
+def speaks(lowering: Lowering, threads: int = LANES * WARPGROUP_WARPS) -> ir.Value:
+    """Whether this thread is the one that does what its warpgroup, or so many, do once (i1)."""
+    place = arith.andi(lowering.thread, i32(threads - 1))
+    return arith.cmpi(arith.CmpIPredicate.eq, place, i32(0))
 
 
 def arrive(barrier: ir.Value, where: ir.Value, space: str = "cta") -> None:

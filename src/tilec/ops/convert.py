@@ -35,6 +35,7 @@ from tilec.ops.formats import (
 )
 from tilec.ops.fragments import in_memory, with_element
 from tilec.ops.host_expression import as_unsigned
+from tilec.ops.lower_bytes import are_bytes_to_bf16, bytes_to_bf16
 from tilec.ops.lower_f8 import from_f8, to_f8
 from tilec.ops.lower_tf32 import to_tf32
 from tilec.ops.lowering import Lowered, Lowering, lower_elementwise
@@ -251,6 +252,15 @@ class _IntegerToFloat(ElementwiseRules):
         [values] = operands
         values = signed(values) if self.is_signed else unsigned(values)
         return [from_integers(values, op.results[0].type)]
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [value] = operands
+        assert isinstance(value, ir.Value)
+        if are_bytes_to_bf16(value.type, lowering.type_of(op.results[0].type)):
+            return [bytes_to_bf16(value, is_signed=self.is_signed)]
+        return lower_elementwise(op, [value], lowering)
 
 
 class _IntegerToInteger(ElementwiseRules):

@@ -14,6 +14,7 @@ from tilec.layout import LANES, Layout
 from tilec.layout.costs import ARITHMETIC
 from tilec.layout.fma import (
     fma_accumulator_layout,
+    fma_operand_layouts,
     is_fma_accumulator_layout,
 )
 from tilec.layout.mma import Mma, accumulator_layout, is_accumulator_layout, operand_layouts
@@ -38,6 +39,7 @@ from tilec.ops.rules import (
     is_tile,
     shape_of,
 )
+from tilec.ops.staged import StagedFactor
 from tilec.types import (
     BF16,
     F8E4M3,
@@ -242,12 +244,19 @@ class _Matmul(OpRules):
         if mma is None:
             if sums is None or not is_fma_accumulator_layout(sums):
                 sums = fma_accumulator_layout(shape, placing.warps)
-            factors = (_made_or_default(value, placing) for value in list(op.operands)[:2])
+            factors = (
+                layout if _lies_in_shared(value) else _made_or_default(value, placing)
+                for value, layout in zip(
+                    list(op.operands)[:2], fma_operand_layouts(sums, depth), strict=True
+                )
+            )
             return Places((*factors, sums), (sums,))
         if sums is None or not is_accumulator_layout(sums, mma):
             sums = accumulator_layout(shape, placing.warps, mma, rows_first=_is_chained(op))
         wanted = (
-            layout if _is_held(value, layout, op) else _made_or_default(value, placing)
+            layout
+            if _lies_in_shared(value) or _is_held(value, layout, op)
+            else _made_or_default(value, placing)
             for value, layout in zip(
                 list(op.operands)[:2], operand_layouts(sums, mma, depth), strict=True
             )
@@ -265,15 +274,21 @@ class _Matmul(OpRules):
         instructions = ceil(sums.registers * LANES / (mma.m * mma.n)) * ceil(depth / mma.k)
         return ARITHMETIC * _MMA_CYCLES * instructions
 
+    def reads_shared(self, use: ir.OpOperand) -> bool:
+        return bool(use.operand_number < 2)
+
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
-        fragments = [f for f in operands if isinstance(f, ir.Value)]
-        a, b = (
-            Factor(str(element_of(v.type)), layout_of(v.type), fragment, _is_unsigned(op))
-            for v, fragment in zip(list(op.operands)[:2], fragments[:2], strict=True)
-        )
-        layout, sums = layout_of(op.results[0].type), unpack(fragments[2])
+        left, right, held = operands
+        assert isinstance(held, ir.Value)
+        factors = []
+        for value, factor in zip(list(op.operands)[:2], (left, right), strict=True):
+            assert isinstance(factor, ir.Value | StagedFactor)
+            kind = value.type
+            factors.append(Factor(str(element_of(kind)), layout_of(kind), factor, _is_unsigned(op)))
+        a, b = factors
+        layout, sums = layout_of(op.results[0].type), unpack(held)
         mma = _mma_of(op)
         if mma is None:
             return [pack(lower_fma(a, b, layout, sums, lowering))]
@@ -300,6 +315,12 @@ def _is_unsigned(op: ir.OpView) -> bool:
 def _mma_of(op: ir.OpView) -> Mma | None:
     left = op.operands[0]
     return mma_for(str(element_of(left.type)), shape_of(left)[-1])
+
+
+def _lies_in_shared(factor: ir.Value) -> bool:
+    """Whether a factor is read from where it lies: the layout is that of what is read."""
+    is_made = not isinstance(factor.owner, ir.Block)
+    return is_made and rules()[factor.owner.name].lies_in_shared
 
 
 def _is_held(factor: ir.Value, layout: Layout, op: ir.OpView) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.ir.dialects import scf
-from tilec.ops.lowering import UNIFORM, Lowered, Lowering
+from tilec.ir.dialects import nvvm, scf
+from tilec.ops.lowering import RINGS, UNIFORM, WAITS, Lowered, Lowering
 from tilec.ops.rules import Carried
 
 
@@ -54,9 +54,13 @@ def lower_for(op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) ->
     [body] = op.regions[0].blocks
     loop = scf.ForOp(lower, upper, step, list(initial))
     _uniform(loop)
+    if RINGS in op.attributes:
+        loop.attributes[RINGS] = op.attributes[RINGS]
     with ir.InsertionPoint(loop.body), lowering.in_loop():
         yielded = lowering.emit(body, list(loop.body.arguments))
         scf.yield_(yielded)
+    if WAITS in op.attributes:
+        nvvm.cp_async_wait_group(0)
     return list(loop.results)
 
 

@@ -7,6 +7,7 @@ than f32 has.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from mlir import ir
@@ -16,11 +17,18 @@ from tilec.ir.dialects import math as mlir_math
 from tilec.layout import Layout
 from tilec.layout.fma import fma_operand_layouts
 from tilec.layout.mma import Mma, operand_layouts
-from tilec.layout.products import elements_per_word, fma_steps, lanes_beyond, mma_steps
+from tilec.layout.products import (
+    Step,
+    elements_per_word,
+    fma_steps,
+    lanes_beyond,
+    mma_steps,
+)
 from tilec.ops.fragments import i32, pack, unpack, zero
 from tilec.ops.lower_layout import Held, read_as_needed
 from tilec.ops.lowering import Lowering
 from tilec.ops.notes import Multiplied
+from tilec.ops.staged import ASYNC, Ring, StagedFactor
 
 # Elements of a word, and how far one instruction goes along k: the longest first.
 # Source: PTX ISA, "mma", the table of shapes; f8 goes as f16.
@@ -48,8 +56,18 @@ class Factor:
 
     element: str
     layout: Layout
-    fragment: ir.Value
+    fragment: ir.Value | StagedFactor
     is_unsigned: bool = False
+
+    def read(self, wanted: Layout, lowering: Lowering) -> Callable[[int], Held]:
+        """The registers of this layout by their numbers."""
+        fragment = self.fragment
+        if not isinstance(fragment, ir.Value):
+            assert self.layout == wanted, "what lies in shared memory is read as it is wanted"
+            return fragment.reader(lowering)
+        if self.layout == wanted:
+            return lambda register: Held(fragment, register)
+        return read_as_needed(self.layout, wanted, fragment, lowering)
 
     @property
     def is_f8(self) -> bool:
@@ -66,13 +84,14 @@ def lower_fma(
     """
     wanted = fma_operand_layouts(layout, a.layout.shape[-1])
     left, right = (
-        read_as_needed(factor.layout, target, factor.fragment, lowering)
-        for factor, target in zip((a, b), wanted, strict=True)
+        factor.read(target, lowering) for factor, target in zip((a, b), wanted, strict=True)
     )
     sums = list(sums)
     steps = fma_steps(*wanted, layout)
     lowering.note(Multiplied("fma", len(steps), a.layout, b.layout, layout))
-    for step in steps:
+    meanwhile = _spread(len(steps), lowering, ())
+    for number, step in enumerate(steps):
+        meanwhile(number)
         sums[step.c] = mlir_math.fma(left(step.a).value, right(step.b).value, sums[step.c])
     return sums
 
@@ -101,13 +120,108 @@ def lower_mma(
     instruction = _Instruction(mma, a, b)
     steps = mma_steps(*wanted, layout, mma)
     lowering.note(Multiplied(instruction.name, len(steps), *wanted, layout))
-    for step in steps:
+    along_k = len(steps) * mma.k // depth if depth % mma.k == 0 else len(steps)
+    rotated = _rotated(sides, steps[:along_k], lowering)
+    meanwhile = _spread(len(steps) - (along_k if rotated else 0), lowering, sides)
+    for number, step in enumerate(steps):
+        if number % along_k == 0:
+            _read_ahead(sides, steps[number : number + 2 * along_k])
+        if rotated is not None and number == len(steps) - along_k:
+            rotated.read_next()
         found = [unused if r is None else sums[r] for r in step.c]
         left, right = (side.of(words) for side, words in zip(sides, (step.a, step.b), strict=True))
         for register, value in zip(step.c, instruction.emit(left, right, found), strict=True):
             if register is not None:
                 sums[register] = value
+        meanwhile(number)
     return sums
+
+
+# Instructions of a product between loads into registers and what stores them.
+_STEPS_OF_PART = 4
+
+
+def _spread(steps: int, lowering: Lowering, sides: Sequence[_Words]) -> Callable[[int], None]:
+    """Emits, at each of these steps by its number, its share of what is to be done meanwhile.
+
+    Copies are spread evenly. What goes through registers begins early and goes on quickly: its last
+    stores are what all threads wait for.
+    """
+    whole = len(lowering.meanwhile)
+    is_early = any(side.is_in_ring and not side.is_copied for side in sides)
+
+    def emit(number: int) -> None:
+        left = whole * max(0, steps - 1 - number) // steps
+        if is_early:
+            left = whole - (number + 1) // _STEPS_OF_PART
+            left = min(left, -(-whole * max(0, steps - 1 - number) // steps))
+        lowering.do_meanwhile(max(0, left))
+
+    return emit
+
+
+def _read_ahead(sides: Sequence[_Words], steps: Sequence[Step]) -> None:
+    """Read what instructions take from a ring, for these and the next along k: the assembler moves
+    no read before a copy that is emitted meanwhile."""
+    for side, name in zip(sides, ("a", "b"), strict=True):
+        if side.is_copied:
+            for step in steps:
+                side.of(getattr(step, name))
+
+
+@dataclass(frozen=True)
+class _Rotated:
+    """What the first instructions of a turn take, read by the turn before: as variables, by words.
+
+    So the last instructions of a turn have time for the barrier, and for what comes after it.
+    """
+
+    ring: Ring
+    sides: Sequence[_Words]
+    variables: Sequence[dict[int, tuple[ir.Value, ...]]]
+    lowering: Lowering
+
+    def read_next(self) -> None:
+        """All reads of this turn's slot have been emitted."""
+        self.lowering.do_meanwhile()
+        self.ring.commit()
+        self.ring.wait()
+        for side, variables in zip(self.sides, self.variables, strict=True):
+            factor = side.factor.fragment
+            assert isinstance(factor, StagedFactor)
+            _keep(side.read_by(factor.reader_of_next(self.lowering)), variables)
+
+
+def _keep(side: _Words, variables: dict[int, tuple[ir.Value, ...]]) -> None:
+    for number, places in variables.items():
+        for word, place in zip(side.made(number), places, strict=True):
+            llvm.store(word, place)
+
+
+def _rotated(sides: Sequence[_Words], first: Sequence[Step], lowering: Lowering) -> _Rotated | None:
+    """Begin a turn with what the turn before has read; before the first one, that is read there."""
+    factors = [side.factor.fragment for side in sides]
+    rings = [one.ring for one in factors if isinstance(one, StagedFactor) and one.ring.rotates]
+    if len(rings) < len(factors):
+        assert not rings, "what rotates is read by one product"
+        return None
+    [ring, _] = rings
+    word = ir.IntegerType.get_signless(32)
+    variables: list[dict[int, tuple[ir.Value, ...]]] = []
+    with ring.places[-1]:
+        ring.wait()
+    for side, factor, name in zip(sides, factors, ("a", "b"), strict=True):
+        numbers = sorted({n for step in first for n in getattr(step, name) if n is not None})
+        assert isinstance(factor, StagedFactor)
+        registers = [register for number in numbers for register in side.registers(number)]
+        with ring.places[-1]:
+            before = side.read_by(factor.reader_of_first(registers, lowering))
+            kept = {n: tuple(lowering.variable() for _ in before.made(n)) for n in numbers}
+            _keep(before, kept)
+        for number, places in kept.items():
+            side.give(number, tuple(llvm.load(word, place) for place in places))
+        variables.append(kept)
+    return _Rotated(ring, sides, variables, lowering)
 
 
 # ---- words ---------------------------------------------------------------------------------------
@@ -119,14 +233,15 @@ class _Words:
     def __init__(
         self, factor: Factor, wanted: Layout, depth: int, mma: Mma, lowering: Lowering
     ) -> None:
-        self._factor = factor
+        self.factor = self._factor = factor
         self._word = mma.word
         self._held = elements_per_word(mma, depth)
         self._beyond = lanes_beyond(mma, depth)
         self._lowering = lowering
-        self._read = _in_place(factor.fragment)
-        if factor.layout != wanted:
-            self._read = read_as_needed(factor.layout, wanted, factor.fragment, lowering)
+        self._read = factor.read(wanted, lowering)
+        fragment = factor.fragment
+        self.is_in_ring = isinstance(fragment, StagedFactor)
+        self.is_copied = isinstance(fragment, StagedFactor) and fragment.ring.fill == ASYNC
         self._made: dict[int, tuple[ir.Value, ...]] = {}
         self._as_words: dict[ir.Value, ir.Value] = {}
 
@@ -139,6 +254,25 @@ class _Words:
         made = [(nothing, nothing) if n is None else self._make(n) for n in numbers]
         parts = 2 if self._factor.is_f8 else 1
         return [words[part] for part in range(parts) for words in made]
+
+    def read_by(self, read: Callable[[int], Held]) -> _Words:
+        """The same words of another slot."""
+        other = copy(self)
+        other._read, other._made, other._as_words = read, {}, {}
+        return other
+
+    def registers(self, number: int) -> range:
+        """Those of a word."""
+        return range(number * self._held, (number + 1) * self._held)
+
+    def give(self, number: int, words: tuple[ir.Value, ...]) -> None:
+        """Words that are there already."""
+        self._made[number] = words
+
+    def made(self, number: int) -> tuple[ir.Value, ...]:
+        if number not in self._made:
+            self._make(number)
+        return self._made[number]
 
     def _nothing(self) -> ir.Value:
         is_f64 = self._factor.element == "f64"
@@ -181,10 +315,6 @@ class _Words:
             )
             self._as_words[fragment] = vector.bitcast(words, fragment)
         return self._as_words[fragment]
-
-
-def _in_place(fragment: ir.Value) -> Callable[[int], Held]:
-    return lambda register: Held(fragment, register)
 
 
 def _as_f16(word: ir.Value, *, is_e4m3: bool) -> tuple[ir.Value, ir.Value]:

@@ -96,12 +96,19 @@ def read_as_needed(
         return lambda register: Held(whole, register)
     buffer = lowering.shared_bytes(plan.elements * size, by_warp=plan.warp_local)
     _write(buffer, plan.write, fragment, lowering)
-    access_of = {register: a for a in plan.read.accesses for register in a.registers}
+    return read_where_used(buffer, plan.read, element, lowering)
+
+
+def read_where_used(
+    buffer: ir.Value, accesses: ThreadAccesses, element: ir.Type, lowering: Lowering
+) -> Callable[[int], Held]:
+    """Registers by their numbers, read from shared memory when they are asked for, once."""
+    access_of = {register: a for a in accesses.accesses for register in a.registers}
     found: dict[int, Held] = {}
 
     def held(register: int) -> Held:
         if register not in found:
-            one = replace(plan.read, accesses=(access_of[register],))
+            one = replace(accesses, accesses=(access_of[register],))
             loaded = _read(buffer, one, element, lowering)
             for place, other in enumerate(sorted(one.accesses[0].registers)):
                 found[other] = Held(loaded, place)

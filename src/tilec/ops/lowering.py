@@ -25,10 +25,12 @@ from tilec.ops.notes import Note, Place, place_of
 if TYPE_CHECKING:
     from tilec.ops.channel import Channel, SharedTile
     from tilec.ops.split import Offered
+    from tilec.ops.staged import Ring, StagedFactor
     from tilec.ops.teams import Turns
 
-# A value, or what is known while compiling only: a view, a channel, a tile in shared memory.
-Lowered: TypeAlias = "ir.Value | View | Channel | SharedTile | Offered"
+# A value, or what is known while compiling only: a view, a channel or ring, a tile in shared
+# memory, what blocks offer.
+Lowered: TypeAlias = "ir.Value | View | Channel | SharedTile | Ring | StagedFactor | Offered"
 
 # Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits; "ldmatrix").
 SHARED_ALIGNMENT = 16
@@ -38,6 +40,12 @@ UNIFORM = "warp.uniform"
 ROWS_TOGETHER = "warp.rows_together"
 # The unit attribute of a kernel whose blocks do several programs.
 PERSISTENT = "warp.persistent"
+# Of rings of slots (`dialects/stage`): the numbers of those that a loop turns, as an attribute of
+# the loop; the number and how many slots there are, of a buffer; and of an address in one, how many
+# turns later its slot is read.
+RINGS, RING, SLOTS, SLOT_AHEAD = "stage.rings", "stage.ring", "stage.slots", "stage.ahead"
+# The unit attribute of a loop behind which no copy is under way.
+WAITS = "stage.waits"
 # The attribute of a kernel whose blocks work in clusters: how many, along which axis of the grid.
 CLUSTER = "warp.cluster"
 # The attribute of a kernel whose programs are done by so many blocks each.
@@ -169,6 +177,8 @@ class Lowering:
     split: int = 1  # the blocks that do a program together
     loops: int = 0  # around what is being lowered
     team: Team | None = None  # of the role that is being lowered; None: the whole block
+    # What is to be emitted in this block, in order, and better between products than at once.
+    meanwhile: list[Callable[[], None]] = field(default_factory=list)
     teams: int = 1  # that the math warps are
     turns: Turns | None = None  # of the teams, where there are several
     is_sending: bool = False  # hardware copies what was written to `sent_bytes`
@@ -195,6 +205,13 @@ class Lowering:
         return ir.VectorType.get(
             [registers], in_registers(ir.RankedTensorType(tile_level).element_type)
         )
+
+    def do_meanwhile(self, left: int = 0) -> None:
+        """Emit what is to be done meanwhile, but for so many."""
+        count = max(0, len(self.meanwhile) - left)
+        now, self.meanwhile[:] = self.meanwhile[:count], self.meanwhile[count:]
+        for emit in now:
+            emit()
 
     # ---- where a thread stands -----------------------------------------------------------------
 

@@ -14,7 +14,9 @@ from tilec.layout import Layout
 from tilec.layout.traffic import Traffic
 
 AccessKind: TypeAlias = Literal["load", "store", "gather", "scatter", "atomic"]
-MoveKind: TypeAlias = Literal["conversion", "reduction", "scan", "flip", "reshape", "extract"]
+MoveKind: TypeAlias = Literal[
+    "conversion", "reduction", "scan", "flip", "reshape", "extract", "slot"
+]
 
 
 @dataclass(frozen=True)

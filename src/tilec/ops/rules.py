@@ -297,6 +297,13 @@ class OpRules:
         """The axis of the view it takes that this axis of the view it makes is."""
         return axis
 
+    # Whether its result lies in shared memory, to be read in any layout where it is used.
+    lies_in_shared: bool = False
+
+    def reads_shared(self, use: ir.OpOperand) -> bool:
+        """Whether it reads this operand where it needs it, if that lies in shared memory."""
+        return False
+
     # Whether it may end the launch, by a call of what the driver has.
     ends_launch: bool = False
     # Whether its results depend on which program it is executed in.

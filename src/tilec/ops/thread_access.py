@@ -242,6 +242,15 @@ class Access:
             return None
         return arith.cmpi(arith.CmpIPredicate.ne, self.elements_of_cut_group, i32(0))
 
+    def elements_left(self, group: Group) -> ir.Value:
+        """How many elements (i32) there are to the view's end from the first of a group on."""
+        axis = self.view.contiguous
+        assert axis is not None, "wide accesses are along an axis"
+        limit = self._limits[axis]
+        assert limit is not None, "what is inside as a whole is not cut"
+        coordinate = self.lowering.thread_coordinate(self.layout, axis)
+        return arith.subi(arith.subi(limit[1], i32(group.coordinate[axis])), coordinate)
+
     @cached_property
     def elements_of_cut_group(self) -> ir.Value:
         """How many elements (i32) of a group that the view's end lies in are inside."""

@@ -1,8 +1,8 @@
 """What one turn of a loop takes at least: the cycles for which it keeps each unit busy.
 
 Products read both factors from shared memory: each instruction its 64 rows of the first and its
-columns of the second. Copies write there, and read from L2: of what the blocks of a cluster share,
-each block a part.
+columns of the second. A factor that is computed is read once, by threads, as what it is computed
+of. Copies write there, and read from L2: of what the blocks of a cluster share, each block a part.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tilec.layout.wgmma import ROWS, columns_of_instructions
-from tilec.schedule.products import Product
+from tilec.schedule.products import Computed, Product
 from tilec.target.description import Rates
 
 
@@ -34,9 +34,11 @@ def busy(
     """
     steps = read = 0
     for product in products:
-        size, k = product.instruction.element_bytes, product.a.operand.k
+        size, k = product.instruction.element_bytes, product.k
         steps += prod(product.shape) * k * size
         read += (product.shape[0] // ROWS) * _read(product, k * size)
+        if isinstance(product.a, Computed):
+            read += sum(source.tile.bytes for source in product.a.sources)
     return Busy(
         -(-steps // rates.product_bytes),
         -(-(read + copied_bytes) // rates.shared_bytes),
@@ -47,4 +49,5 @@ def busy(
 def _read(product: Product, row_bytes: int) -> int:
     """Bytes that the instructions for 64 rows read."""
     columns: Sequence[int] = columns_of_instructions(product.shape[1])
-    return sum((ROWS + count) * row_bytes for count in columns)
+    rows = 0 if isinstance(product.a, Computed) else ROWS
+    return sum((rows + count) * row_bytes for count in columns)

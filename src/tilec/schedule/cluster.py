@@ -71,7 +71,7 @@ def sharing(
 def _is_much(copies: Sequence[Copied], products: Sequence[Product], target: Target) -> bool:
     """Whether products would wait for L2, if each block copied everything."""
     assert target.rates is not None, f"{target.name} has asynchronous products, and no rates"
-    turning = [one for one in products if one.a.copied in copies or one.b.copied in copies]
+    turning = [one for one in products if any(copied in copies for copied in one.copied)]
     return _bytes(copies) > _OF_L2 * busy(turning, 0, target.rates).tensor
 
 

@@ -23,6 +23,7 @@ from tilec.ops.registry import rules
 from tilec.ops.rules import shape_of
 from tilec.schedule.bound import busy
 from tilec.schedule.plan import NoSchedule, Schedule, is_in_loop
+from tilec.schedule.stages import Stages
 from tilec.schedule.turns import turns_of
 from tilec.target.description import Rates, Target
 
@@ -75,6 +76,7 @@ def work_of(
     grid: Sequence[Expression],
     dims: Sequence[str],
     warps: int,
+    stages: Stages | None = None,
 ) -> Work:
     """What programs of `warps` warps do; nothing is known where the target has no rates.
 
@@ -82,7 +84,7 @@ def work_of(
     """
     if target.rates is None:
         return Work()
-    walk = _Walk(schedule, target.rates, grid, dims)
+    walk = _Walk(schedule, target.rates, grid, dims, stages)
     [block] = function.regions[0].blocks
     walk.into(block, walk.turns[0])
     if isinstance(schedule, Schedule) and not schedule.is_persistent:
@@ -138,6 +140,7 @@ class _Walk:
         rates: Rates,
         grid: Sequence[Expression],
         dims: Sequence[str],
+        stages: Stages | None = None,
     ) -> None:
         self.turns = [_Turn(1)]
         self._rates = rates
@@ -150,6 +153,8 @@ class _Walk:
             for channel in (planned.channels if planned else ())
             for load in channel.loads
         }
+        rings = stages.rings if stages else ()
+        self._copies |= {one.load.operation: one.tile for ring in rings for one in ring.loads}
         # What the blocks of a cluster share, each reads a part of.
         cluster = planned.cluster.blocks if planned and planned.cluster else 1
         self._blocks = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 from tilec.artifact.schedule_report import (
     ScheduledChannel,
@@ -21,7 +22,7 @@ from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, columns_of_instructions
 from tilec.ops.notes import place_of
 from tilec.schedule.bound import busy
 from tilec.schedule.plan import Channel, NoSchedule, Schedule, is_in_loop
-from tilec.schedule.products import Copied, Product
+from tilec.schedule.products import Computed, Copied, Factor, Product
 from tilec.target.description import Target
 
 
@@ -33,7 +34,9 @@ def describe(schedule: Schedule | NoSchedule, target: Target) -> ScheduleReport:
     elements: dict[Copied, str] = {}
     for one in schedule.products:
         chosen = one.instruction
-        elements |= {one.a.copied: chosen.a, one.b.copied: chosen.b}
+        elements |= {
+            f.copied: e for f, e in ((one.a, chosen.a), (one.b, chosen.b)) if isinstance(f, Factor)
+        }
     return ScheduleReport(
         roles=(
             ScheduledRole("loader", WARPGROUP_WARPS, schedule.loader_registers),
@@ -49,7 +52,9 @@ def describe(schedule: Schedule | NoSchedule, target: Target) -> ScheduleReport:
 
 def _channel(channel: Channel, elements: Mapping[Copied, str]) -> ScheduledChannel:
     place = place_of(channel.loads[0].load.location)
-    tiles = tuple(_tile(copied, elements[copied]) for copied in channel.loads)
+    tiles = tuple(
+        _tile(copied, elements.get(copied, str(copied.element))) for copied in channel.loads
+    )
     file = Path(place.file).name
     return ScheduledChannel(
         file, place.line, place.column, "TMA", channel.depth, channel.slot_bytes, tiles
@@ -66,16 +71,22 @@ def _product(product: Product, groups: int) -> ScheduledProduct:
     rows, columns = product.shape
     instruction, pieces = product.instruction, columns_of_instructions(columns)
     types = ".".join((instruction.total, instruction.a, instruction.b))
-    steps = product.a.operand.k // instruction.k
+    steps = product.k // instruction.k
     return ScheduledProduct(
         Path(place.file).name,
         place.line,
         place.column,
         f"wgmma.m{ROWS}n{pieces[0]}k{instruction.k}.{types}",
         rows // (ROWS * groups) * len(pieces) * steps,
-        "k" if product.a.operand.k_major else "m",
+        _order_of(product.a),
         "k" if product.b.operand.k_major else "n",
     )
+
+
+def _order_of(a: Factor | Computed) -> Literal["k", "m", "registers"]:
+    if isinstance(a, Computed):
+        return "registers"
+    return "k" if a.operand.k_major else "m"
 
 
 def _turns(schedule: Schedule, target: Target) -> Iterator[ScheduledTurn]:

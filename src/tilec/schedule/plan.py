@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 from pathlib import Path
@@ -22,7 +22,7 @@ from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
 from tilec.ops.send import BUFFERS, By
 from tilec.schedule.cluster import sharing
-from tilec.schedule.products import Copied, Product, Unfit, find_products
+from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
 from tilec.schedule.split import Split, split_for
@@ -30,8 +30,9 @@ from tilec.schedule.teams import teams_for
 from tilec.target.description import KIB, Target
 
 _THREADS_OF_GROUP = 128
-# Of the 32-bit registers of a thread, those that sums may take: what is around them needs some.
-_SUMS_PER_THREAD = 200
+# Of the 32-bit registers of a thread, those that sums and a factor may take: what is around them
+# needs some.
+_HELD_PER_THREAD = 200
 _MOST_GROUPS = 2
 _MOST_DEPTH = 8
 # Of blocks that do several programs: six slots of 128x128 were 8 % slower than five at 8192^3,
@@ -133,7 +134,7 @@ def plan(
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
-    factors = find_products(function)
+    factors = find_products(function, is_fast=bool(hints.get("fast_math")))
     if not target.has_async_products:
         why = f"{target.name} has no asynchronous products"
         return NoSchedule((Reason("no loader", why),) if factors else ())
@@ -170,6 +171,7 @@ def plan(
         return NoSchedule((*unfit, *more))
     rows = _rows_together(products, target)
     shares = groups > 1
+    reasons += [*(why for one in products for why in _why_so(one))]
     reasons += [*more, _why_order(rows, target), *([_why_registers(groups)] if shares else [])]
     if is_persistent:
         why = "it has a multiprocessor to itself, and copies for the next one go on"
@@ -245,9 +247,8 @@ def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> tuple
 
 
 def _fits(product: Product, groups: int) -> bool:
-    rows, columns = product.shape
-    sums = rows * columns // (groups * _THREADS_OF_GROUP)
-    return bool(fits(product.shape, groups)) and sums <= _SUMS_PER_THREAD
+    held = product.held_words // (groups * _THREADS_OF_GROUP)
+    return bool(fits(product.shape, groups)) and held <= _HELD_PER_THREAD
 
 
 def _rows_together(products: Sequence[Product], target: Target) -> int:
@@ -257,6 +258,8 @@ def _rows_together(products: Sequence[Product], target: Target) -> int:
     of programs where both sides are as long, in elements.
     """
     rows, columns = products[0].shape
+    if TURNED in products[0].op.attributes:
+        rows, columns = columns, rows
     side = (target.multiprocessors * columns / rows) ** 0.5
     return 1 << max(0, round(log2(side)))
 
@@ -265,7 +268,7 @@ def _rings(products: Sequence[Product]) -> list[tuple[Copied, ...]]:
     """Loads of one block that meet in products are copied together, in program order."""
     rings: list[list[Copied]] = []
     for product in products:
-        mine = [product.a.copied, product.b.copied]
+        mine = list(product.copied)
         met = [ring for ring in rings if any(one in ring for one in mine)]
         for one in mine:
             near = [ring for ring in met if ring[0].block == one.block]
@@ -295,9 +298,26 @@ def _in_program_order(ring: Sequence[Copied]) -> list[tuple[Copied, ...]]:
 
 
 def _unscheduled(op: ir.OpView) -> str:
+    return f"no overlap of the product{_at(op)}"
+
+
+def _at(op: ir.OpView) -> str:
     place = place_of(op.location)
-    where = f" at {Path(place.file).name}:{place.line}:{place.column}" if place.file else ""
-    return f"no overlap of the product{where}"
+    return f" at {Path(place.file).name}:{place.line}:{place.column}" if place.file else ""
+
+
+def _why_so(product: Product) -> Iterator[Reason]:
+    """What is done otherwise with a product than it is written."""
+    place = _at(product.op)
+    if isinstance(product.a, Computed):
+        why = "it is computed: by the threads that multiply, once the product before is done"
+        yield Reason(f"a factor in registers{place}", why)
+    if TURNED in product.op.attributes:
+        why = "tensor cores take the first factor from registers, and 64 rows or more"
+        yield Reason(f"rows and columns change places{place}", why)
+    if product.is_promoted:
+        why = "tensor cores sum f8 in fewer bits, throughout with `fast_math`"
+        yield Reason(f"sums of each step are added in f32{place}", why)
 
 
 def _why_order(rows: int, target: Target) -> Reason:

@@ -10,21 +10,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from mlir import ir
 
 from tilec.ir.types import view_facts
 from tilec.ir.walk import argument_names, operations
-from tilec.layout.swizzled import SwizzledTile
-from tilec.layout.wgmma import SharedOperand, Wgmma, shared_operand, wgmma_for
+from tilec.layout.swizzled import PATTERN_ROWS, SwizzledTile
+from tilec.layout.wgmma import WORD_BYTES, SharedOperand, Wgmma, shared_operand, wgmma_for
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
-from tilec.ops.rules import AccessShape, shape_of
+from tilec.ops.rules import AccessShape, is_tile, shape_of
 
-# Tensor cores sum f8 in fewer bits than f32 has, and cut f32 to tf32 instead of rounding it.
+# Tensor cores cut f32 to tf32 instead of rounding it.
 _EXACT = ("f16", "bf16", "i8", "u8")
+# They sum products of these in fewer bits than f32 has.
+_SHORT = ("f8e4m3", "f8e5m2")
 # Sums of 16 bits are two in a register while they are under way.
 _TOTALS = ("f32", "i32")
+
+
+# The unit attribute of a product whose rows are columns of what is computed of it.
+TURNED = "warp.turned"
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,7 @@ class Copied:
     unit: str
     tile: SwizzledTile
     element: ir.Type
+    order: tuple[int, ...]  # which axis of the tensor each axis of the load is
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Copied) and self.load == other.load
@@ -69,61 +77,177 @@ class Factor:
 
 
 @dataclass(frozen=True)
+class Computed:
+    """A first factor that threads compute, and hold in registers.
+
+    `sources` are tiles in shared memory that it is computed of; `k` products are summed.
+    """
+
+    value: ir.Value
+    sources: tuple[Copied, ...]
+    k: int
+
+
+@dataclass(frozen=True)
 class Product:
-    """A product that `instruction` computes from shared memory: (m, k) times (k, n)."""
+    """A product that `instruction` computes, from shared memory or with `a` in registers.
+
+    `is_promoted`: it is summed from zero, and then added to its sums, which have more bits.
+
+    Shapes:   (m, k) times (k, n), axes before them of extent 1
+    """
 
     op: ir.OpView
-    a: Factor
+    a: Factor | Computed
     b: Factor
     instruction: Wgmma
+    is_promoted: bool = False
 
     @cached_property
     def shape(self) -> tuple[int, int]:
-        rows, columns = shape_of(self.op.results[0])
+        rows, columns = shape_of(self.op.results[0])[-2:]
         return rows, columns
+
+    @property
+    def k(self) -> int:
+        return self.b.operand.k
+
+    @property
+    def held_words(self) -> int:
+        """What all its threads together hold: sums, twice if promoted, and a computed factor.
+
+        Units:    32-bit registers
+        """
+        rows, columns = self.shape
+        sums = rows * columns * (2 if self.is_promoted else 1)
+        if not isinstance(self.a, Computed):
+            return sums
+        return sums + rows * self.k * self.instruction.element_bytes // WORD_BYTES
+
+    @property
+    def copied(self) -> tuple[Copied, ...]:
+        """What it reads or is computed of that comes by copies."""
+        first = self.a.sources if isinstance(self.a, Computed) else (self.a.copied,)
+        return (*first, self.b.copied)
 
 
 @dataclass(frozen=True)
 class Unfit:
-    """A product that is computed otherwise, and why."""
+    """A product that is computed otherwise, and why; `may_turn`: it may fit turned round."""
 
     op: ir.OpView
     why: str
+    may_turn: bool = False
 
 
 class _UnfitError(Exception):
     """Why a product is computed otherwise."""
 
 
-def find_products(function: ir.OpView) -> list[Product | Unfit]:
-    """All of a function, in program order."""
+class _ComputedError(_UnfitError):
+    """A factor is computed, which the first one may be."""
+
+
+def find_products(function: ir.OpView, *, is_fast: bool = False) -> list[Product | Unfit]:
+    """All of a function, in program order; if `is_fast`, sums may have as few bits as they get."""
     names = argument_names(function)
-    found = (_product(op, names) for op in operations(function))
+    found = (_product(op, names, is_fast) for op in operations(function))
     return [product for product in found if product is not None]
 
 
-def _product(op: ir.OpView, names: dict[ir.Value, str]) -> Product | Unfit | None:
+def _product(op: ir.OpView, names: dict[ir.Value, str], is_fast: bool) -> Product | Unfit | None:
     elements = rules()[op.operation.name].multiplied(op)
     if elements is None:
         return None
     try:
-        return _fitting(op, elements, names)
+        return _fitting(op, elements, names, is_fast)
     except _UnfitError as error:
-        return Unfit(op, str(error))
+        return Unfit(op, str(error), isinstance(error, _ComputedError))
 
 
-def _fitting(op: ir.OpView, elements: tuple[str, str, str], names: dict[ir.Value, str]) -> Product:
-    if elements[0] not in _EXACT or elements[2] not in _TOTALS:
+def _fitting(
+    op: ir.OpView, elements: tuple[str, str, str], names: dict[ir.Value, str], is_fast: bool
+) -> Product:
+    if elements[0] not in (*_EXACT, *_SHORT) or elements[2] not in _TOTALS:
         raise _UnfitError(f"no other one sums {elements[0]} in {elements[2]} as exactly")
-    a, b, sums = list(op.operands)[:3]
+    a, b = list(op.operands)[:2]
     instruction = wgmma_for(*elements)
     if instruction is None:
         raise _UnfitError(f"nothing multiplies {elements[0]} and {elements[1]} asynchronously")
-    if len(shape_of(sums)) != 2:
-        raise _UnfitError("it is a batch of products")
-    if shape_of(a)[1] % instruction.k:
-        raise _UnfitError(f"it sums {shape_of(a)[1]} products, no multiple of {instruction.k}")
-    return Product(op, _factor(a, 1, names), _factor(b, 0, names), instruction)
+    *batch, _, depth = shape_of(a)
+    if any(extent != 1 for extent in batch):
+        raise _UnfitError(f"it is a batch of {prod(batch)} products")
+    if depth % instruction.k:
+        raise _UnfitError(f"it sums {depth} products, no multiple of {instruction.k}")
+    if _moves(op):
+        # They would be copied while under way: ptxas runs products one by one then (C7518).
+        raise _UnfitError("its sums take the place of others in the next turn")
+    first = _first_factor(op, a, names)
+    try:
+        second = _factor(b, len(batch), names)
+    except _ComputedError:
+        if isinstance(first, Computed):
+            raise _UnfitError("both factors are computed") from None
+        raise _ComputedError("the second factor is computed") from None
+    is_promoted = elements[0] in _SHORT and not is_fast
+    return Product(op, first, second, instruction, is_promoted)
+
+
+def _first_factor(op: ir.OpView, a: ir.Value, names: dict[ir.Value, str]) -> Factor | Computed:
+    *_, depth = shape_of(a)
+    try:
+        return _factor(a, len(shape_of(a)) - 1, names)
+    except _ComputedError:
+        loads = sources(a, op.operation.block)
+        found = (_source(load, names) for load in loads)
+        return Computed(a, tuple(one for one in found if one is not None), depth)
+
+
+def sources(value: ir.Value, block: ir.Block) -> list[ir.OpView]:
+    """The loads in a block that a tile is computed of, in program order."""
+    left, seen = [value], set()
+    while left:
+        value = left.pop()
+        if isinstance(value.owner, ir.Block):
+            continue
+        maker = value.owner.operation
+        if maker.block == block and maker not in seen:
+            seen.add(maker)
+            left += (one for one in maker.operands if is_tile(one))
+    ops = (op for op in block.operations if op.operation in seen)
+    return [op for op in ops if rules()[op.operation.name].access(op) is not None]
+
+
+def _source(op: ir.OpView, names: dict[ir.Value, str]) -> Copied | None:
+    """A load as a copy; None where threads load it themselves."""
+    access = rules()[op.operation.name].access(op)
+    assert access is not None, "it loads"
+    try:
+        found = _copied(op, access, names)
+    except _UnfitError:
+        return None
+    # One row, or patterns of eight that follow each other: threads find elements by adding.
+    rows = (1, *found.tile.shape)[-2]
+    is_whole = found.tile.rows == 1 or rows % PATTERN_ROWS == 0
+    return found if is_whole else None
+
+
+def _moves(op: ir.OpView) -> bool:
+    """Whether sums that a loop carries are carried as another of its variables after a product."""
+    first = op.operands[2]
+    while not isinstance(first.owner, ir.Block):
+        maker = first.owner.opview
+        if rules()[maker.operation.name].multiplied(maker) is None:
+            return False
+        first = maker.operands[2]
+    if first.owner.owner.name != "scf.for":
+        return False
+    return any(
+        use.owner.name == "scf.yield"
+        and use.owner.operation.block == first.owner
+        and use.operand_number != first.arg_number - 1
+        for use in op.results[0].uses
+    )
 
 
 def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor:
@@ -140,7 +264,7 @@ def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor:
             break
         axes = [None if axis is None else moved[axis] for axis in axes]
         value = op.operands[0]
-    raise _UnfitError("a factor is computed")
+    raise _ComputedError("a factor is computed")
 
 
 def _loaded(
@@ -150,9 +274,9 @@ def _loaded(
     k: int,
     names: dict[ir.Value, str],
 ) -> Factor:
-    found, order = _copied(op, access, names)
-    own = [None if axis is None else order[axis] for axis in axes]
-    if None in own:
+    found = _copied(op, access, names)
+    own = [None if axis is None else found.order[axis] for axis in axes]
+    if None in own[-2:]:
         raise _UnfitError("a factor is a row or column alone")
     others = (extent for axis, extent in enumerate(found.tile.shape) if axis not in own)
     factor = Factor(found, own[k] or 0)
@@ -161,10 +285,8 @@ def _loaded(
     return factor
 
 
-def _copied(
-    op: ir.OpView, access: AccessShape, names: dict[ir.Value, str]
-) -> tuple[Copied, tuple[int, ...]]:
-    """The load as a copy, and which axis of its tensor each axis of its tile is."""
+def _copied(op: ir.OpView, access: AccessShape, names: dict[ir.Value, str]) -> Copied:
+    """The load as a copy."""
     is_load = access.tile in list(op.results)
     has_fill = len(op.operands) > 1 + len(access.indices)
     if not is_load or view_facts(access.view.type).own != "shared":
@@ -189,7 +311,7 @@ def _copied(
     if tile is None:
         raise _UnfitError(f"no copy brings such tiles of `{names[source]}`")
     indices = tuple(_in_order(access.indices, order))
-    return Copied(op, view, names[source], indices, access.unit, tile, element), order
+    return Copied(op, view, names[source], indices, access.unit, tile, element, order)
 
 
 def _in_order(values: Sequence, order: Sequence[int]) -> tuple:  # type: ignore[type-arg]

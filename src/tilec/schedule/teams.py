@@ -16,8 +16,9 @@ from tilec.schedule.reason import Reason
 
 _TEAMS = 2
 _THREADS_OF_TEAM = 128
-# Of the 32-bit registers of a thread, those that sums may take; beside them are only addresses.
-_SUMS_PER_THREAD = 192
+# Of the 32-bit registers of a thread, those that sums and computed factors may take; beside them
+# are only addresses.
+_HELD_PER_THREAD = 192
 # With fewer, a program reads more for each sum than L2 gives to all multiprocessors, unless its
 # loop is short (128 x 128: 0.83 to 0.9 of cuBLAS, with 8 turns 1.08; 128 x 192: up to 1.05).
 _LEAST_SUMS = 160
@@ -52,8 +53,11 @@ def _obstacle(products: Sequence[Product], hints: Mapping[str, Any]) -> str | No
             rows, columns = product.shape
             return f"{rows}x{columns} is no size for a warpgroup"
     sums = _sums(products)
-    if sums > _SUMS_PER_THREAD:
-        return f"a warpgroup would have {sums} sums a thread, more than {_SUMS_PER_THREAD}"
+    if sums > _HELD_PER_THREAD:
+        return f"a warpgroup would have {sums} sums a thread, more than {_HELD_PER_THREAD}"
+    held = sum(product.held_words for product in products) // _THREADS_OF_TEAM
+    if held > _HELD_PER_THREAD:
+        return f"sums and factors would take {held} registers, more than {_HELD_PER_THREAD}"
     return None
 
 

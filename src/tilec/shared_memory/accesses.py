@@ -15,6 +15,12 @@ reads until that thread has waited for it (`Wait`), and sees only what its warp 
 
 Contract of lowering: writes to one buffer that no read of it separates go to different elements, or
 come from one thread. So they need no barrier between them, but within one turn of a loop only.
+
+A buffer may be a ring of slots (`dialects/stage`), which one loop turns: slots are counted from the
+one that its current turn reads, those of the first turn before the loop. After the loop nobody
+knows which is which. Copies may write to it that go on by themselves (`Touch.is_async`): nobody
+sees what they write before their group was waited for (`Commit`, `Arrived`), and then a barrier has
+told the others.
 """
 
 from __future__ import annotations
@@ -27,7 +33,16 @@ from typing import TypeGuard
 from mlir import ir
 
 from tilec.ops.build import number_of
-from tilec.ops.lowering import ELECTED, ROLE, SHARED_ALIGNMENT, UNIFORM
+from tilec.ops.lowering import (
+    ELECTED,
+    RING,
+    RINGS,
+    ROLE,
+    SHARED_ALIGNMENT,
+    SLOT_AHEAD,
+    SLOTS,
+    UNIFORM,
+)
 
 ALLOC = "warp.alloc"
 # Its attribute where each team has a buffer of its own.
@@ -35,6 +50,9 @@ TEAM_BYTES = "team_bytes"
 BLOCK_BARRIER = "nvvm.barrier0"
 TEAM_BARRIER = "nvvm.barrier"
 WARP_BARRIER = "nvvm.bar.warp.sync"
+ASYNC_COPY = "nvvm.cp.async.shared.global"
+COMMIT = "nvvm.cp.async.commit.group"
+ARRIVED = "nvvm.cp.async.wait.group"
 SEND = "nvvm.cp.async.bulk.tensor.global.shared.cta"
 _COMMIT = "nvvm.cp.async.bulk.commit.group"
 _WAIT = "nvvm.cp.async.bulk.wait_group"
@@ -50,6 +68,7 @@ _ACCESSES = {
     "nvvm.ldmatrix": False,
     "nvvm.mapa": False,  # another block has the same bytes, which are read there
     "nvvm.stmatrix": True,
+    ASYNC_COPY: True,
 }
 _ADDRESSING = "llvm.getelementptr"
 # Only rings have addresses that are computed.
@@ -109,6 +128,16 @@ class Buffer:
         return int(ir.IntegerAttr(self.op.attributes["alignment"]).value)
 
     @cached_property
+    def slots(self) -> int:
+        """How many slots it has, as a ring that a loop turns; 0: it is none."""
+        return number_of(self.op, SLOTS) if SLOTS in self.op.attributes else 0
+
+    @cached_property
+    def ring(self) -> int | None:
+        """The number of the ring that it is, as loops name it."""
+        return number_of(self.op, RING) if RING in self.op.attributes else None
+
+    @cached_property
     def is_by_warp(self) -> bool:
         """Whether each warp only touches bytes that no other warp does."""
         return "by_warp" in self.op.attributes
@@ -128,11 +157,16 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Touch:
-    """A read or write of a buffer, before which a barrier can stand: at `op`."""
+    """A read or write of a buffer, before which a barrier can stand: at `op`.
+
+    `slot` is the one that it touches, counted from that of the current turn; None: any.
+    """
 
     op: ir.OpView
     buffer: Buffer
     writes: bool
+    is_async: bool = False
+    slot: int | None = None
 
 
 @dataclass(frozen=True)
@@ -173,6 +207,21 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class Commit:
+    """What a thread copied since the last one is a group."""
+
+    op: ir.OpView
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A thread goes on when no more than `pending` of its latest groups are under way."""
+
+    op: ir.OpView
+    pending: int
+
+
+@dataclass(frozen=True)
 class Alloc:
     """Where a buffer begins to be."""
 
@@ -198,13 +247,17 @@ class Branch:
 
 @dataclass(frozen=True)
 class Loop:
-    """These after each other, any number of times; it may end after each of them."""
+    """These after each other, any number of times; it may end after each of them.
+
+    Each turn reads the slot after that of the turn before, of the rings of these numbers.
+    """
 
     op: ir.OpView
     parts: tuple[Skeleton, ...]
+    rings: frozenset[int] = frozenset()
 
 
-Node = Touch | Barrier | Send | Fence | Wait | Alloc | Unit | Branch | Loop
+Node = Touch | Barrier | Commit | Arrived | Send | Fence | Wait | Alloc | Unit | Branch | Loop
 Skeleton = tuple[Node, ...]
 
 
@@ -219,6 +272,7 @@ class _Reader:
     def __init__(self, pointer: ir.Type) -> None:
         self.pointer = pointer
         self.buffers: dict[ir.Value, Buffer] = {}
+        self.slots: dict[ir.Value, int] = {}
         self.rings: list[Buffer] = []
         self.computed: set[ir.Value] = set()
         self.numbers = count()
@@ -259,6 +313,10 @@ class _Reader:
             return Alloc(buffer)
         if name in (BLOCK_BARRIER, TEAM_BARRIER, WARP_BARRIER):
             return Barrier(op, is_of_block=name != WARP_BARRIER)
+        if name == COMMIT:
+            return Commit(op)
+        if name == ARRIVED:
+            return Arrived(op, number_of(op, "n"))
         if name == _FENCE:
             return Fence(op)
         if name == _WAIT:
@@ -274,9 +332,14 @@ class _Reader:
         [pointer] = touched
         if name == _ADDRESSING:
             self.buffers[op.results[0]] = self.buffers[pointer]
+            if SLOT_AHEAD in op.attributes:
+                self.slots[op.results[0]] = number_of(op, SLOT_AHEAD)
+            elif pointer in self.slots:
+                self.slots[op.results[0]] = self.slots[pointer]
             return None
         assert name in _ACCESSES, f"{name} does what is unknown to shared memory"
-        return Touch(op, self.buffers[pointer], _ACCESSES[name])
+        buffer, slot = self.buffers[pointer], self.slots.get(pointer)
+        return Touch(op, buffer, _ACCESSES[name], name == ASYNC_COPY, slot)
 
     def _control(self, op: ir.OpView, name: str) -> Node | None:
         if ROLE in op.attributes:
@@ -289,7 +352,8 @@ class _Reader:
         if UNIFORM not in op.attributes:
             return Unit(op, tuple(_touches(bodies)))
         if name in _LOOPS:
-            return Loop(op, bodies)
+            rings = ir.ArrayAttr(op.attributes[RINGS]) if RINGS in op.attributes else ()
+            return Loop(op, bodies, frozenset(ir.IntegerAttr(one).value for one in rings))
         return Branch(op, bodies if len(bodies) == 2 else (*bodies, ()))
 
     def _sent(self, op: ir.OpView) -> Node | None:
@@ -318,7 +382,8 @@ def _goes_on(node: Node, after: Node | None) -> bool:
     """Whether it is the same access as the one before it, to other elements: one stands for all."""
     if not isinstance(node, Touch) or not isinstance(after, Touch):
         return False
-    return (node.buffer, node.writes) == (after.buffer, after.writes)
+    mine, others = (replace(one, op=node.op) for one in (node, after))
+    return mine == others
 
 
 def _touches(bodies: tuple[Skeleton, ...]) -> list[Touch]:

@@ -9,8 +9,10 @@ from mlir import ir
 
 from tilec.shared_memory.accesses import (
     Alloc,
+    Arrived,
     Barrier,
     Branch,
+    Commit,
     Fence,
     Loop,
     Send,
@@ -33,11 +35,23 @@ class Problem:
         return f"{self.what}: {self.first}, then {self.second}"
 
 
+@dataclass(frozen=True)
 class Turn:
-    """The way from the end of a loop's turn to its start."""
+    """The way from the end of a loop's turn to its start; rings turn by a slot."""
+
+    rings: frozenset[int]
 
 
-Payload: TypeAlias = "Touch | Barrier | Send | Fence | Wait | Alloc | Turn | None"
+@dataclass(frozen=True)
+class Left:
+    """The way out of a loop that turns rings."""
+
+    rings: frozenset[int]
+
+
+Payload: TypeAlias = (
+    "Touch | Barrier | Commit | Arrived | Send | Fence | Wait | Alloc | Turn | Left | None"
+)
 
 
 @dataclass
@@ -66,6 +80,8 @@ class Graph:
             match item:
                 case Touch() | Barrier() | Send() | Fence() | Wait() | Alloc():
                     ends = self._after_step(item, ends)
+                case Commit() | Arrived():
+                    ends = self._after_step(item, ends)
                 case Unit(_, touches):
                     # Each thread takes it or not; in whatever order, within a thread.
                     skipped = ends
@@ -74,8 +90,8 @@ class Graph:
                     ends = ends | skipped
                 case Branch(_, ways):
                     ends = set().union(*[self.add(way, ends) for way in ways])
-                case Loop(_, parts):
-                    ends = self._after_loop(parts, ends)
+                case Loop(_, parts, rings):
+                    ends = self._after_loop(parts, rings, ends)
         return ends
 
     def _after_step(self, payload: Payload, ends: set[int]) -> set[int]:
@@ -83,7 +99,9 @@ class Graph:
         self.connect(ends, number)
         return {number}
 
-    def _after_loop(self, parts: tuple[Skeleton, ...], entries: set[int]) -> set[int]:
+    def _after_loop(
+        self, parts: tuple[Skeleton, ...], rings: frozenset[int], entries: set[int]
+    ) -> set[int]:
         head = self.node(None)
         self.connect(entries, head)
         # It is left from the end of a part, or never entered: what leads back is for turns only.
@@ -91,7 +109,12 @@ class Graph:
         for part in parts:
             ends = self.add(part, ends)
             left = left | ends
-        turn = self.node(Turn())
+        turn = self.node(Turn(rings))
         self.connect(ends, turn)
         self.connect({turn}, head)
-        return left
+        return {self._beyond(rings, left)} if rings else left
+
+    def _beyond(self, rings: frozenset[int], left: set[int]) -> int:
+        number = self.node(Left(rings))
+        self.connect(left, number)
+        return number

@@ -19,6 +19,10 @@ Algorithm: walk the skeleton with the accesses since the last barrier.
     loop { write a; read a }             two: the next turn writes what this one read
     loop { write a; read a; write b; read b }     two: that of `b` also orders the next turn's `a`
 
+   Slots of a ring are counted from that of the current turn: a turn later they are one less.
+6. A copy of threads that goes on by itself is pending until its group was waited for, whatever
+   barriers there are; from there on it is a write like any other. Nothing may meet it before.
+
 Sound: `verify` says so again, and differently.
 """
 
@@ -36,9 +40,11 @@ from tilec.shared_memory.accesses import (
     BLOCK_BARRIER,
     WARP_BARRIER,
     Alloc,
+    Arrived,
     Barrier,
     Branch,
     Buffer,
+    Commit,
     Fence,
     Loop,
     Node,
@@ -85,6 +91,21 @@ class _Pending:
     is_of_turn_before: bool = False
     is_in_order_within_warps: bool = False
     younger: int | None = None  # of a copy that goes on: how many began after it, as far as counted
+    slot: int | None = None
+    # Of a copy to here that goes on: how many groups were made since, its own one included.
+    groups: int | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether no barrier ends it."""
+        return self.younger is not None or self.groups is not None
+
+    def meets(self, touch: Touch) -> bool:
+        """Whether they touch the same bytes."""
+        if not self.buffer.overlaps(touch.buffer):
+            return False
+        is_told = self.buffer == touch.buffer and None not in (self.slot, touch.slot)
+        return not is_told or self.slot == touch.slot
 
 
 # So many copies are counted; of more it makes no difference.
@@ -124,6 +145,10 @@ class _Walk:
                 return frozenset(_waited(one, pending) for one in state)
             case Fence():
                 return state
+            case Commit():
+                return frozenset(map(_committed, state))
+            case Arrived(_, pending):
+                return frozenset(_arrived(one, pending) for one in state)
             case Unit(op, touches):
                 self._expect_no_conflict_inside(touches)
                 return self._after_touches(op, touches, state, insert=insert)
@@ -135,9 +160,9 @@ class _Walk:
 
     def _after_loop(self, loop: Loop, before: _State, *, insert: bool) -> _State:
         entering = before
-        while not (left := _turned(self._turn(loop, entering, insert=False))) <= entering:
+        while not (left := _turned(self._turn(loop, entering, insert=False), loop)) <= entering:
             entering |= left
-        return before | self._turn(loop, entering, insert=insert)
+        return _left(before | self._turn(loop, entering, insert=insert), loop)
 
     def _turn(self, loop: Loop, entering: _State, *, insert: bool) -> _State:
         left: _State = frozenset()
@@ -170,27 +195,28 @@ class _Walk:
             state = self._ordered(state, level)
             if insert:
                 self.inserted.append(_emit(op, level))
-        return state | {_Pending(touch.buffer, touch.writes) for touch in touches}
+        return state | {_pending(touch) for touch in touches}
 
     def _needed(self, before: _Pending, touch: Touch) -> _Level:
-        if not (before.writes or touch.writes) or not before.buffer.overlaps(touch.buffer):
+        if not (before.writes or touch.writes) or not before.meets(touch):
             return _Level.NOTHING
         assert before.younger is None, f"what a copy may read is written: {touch.op}"
         is_same = before.buffer == touch.buffer
         if is_same and before.writes and touch.writes and not before.is_of_turn_before:
             return _Level.NOTHING  # by the contract of lowering
+        assert before.groups is None, f"{touch.op} meets a copy that nobody has waited for"
         if self.warps > 1 and not (is_same and touch.buffer.is_by_warp):
             return _Level.BLOCK
         return _Level.NOTHING if before.is_in_order_within_warps else _Level.WARP
 
     def _ordered(self, state: _State, level: _Level) -> _State:
-        going_on = frozenset(one for one in state if one.younger is not None)
+        going_on = frozenset(one for one in state if one.goes_on)
         if level is _Level.BLOCK:
             return going_on
         return going_on | {replace(one, is_in_order_within_warps=True) for one in state - going_on}
 
     def _expect_no_conflict_inside(self, touches: tuple[Touch, ...]) -> None:
-        inside = [_Pending(touch.buffer, touch.writes) for touch in touches]
+        inside = [_pending(touch) for touch in touches]
         for touch in touches:
             for one in inside:
                 assert self._needed(one, touch) is _Level.NOTHING, (
@@ -203,8 +229,42 @@ def _waited(one: _Pending, pending: int) -> _Pending:
     return replace(one, younger=None) if is_over else one
 
 
-def _turned(state: _State) -> _State:
-    return frozenset(replace(one, is_of_turn_before=True) for one in state)
+# More groups than any loop waits for: what is older is as old.
+_MOST_GROUPS = 32
+
+
+def _pending(touch: Touch) -> _Pending:
+    groups = 0 if touch.is_async else None
+    return _Pending(touch.buffer, touch.writes, slot=touch.slot, groups=groups)
+
+
+def _committed(one: _Pending) -> _Pending:
+    if one.groups is None:
+        return one
+    return replace(one, groups=min(one.groups + 1, _MOST_GROUPS))
+
+
+def _arrived(one: _Pending, pending: int) -> _Pending:
+    """With groups after its own, a copy is none of the latest `pending` ones."""
+    if one.groups is None or one.groups <= pending:
+        return one
+    return replace(one, groups=None, is_in_order_within_warps=False)
+
+
+def _turned(state: _State, loop: Loop) -> _State:
+    found = (replace(one, is_of_turn_before=True) for one in state)
+    return frozenset(_a_slot_later(one) if one.buffer.ring in loop.rings else one for one in found)
+
+
+def _a_slot_later(one: _Pending) -> _Pending:
+    return one if one.slot is None else replace(one, slot=(one.slot - 1) % one.buffer.slots)
+
+
+def _left(state: _State, loop: Loop) -> _State:
+    """Behind a loop: nobody knows which slot was the last."""
+    return frozenset(
+        replace(one, slot=None) if one.buffer.ring in loop.rings else one for one in state
+    )
 
 
 def _emit(op: ir.OpView, level: _Level) -> ir.Operation:

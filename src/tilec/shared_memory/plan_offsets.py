@@ -27,9 +27,11 @@ from mlir import ir
 from tilec.shared_memory.accesses import (
     TEAM_BYTES,
     Alloc,
+    Arrived,
     Barrier,
     Branch,
     Buffer,
+    Commit,
     Fence,
     Loop,
     Node,
@@ -169,7 +171,7 @@ def _touched(
         case Loop(_, parts):
             touched = _all_of(parts, clock, found)
             return dict.fromkeys(touched, next(clock))  # the next turn needs it, too
-        case Barrier() | Fence() | Wait() | Alloc():
+        case Barrier() | Fence() | Wait() | Alloc() | Commit() | Arrived():
             return {}
 
 

@@ -10,6 +10,9 @@ graph, and searches:
 - backwards from each read, to where its buffer begins to be: nothing may be written to its bytes
   through another buffer;
 - from each copy that hardware makes, as `verify_sent` has it;
+- forwards from each copy of threads that goes on by itself: it meets nothing at the same bytes, nor
+  the end, before a wait that covers its group; only a barrier after that orders it. How many groups
+  were made since is part of the place in the search, and so is by how many slots a ring was turned;
 - several teams keep apart, as `verify_teams` has it;
 - no barrier may stand where not all threads come (`accesses` refuses it).
 """
@@ -17,9 +20,10 @@ graph, and searches:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from tilec.shared_memory.accesses import Alloc, Barrier, Send, Skeleton, Touch
-from tilec.shared_memory.graph import Graph, Problem, Turn
+from tilec.shared_memory.accesses import Alloc, Arrived, Barrier, Commit, Send, Skeleton, Touch
+from tilec.shared_memory.graph import Graph, Left, Payload, Problem, Turn
 from tilec.shared_memory.verify_sent import problems_of_sent
 from tilec.shared_memory.verify_teams import problems_of_teams
 
@@ -41,42 +45,89 @@ def problems_of(skeleton: Skeleton, *, warps: int, teams: int = 1) -> Iterator[P
         yield from problems_of_teams(graph, teams)
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where a search from an access is: what lies behind.
+
+    `slot` is the slot of the access, counted as at this place. Of a copy that goes on, `groups`
+    were made since it began (none: it is in no group yet); None once it was waited for.
+    """
+
+    number: int
+    slot: int | None
+    groups: int | None
+    turned: bool = False
+    in_warp: bool = False
+
+
+# Beyond any number of groups that a wait leaves under way.
+_MANY_GROUPS = 64
+
+
 def _unordered(graph: Graph, start: int, first: Touch, warps: int) -> Iterator[Problem]:
-    """Conflicting accesses on a way from this one without a barrier."""
-    # A place in the search: a node, whether a turn lies behind, whether a barrier of the warp does.
-    waiting = [(number, False, False) for number in graph.after[start]]
+    """Conflicting accesses on a way from this one without a barrier, or without a wait."""
+    groups = 0 if first.is_async else None
+    waiting = [_Place(number, first.slot, groups) for number in graph.after[start]]
     seen = set(waiting)
     reported: set[int] = set()
     while waiting:
-        number, turned, in_warp = waiting.pop()
-        payload = graph.payloads[number]
-        match payload:
-            case Barrier(_, is_of_block):
-                if is_of_block:
-                    continue
-                in_warp = True
-            case Turn():
-                turned = True
-            case Touch() | Send():
-                second = payload if isinstance(payload, Touch) else payload.read
-                if number not in reported and _conflict(first, second, warps, turned, in_warp):
-                    reported.add(number)
-                    yield Problem("no barrier orders", first.op, payload.op)
-        for following in graph.after[number]:
-            place = following, turned, in_warp
-            if place not in seen:
-                seen.add(place)
-                waiting.append(place)
+        place = waiting.pop()
+        payload = graph.payloads[place.number]
+        if not graph.after[place.number] and place.groups is not None:
+            yield Problem("nobody waits for", first.op, first.op)
+            return
+        if isinstance(payload, Touch | Send) and place.number not in reported:
+            second = payload if isinstance(payload, Touch) else payload.read
+            what = _conflict(first, second, warps, place)
+            if what is not None:
+                reported.add(place.number)
+                yield Problem(what, first.op, payload.op)
+        behind = _behind(payload, place, first)
+        if behind is None:
+            continue
+        for following in graph.after[place.number]:
+            ahead = replace(behind, number=following)
+            if ahead not in seen:
+                seen.add(ahead)
+                waiting.append(ahead)
 
 
-def _conflict(first: Touch, second: Touch, warps: int, turned: bool, in_warp: bool) -> bool:
+def _behind(payload: Payload, place: _Place, first: Touch) -> _Place | None:
+    """The place once this lies behind, too; None where all is in order from there on."""
+    buffer, groups = first.buffer, place.groups
+    match payload:
+        case Barrier(_, is_of_block):
+            if not is_of_block:
+                return replace(place, in_warp=True)
+            return None if groups is None else place
+        case Commit() if groups is not None:
+            return replace(place, groups=min(groups + 1, _MANY_GROUPS))
+        case Arrived(_, pending) if groups is not None and groups > pending:
+            # Other lanes see nothing of it yet.
+            return replace(place, groups=None, in_warp=False)
+        case Turn(rings):
+            turned = replace(place, turned=True)
+            if buffer.ring not in rings or place.slot is None:
+                return turned
+            return replace(turned, slot=(place.slot - 1) % buffer.slots)
+        case Left(rings) if buffer.ring in rings:
+            return replace(place, slot=None)
+    return place
+
+
+def _conflict(first: Touch, second: Touch, warps: int, place: _Place) -> str | None:
+    """What is wrong where the second access comes at this place after the first."""
     if not (first.writes or second.writes) or not first.buffer.overlaps(second.buffer):
-        return False
+        return None
     own = first.buffer == second.buffer
-    if own and first.writes and second.writes and not turned:
-        return False
+    if own and None not in (place.slot, second.slot) and place.slot != second.slot:
+        return None
+    if own and first.writes and second.writes and not place.turned:
+        return None
+    if place.groups is not None:
+        return "nobody has waited for"
     is_within_warps = warps == 1 or (own and first.buffer.is_by_warp)
-    return not (is_within_warps and in_warp)
+    return None if is_within_warps and place.in_warp else "no barrier orders"
 
 
 def _overwritten(graph: Graph, start: int, read: Touch) -> Iterator[Problem]:

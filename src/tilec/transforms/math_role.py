@@ -7,23 +7,26 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.ir.dialects import arith, scf
-from tilec.ops.build import integer
+from tilec.ops.build import integer, integer_list
 from tilec.ops.lower_control import terminator_of
 from tilec.ops.lowering import SLOT
 from tilec.ops.registry import rules
 from tilec.schedule.plan import Schedule
-from tilec.schedule.products import Factor
-from tilec.transforms.of_roles import PRODUCT, made, mark_of, memory_of
+from tilec.schedule.products import Computed, Copied, Factor
+from tilec.transforms.of_roles import PRODUCT, first_made, made, mark_of, memory_of, takes_held
 
 
 class MathWarps:
     """What the math warps do, made from a copy of everything."""
 
-    def __init__(self, schedule: Schedule, channels: Sequence[ir.Value]) -> None:
+    def __init__(
+        self, schedule: Schedule, channels: Sequence[ir.Value], read: set[tuple[int, int]]
+    ) -> None:
         self.schedule = schedule
         self.channels = channels
         self.tiles: dict[tuple[int, int], ir.Value] = {}  # by channel and place
         self.slots: dict[int, ir.Value] = {}
+        self.read = read
         self.begun: set[ir.Value] = set()  # sums that are under way
 
     def rewrite(self, block: ir.Block) -> list[int]:
@@ -60,11 +63,26 @@ class MathWarps:
                 operands=[channel, self.slots[number]],
                 attributes={"tile": integer(place)},
             )
-        self.tiles[number, place] = tile.results[0]
+            self.tiles[number, place] = tile.results[0]
+            if (number, place) in self.read:
+                self._read(op, load, tile.results[0])
+
+    def _read(self, op: ir.OpView, load: Copied, tile: ir.Value) -> None:
+        """What used the load uses registers that the tile is read into."""
+        read = ir.Operation.create(
+            "warp.read",
+            results=[op.results[0].type],
+            operands=[tile],
+            attributes={"axes": integer_list(load.order)},
+        )
+        op.results[0].replace_all_uses_with(read.results[0])
 
     def _begin(self, op: ir.OpView) -> None:
         product = self.schedule.products[ir.IntegerAttr(op.attributes[PRODUCT]).value]
-        factors = [self._tile_of(factor) for factor in (product.a, product.b)]
+        # A tile in registers is that of this copy of the program.
+        is_held = isinstance(product.a, Computed)
+        first = op.operands[0] if is_held else self._tile_of(product.a)
+        factors = [first, self._tile_of(product.b)]
         chosen = product.instruction
         names = [ir.StringAttr.get(name) for name in (chosen.a, chosen.b, chosen.total)]
         with op.location, ir.InsertionPoint(op):
@@ -73,7 +91,7 @@ class MathWarps:
                 results=[op.results[0].type],
                 operands=[*factors, op.operands[2]],
                 attributes={
-                    "a_k": integer(product.a.k_axis),
+                    "a_k": integer(1 if isinstance(product.a, Computed) else product.a.k_axis),
                     "b_k": integer(product.b.k_axis),
                     "elements": ir.ArrayAttr.get(names),
                 },
@@ -143,14 +161,17 @@ class MathWarps:
             for reader in use.owner.results[0].uses
         }
         ops = list(block.operations)
-        last = max(i for i, op in enumerate(ops) if any(_is_in(one, op) for one in readers))
+        reading = [i for i, op in enumerate(ops) if any(_is_in(one, op) for one in readers)]
+        after = reading[-1]
         # Loops and branches leave no product under way.
-        is_over = ops[last].operation.name != "warp.dot"
-        waits = (op for op in ops[last + 1 :] if op.operation.name == "warp.wait")
-        after = ops[last] if is_over else next(waits, None)
-        if after is None:
-            return False
-        with after.location, ir.InsertionPoint.after(after.operation):
+        last = next((i for i in reversed(reading) if ops[i].operation.name != "warp.read"), None)
+        if last is not None and ops[last].operation.name == "warp.dot":
+            waits = (i for i in range(last, len(ops)) if ops[i].operation.name == "warp.wait")
+            done = next(waits, None)
+            if done is None:
+                return False
+            after = max(after, done)
+        with ops[after].location, ir.InsertionPoint.after(ops[after].operation):
             self._release(number, slot)
         return True
 
@@ -171,6 +192,8 @@ class MathWarps:
         if not any(is_begun):
             assert not left, "slots go on for what is begun"
             return
+        if not left:
+            _drain_before_made(body)
         with loop.location, ir.InsertionPoint.after(loop.operation):
             for begun, result in zip(is_begun, loop.results, strict=True):
                 if begun:
@@ -201,15 +224,36 @@ class MathWarps:
         with loop.location, ir.InsertionPoint(wider.body):
             scf.yield_(yielded)
         before = list(wider.body.arguments)[len(wider.body.arguments) - len(left) :]
-        begun = [op for op in wider.body.operations if op.operation.name == "warp.dot"]
-        with loop.location, ir.InsertionPoint.after(begun[-1].operation):
-            ir.Operation.create("warp.drain", attributes={"pending": integer(len(begun))})
+        drain = _drain_before_made(wider.body)
+        if drain is None:
+            begun = [op for op in wider.body.operations if op.operation.name == "warp.dot"]
+            with loop.location, ir.InsertionPoint.after(begun[-1].operation):
+                drain = _drain(len(begun))
+        with loop.location, ir.InsertionPoint.after(drain):
             for number, slot in zip(left, before, strict=True):
                 self._release(number, slot)
         for old, new in zip(loop.results, wider.results, strict=False):
             old.replace_all_uses_with(new)
         loop.operation.erase()
         return wider
+
+
+def _drain_before_made(body: ir.Block) -> ir.Operation | None:
+    """Waits for the products of the turn before, ahead of what makes registers that they read.
+
+    None if products of this block take nothing from registers, or are waited for in their turn.
+    """
+    ops = list(body.operations)
+    held = [i for i, op in enumerate(ops) if op.operation.name == "warp.dot" and takes_held(op)]
+    if not held or any(op.operation.name == "warp.wait" for op in ops[held[-1] :]):
+        return None
+    first = first_made([ops[i] for i in held])
+    with first.location, ir.InsertionPoint(first):
+        return _drain(0)
+
+
+def _drain(pending: int) -> ir.Operation:
+    return ir.Operation.create("warp.drain", attributes={"pending": integer(pending)})
 
 
 def _guard(loop: ir.OpView, count: int) -> None:

@@ -8,10 +8,11 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ops.build import integer, integer_list
+from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 from tilec.ops.send import SENT, Sending
 from tilec.schedule.plan import Schedule
-from tilec.schedule.products import Copied
+from tilec.schedule.products import Computed, Copied
 
 _SHARED_SPACE = 3
 # What a copy or a product of the schedule is called in the copies of its block.
@@ -35,6 +36,46 @@ def mark_of(op: ir.OpView) -> tuple[int, int] | None:
         return None
     channel, place = (ir.IntegerAttr(n).value for n in ir.ArrayAttr(op.attributes[LOAD]))
     return channel, place
+
+
+def reads_of(schedule: Schedule) -> set[tuple[int, int]]:
+    """What the math warps read into registers, by channel and place in it.
+
+    Assumes:  the operations that the schedule names are still there
+    """
+    computed = (one.a for one in schedule.products if isinstance(one.a, Computed))
+    sources = {source for factor in computed for source in factor.sources}
+    return {
+        (number, place)
+        for number, channel in enumerate(schedule.channels)
+        for place, copied in enumerate(channel.loads)
+        if copied in sources
+    }
+
+
+def takes_held(product: ir.OpView) -> bool:
+    """Whether a `warp.dot` takes its first factor from registers."""
+    return is_tile(product.operands[0])
+
+
+def first_made(products: Sequence[ir.OpView]) -> ir.OpView:
+    """The first operation of their block that computes what products take from registers.
+
+    Loads of theirs may begin before.
+    """
+    block, ops = products[0].operation.block, {op.operation for op in products}
+    left = [op.operands[0] for op in products]
+    while left:
+        owner = left.pop().owner
+        if isinstance(owner, ir.Block):
+            continue
+        maker = owner.operation
+        if maker.block != block or maker in ops:
+            continue
+        if rules()[maker.name].access(maker.opview) is None:
+            ops.add(maker)
+        left += (value for value in maker.operands if is_tile(value))
+    return next(op for op in block.operations if op.operation in ops)
 
 
 def is_scalar(op: ir.OpView) -> bool:

@@ -37,6 +37,7 @@ from mlir.passmanager import PassManager
 from tilec.ir.dialects import scf
 from tilec.ir.walk import operations
 from tilec.ops.build import integer
+from tilec.ops.channel import BY_WARP
 from tilec.ops.lower_control import terminator_of
 from tilec.ops.lowering import CLUSTER, PERSISTENT, ROWS_TOGETHER, SHARED, SPLIT, TEAMS
 from tilec.ops.registry import rules
@@ -45,7 +46,8 @@ from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
 from tilec.transforms.cluster_roles import close_shared, guard_writes
 from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_load
 from tilec.transforms.math_role import MathWarps
-from tilec.transforms.of_roles import is_scalar, made, mark, memory_of
+from tilec.transforms.of_roles import is_scalar, made, mark, memory_of, reads_of
+from tilec.transforms.promoted_sums import promote
 from tilec.transforms.remove_dead import remove_dead
 from tilec.transforms.split_loop import split_loop
 from tilec.transforms.teams import by_turns, place_turn
@@ -61,6 +63,9 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
         needed = needed_to_load(schedule)
     except NotLoadableError as error:
         return NoSchedule((Reason("no loader", f"where copies begin depends on {error}"),))
+    for product in schedule.products:
+        if product.is_promoted:
+            promote(product.op)
     mark(schedule)
     if schedule.split is not None:
         split_loop(block, schedule.split.loop)
@@ -69,7 +74,12 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     own = _of_roles(block, with_program=schedule.is_persistent)
     end = terminator_of(block)
     with ir.InsertionPoint(end), function.location:
-        channels = [_create(channel) for channel in schedule.channels]
+        read = reads_of(schedule)
+        of_threads = {number for number, _ in read}
+        channels = [
+            _create(channel, by_warp=number in of_threads)
+            for number, channel in enumerate(schedule.channels)
+        ]
         if schedule.cluster is not None:
             ir.Operation.create("warp.meet")
         programs = _programs() if schedule.is_persistent else None
@@ -90,7 +100,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     for op in reversed(own):
         if not _says_grid(op):
             op.operation.erase()
-    left = MathWarps(schedule, channels).rewrite(mine)
+    left = MathWarps(schedule, channels, read).rewrite(mine)
     assert not left, "what is begun is waited for"
     if schedule.teams > 1:
         place_turn(mine)
@@ -166,8 +176,8 @@ def _of_roles(block: ir.Block, *, with_program: bool) -> list[ir.OpView]:
 # ---- channels, roles, and copies of operations ---------------------------------------------------
 
 
-def _create(channel: Channel) -> ir.Value:
-    """`warp.channel`, for the tiles of a channel."""
+def _create(channel: Channel, *, by_warp: bool) -> ir.Value:
+    """`warp.channel`, for the tiles of a channel; `by_warp`: threads read some themselves."""
     tiles = [ir.TypeAttr.get(memory_of(load)) for load in channel.loads]
     op = ir.Operation.create(
         "warp.channel",
@@ -181,6 +191,8 @@ def _create(channel: Channel) -> ir.Value:
     shared = [place for place, load in enumerate(channel.loads) if load in channel.shared]
     if shared:
         op.attributes[SHARED] = ir.DenseI64ArrayAttr.get(shared)
+    if by_warp:
+        op.attributes[BY_WARP] = ir.UnitAttr.get()
     return op.results[0]
 
 

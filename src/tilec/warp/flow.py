@@ -18,7 +18,8 @@ from typing import Protocol
 from mlir import ir
 
 from tilec.ir.walk import operations
-from tilec.warp.held import AllHeld, DoNotMeetError, Held, Nothing, Slot, Sums, Turn, merged
+from tilec.ops.rules import is_tile
+from tilec.warp.held import AllHeld, DoNotMeetError, Held, Lent, Nothing, Slot, Sums, Turn, merged
 from tilec.warp.problem import Problem
 from tilec.warp.reading import (
     IS_PROGRAM,
@@ -29,6 +30,7 @@ from tilec.warp.reading import (
     certainly_turns,
     depth_of,
     is_last_of,
+    is_read_by_warp,
     number_of,
     tiles_of,
 )
@@ -36,8 +38,8 @@ from tilec.warp.reading import (
 # What a role does with slots and products, by name; each gets what is held.
 _LOADS = ("warp.acquire", "warp.fill", "warp.publish", "warp.close")
 _COMPUTES = (
-    "warp.get", "warp.no_slot", "warp.tile", "warp.release", "warp.dot", "warp.drain", "warp.wait",
-    "warp.await_turn", "warp.pass_turn",
+    "warp.get", "warp.no_slot", "warp.tile", "warp.read", "warp.release", "warp.dot", "warp.drain",
+    "warp.wait", "warp.await_turn", "warp.pass_turn",
 )  # fmt: skip
 # What concerns nothing that is held (`programs`, `teams` and `split` say where it may stand).
 _ELSEWHERE = (PROGRAM, IS_PROGRAM, MINE, SKIP, *OF_SPLIT)
@@ -100,7 +102,10 @@ class _Flow:
                 self._plain(op, held)
         handed = [self._taken(value, held, end) for value in end.operands]
         for value in set(held) - before:
-            left = held.pop(value)
+            left = held[value]
+            if isinstance(left, Lent):
+                continue
+            del held[value]
             if not isinstance(left, Nothing):
                 self._wrong("what is held is not given up on a way to here", end, left.made)
         return handed
@@ -111,6 +116,9 @@ class _Flow:
     # ---- values ----------------------------------------------------------------------------------
 
     def _define(self, value: ir.Value, what: Held | None, held: AllHeld) -> None:
+        if isinstance(held.get(value), Lent):
+            self._wrong("a product may still read the registers that are written", _maker(value))
+            del held[value]
         if what is not None:
             self._linear.add(value)
             held[value] = what
@@ -153,6 +161,11 @@ class _Flow:
 
     def _plain(self, op: ir.OpView, held: AllHeld) -> None:
         """Any other operation: it uses nothing of what roles hold."""
+        self._uses(op, held)
+        for result in op.results:
+            self._define(result, None, held)
+
+    def _uses(self, op: ir.OpView, held: AllHeld) -> None:
         for one in (op, *operations(op)) if len(op.regions) else (op,):
             for value in one.operands:
                 what = held.get(value)
@@ -226,6 +239,17 @@ class _Flow:
         if not 0 <= number < len(kinds) or kinds[number] != op.results[0].type:
             self._wrong("the slot has no such tile", op)
 
+    def _read(self, op: ir.OpView, held: AllHeld) -> None:
+        """Threads read the tile here and now."""
+        slot = self._tiles.get(op.operands[0])
+        if slot is None:
+            self._wrong("what is read is no tile of a slot", op)
+        elif not isinstance(held.get(slot), Slot):
+            self._wrong("the slot of a tile was given up on a way to here", op, _maker(slot))
+        elif not is_read_by_warp(op.operands[0].owner.operands[0]):
+            self._wrong("the channel does not wait for each warp that reads", op)
+        self._define(op.results[0], None, held)
+
     def _release(self, op: ir.OpView, held: AllHeld) -> None:
         slot = self._given_up(op, held)
         if slot is not None and slot.since is not None:
@@ -256,6 +280,7 @@ class _Flow:
     def _dot(self, op: ir.OpView, held: AllHeld) -> None:
         *factors, sums = op.operands
         read: set[ir.Value] = set()
+        lent = factors.pop(0) if is_tile(factors[0]) else None
         for factor in factors:
             slot = self._tiles.get(factor)
             if slot is None:
@@ -268,7 +293,22 @@ class _Flow:
         for value, what in held.items():
             if isinstance(what, Slot):
                 held[value] = what.after_product(reads=value in read)
+            elif isinstance(what, Lent):
+                held[value] = replace(what, since=what.since + 1)
+        if lent is not None:
+            self._lend(op, lent, held)
         self._define(op.results[0], Sums(op), held)
+
+    def _lend(self, op: ir.OpView, tile: ir.Value, held: AllHeld) -> None:
+        """A product takes a tile from registers, copies of which are its own."""
+        before = held.get(tile)
+        if isinstance(before, Sums) or (tile in self._linear and before is None):
+            self._wrong("a factor is of sums that may be under way", op, _maker(tile))
+            return
+        by = before.by if isinstance(before, Lent) else frozenset()
+        if op.operation in by:
+            self._wrong("a product may still read the registers that are written", op)
+        held[tile] = Lent(by | {op.operation})
 
     def _drain(self, op: ir.OpView, held: AllHeld) -> None:
         self._done(number_of(op, "pending"), held)
@@ -282,9 +322,11 @@ class _Flow:
         self._done(0, held)
 
     def _done(self, pending: int, held: AllHeld) -> None:
-        for value, what in held.items():
+        for value, what in list(held.items()):
             if isinstance(what, Slot):
                 held[value] = what.after_drain(pending)
+            elif isinstance(what, Lent) and what.since >= pending:
+                del held[value]
 
     # ---- control flow ----------------------------------------------------------------------------
 
@@ -348,6 +390,8 @@ class _Flow:
                 what = self._joined(one[value], other[value], op)
                 assert what is not None, "both ways hold it"
                 found[value] = what
+            elif isinstance(lent := one.get(value, other.get(value)), Lent):
+                found[value] = lent
             else:
                 self._wrong("what is held is given up on one way only", op, _maker(value))
         return found

@@ -52,6 +52,18 @@ class Sums:
 
 
 @dataclass(frozen=True)
+class Lent:
+    """A tile whose registers a product may still read: it is not to be made anew.
+
+    `since` counts the products that have begun since, at least; `by` are those that read it, or
+    did.
+    """
+
+    by: frozenset[ir.Operation]
+    since: int = 0
+
+
+@dataclass(frozen=True)
 class Turn:
     """This team may get slots, and no other one. It may up to here only, where the loop in
     `last_of` turns for the last time."""
@@ -60,7 +72,7 @@ class Turn:
     last_of: tuple[ir.OpView, ...] = ()
 
 
-Held = Slot | Nothing | Sums | Turn
+Held = Slot | Nothing | Sums | Lent | Turn
 # By value; what is not here is nothing special, or was given up.
 AllHeld = dict[ir.Value, Held]
 
@@ -83,6 +95,8 @@ def merged(one: Held | None, other: Held | None) -> Held | None:
             return replace(other, is_certain=False)
         case (Slot(), Slot()):
             return _merged_slots(one, other)
+        case (Lent(), Lent()):
+            return Lent(one.by | other.by, min(one.since, other.since))
         case (Turn(), Turn()) if one == other:
             return one
         case (Turn(), _) | (_, Turn()):

@@ -7,6 +7,7 @@ from mlir import ir
 from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith
 from tilec.ops.build import number_of as number_of
+from tilec.ops.channel import BY_WARP
 from tilec.ops.rules import is_tile
 
 ROLES, CHANNEL, PROGRAM = "warp.roles", "warp.channel", "warp.program"
@@ -20,6 +21,11 @@ MINE, SKIP, AWAIT_TURN, PASS_TURN = "warp.mine", "warp.skip", "warp.await_turn",
 def depth_of(channel: ir.Value) -> int:
     """How many slots a channel has."""
     return number_of(channel.owner.opview, "depth")
+
+
+def is_read_by_warp(channel: ir.Value) -> bool:
+    """Whether each warp tells for itself that it has read a slot."""
+    return BY_WARP in channel.owner.opview.attributes
 
 
 def tiles_of(channel: ir.Value) -> list[ir.Type]:

@@ -25,6 +25,8 @@ from tilec.warp.problem import Problem
 from tilec.warp.reading import JOIN, LEADS, OF_SPLIT, OFFER, SHARE, START, TOTAL
 
 _EXCHANGE = (OFFER, JOIN, TOTAL, JOIN)
+# Threads may hand tiles to each other anywhere: what is offered stays where it is.
+_LAYOUT = "tile.layout"
 _TAKES = ("warp.acquire", "warp.get", "warp.dot")
 _NUMBERS = ("arith.", "memref.", "gpu.yield")
 _MEMORY = ("memref.store", "memref.load")
@@ -168,12 +170,8 @@ def _not_led(math: ir.Block) -> Iterator[Problem]:
             declared = declarations().get(one.operation.name)
             if declared is not None and (declared.writes or declared.updates):
                 yield Problem("what follows the sums is done by each block", one)
-        if (
-            is_after
-            and not led
-            and not _is_number(op)
-            and op.operation.name not in (*_EXCHANGE, LEADS)
-        ):
+        is_own = op.operation.name in (*_EXCHANGE, LEADS, _LAYOUT) or _is_number(op)
+        if is_after and not led and not is_own:
             yield Problem("what follows the sums is done by each block", op)
 
 
