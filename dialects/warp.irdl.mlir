@@ -21,7 +21,7 @@
 // and `pass_turn`. A turn is a linear value.
 // The blocks of a kernel with `warp.split` do each program together, so many at a time: each a `share` of the turns of the
 // one loop that adds to sums. Then they `offer` their sums in shared memory, `join`, and the block that `leads` has the
-// `total`; it alone does what follows. They `join` again, so that what is offered is there until it was read. The leading
+// `total`; it alone does what follows. Of many blocks each may first `add` up a part, and they `join` again. They `join` again, so that what is offered is there until it was read. The leading
 // block starts from what the loop starts from, others from zero (`start`).
 // `dot` begins a product, which is done once `wait` gives its sums, or `drain` has waited until no more than `pending`
 // products are under way: only then may the slots that it reads be released, and the tile that it takes from registers be made anew. Its sums are under way until `wait` gives
@@ -119,8 +119,15 @@ irdl.dialect @warp {
     irdl.operands(offered: %offered)
   }
 
+  irdl.operation @add attributes {
+    summary = "Each block adds up a part of what all have offered, in the order of blocks, and offers that instead.", reads = [], writes = []
+  } {
+    %offered = irdl.base @warp::@offered
+    irdl.operands(offered: %offered)
+  }
+
   irdl.operation @total attributes {
-    summary = "In the block that leads, its own tiles with those of all others added, in the order of blocks.", reads = [], writes = []
+    summary = "In the block that leads, its own tiles with those of all others added, in the order of blocks; with `of_parts`, of what each has added up.", reads = [], writes = []
   } {
     %offered = irdl.base @warp::@offered
     %sums = irdl.base "!builtin.tensor"

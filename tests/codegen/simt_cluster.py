@@ -113,6 +113,8 @@ def _arrive(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> l
     # If it is relaxed, only barriers that were made, and fenced, have an order.
     is_relaxed = op.operation.name.endswith("relaxed")
     if cluster.meeting.arrive(len(active), {} if is_relaxed else strand.released()):
+        for machine in cluster.machines if not is_relaxed else ():
+            machine.memory.clock.block += 1
         made = (one for machine in cluster.machines for one in machine.barriers.values())
         cluster.visible |= {id(one) for one in made if one.is_fenced}
     return []

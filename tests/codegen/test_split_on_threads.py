@@ -95,3 +95,60 @@ def test_two_sums(split: int, k: int) -> None:
         given = {"z": small(70, 40, element="i32"), "x": x, "y": y, "w": w}
         wanted = (wide(x) @ wide(y).T) * (wide(x) @ wide(w).T)
         expect(threads, "k", given, {"z": wanted}, LATE, Timing(seed=5, split=True))
+
+
+@pytest.mark.parametrize("k", [0, 32, 100, 256])
+def test_a_computed_factor(k: int) -> None:
+    text = """#[hint(split = 4, stages = 2)]
+    #[kernel]
+    pub fn k<M: Dim, N: Dim, K: Dim>(
+        z: Part<&mut Tensor<f32, M, N>, 16, 64>, x: &Tensor<bf16, M, K>, q: &Tensor<i8, N, K>,
+        s: &Tensor<f32, N>,
+    ) {
+        let mut sum = Tile::<f32, 64, 16>::zeros();
+        for k in 0..K.div_ceil(32) {
+            let weights = q.load::<64, 32>([z.id(1), k]).to::<bf16>();
+            sum = dot(weights, x.t().load::<32, 16>([k, z.id(0)]), sum);
+        }
+        z.store((sum * s.load::<64>([z.id(1)]).expand::<1>()).t());
+    }"""
+    x, q, s = small(20, k), small(70, k, element="i8"), small(70, element="f32")
+    with program(text) as threads:
+        assert k == 0 or threads.lowered("k", ALIGNED)[0].split == 4
+        given = {"z": small(20, 70, element="f32"), "x": x, "q": q, "s": s}
+        expect(threads, "k", given, {"z": (wide(x) @ wide(q).T) * wide(s)}, LATE, Timing(seed=5))
+
+
+@pytest.mark.parametrize("groups", [0, 1, 3, 8])
+def test_scaled_sums(groups: int) -> None:
+    text = """
+    fn weights<const N: usize, const G: usize>(halves: Tile<u8, N, G>) -> Tile<bf16, N, G> {
+        (halves.to::<u16>() | 0x4300).bits::<bf16>() - 136.0
+    }
+    #[hint(split = 2, stages = 2)]
+    #[kernel]
+    pub fn k<M: Dim, N: Dim, K: Dim, H: Dim, S: Dim>(
+        z: Part<&mut Tensor<f32, M, N>, 16, 64>, x: &Tensor<bf16, M, K>, q: &Tensor<u8, N, H>,
+        s: &Tensor<bf16, N, S>,
+    ) {
+        requires!(K == 2 * H && H == 32 * S);
+        let mut sum = Tile::<f32, 64, 16>::zeros();
+        for h in 0..S {
+            let pairs = q.load::<64, 32>([z.id(1), h]);
+            let first = x.t().load::<32, 16>([2 * h, z.id(0)]);
+            let second = x.t().load::<32, 16>([2 * h + 1, z.id(0)]);
+            let of_group = dot(weights(pairs >> 4u8), second, weights(pairs & 15).dot(first));
+            sum += of_group * s.load::<64, 1>([z.id(1), h]).to::<f32>();
+        }
+        z.store(sum.t());
+    }"""
+    half = 32 * groups
+    x, s = small(20, 2 * half), small(70, groups)
+    q = np.random.default_rng(3).integers(0, 256, (70, half)).astype(np.uint8)
+    halves = np.stack([q & 15, q >> 4], axis=1).astype(np.float64) - 8
+    weights = halves.reshape(70, 2, groups, 32).transpose(0, 2, 1, 3) * wide(s)[:, :, None, None]
+    with program(text) as threads:
+        assert threads.lowered("k", ALIGNED)[0].split == 2
+        given = {"z": small(20, 70, element="f32"), "x": x, "q": q, "s": s}
+        wanted = wide(x) @ weights.reshape(70, 2 * half).T
+        expect(threads, "k", given, {"z": wanted}, LATE, Timing(seed=5))

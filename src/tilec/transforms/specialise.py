@@ -68,7 +68,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
             promote(product.op)
     mark(schedule)
     if schedule.split is not None:
-        split_loop(block, schedule.split.loop)
+        split_loop(block, schedule.split.loop, schedule.split.blocks)
         needed = needed_to_load(schedule)  # the loop has other bounds
         function.attributes[SPLIT] = integer(schedule.split.blocks)
     own = _of_roles(block, with_program=schedule.is_persistent)

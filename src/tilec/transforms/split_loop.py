@@ -17,9 +17,12 @@ from tilec.ops.lower_control import terminator_of
 from tilec.schedule.split import is_zero
 from tilec.transforms.of_roles import made
 
+# With more blocks, each adds up a part.
+_FEW = 2
 
-def split_loop(block: ir.Block, loop: ir.OpView) -> None:
-    """Rewrites the entry block of a function, in which the loop stands.
+
+def split_loop(block: ir.Block, loop: ir.OpView, blocks: int) -> None:
+    """Rewrites the entry block of a function, in which the loop stands, for so many blocks.
 
     Assumes:  the loop only adds to what it carries, and nothing is written before its end
     """
@@ -44,7 +47,15 @@ def split_loop(block: ir.Block, loop: ir.OpView) -> None:
         [place] = offered.results
         ir.Operation.create("warp.join", operands=[place])
         kinds = [one.type for one in results]
-        total = ir.Operation.create("warp.total", results=kinds, operands=[place, *results])
+        elements = {ir.RankedTensorType(kind).element_type for kind in kinds}
+        attributes: dict[str, ir.Attribute] = {}
+        if blocks > _FEW and len(elements) == 1:
+            ir.Operation.create("warp.add", operands=[place])
+            ir.Operation.create("warp.join", operands=[place])
+            attributes["of_parts"] = ir.UnitAttr.get()
+        total = ir.Operation.create(
+            "warp.total", results=kinds, operands=[place, *results], attributes=attributes
+        )
         ir.Operation.create("warp.join", operands=[place])
         leading = scf.IfOp(made("warp.leads", [], "i1"))
         with ir.InsertionPoint(leading.then_block):

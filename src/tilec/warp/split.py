@@ -5,8 +5,9 @@ takes; the shares of all blocks are all turns, each once (`ops/split.py`). What 
 only adds to, and it starts from zero in all blocks but the one that leads. So the sums of all
 blocks, added, are those of all turns.
 
-All threads come to what orders that: sums are offered, all blocks join, the leading one has the
-total, and all join again, one after the other in the role itself. The sums of one block are seen by
+All threads come to what orders that: sums are offered, all blocks join, maybe each adds up a part
+and they join again, the leading one has the total, and all join again, one after the other in the
+role itself. The sums of one block are seen by
 nothing else, and what follows is done where the block leads.
 """
 
@@ -22,9 +23,10 @@ from tilec.ops.lowering import PERSISTENT, SPLIT, cluster_of, split_of, teams_of
 from tilec.ops.rules import is_tile
 from tilec.schedule.split import is_sum, is_zero
 from tilec.warp.problem import Problem
-from tilec.warp.reading import JOIN, LEADS, OF_SPLIT, OFFER, SHARE, START, TOTAL
+from tilec.warp.reading import ADD, JOIN, LEADS, OF_SPLIT, OFFER, SHARE, START, TOTAL
 
 _EXCHANGE = (OFFER, JOIN, TOTAL, JOIN)
+_BY_PARTS = (OFFER, JOIN, ADD, JOIN, TOTAL, JOIN)
 # Threads may hand tiles to each other anywhere: what is offered stays where it is.
 _LAYOUT = "tile.layout"
 _TAKES = ("warp.acquire", "warp.get", "warp.dot")
@@ -45,7 +47,7 @@ def not_together(function: ir.OpView, roles: ir.OpView) -> Iterator[Problem]:
         yield Problem("so many blocks do no program together", roles)
     if cluster_of(function) is not None:
         yield Problem("the blocks of a cluster do one program, or several", roles)
-    for name, count in ((SHARE, 1), (OFFER, 1), (TOTAL, 1), (JOIN, 2)):
+    for name, count in ((SHARE, 1), (OFFER, 1), (TOTAL, 1)):
         if len(found[name]) != count:
             yield Problem(f"expected {count} `{name}`, got {len(found[name])}", roles)
             return
@@ -93,8 +95,10 @@ def _not_shared(role: ir.Block, share: ir.OpView) -> Iterator[Problem]:
 def _not_exchanged(math: ir.Block, found: dict[str, list[ir.OpView]]) -> Iterator[Problem]:
     """Sums that are offered, added up or ordered otherwise than they should be."""
     [offer], [total] = found[OFFER], found[TOTAL]
-    order = [op for op in math.operations if op.operation.name in _EXCHANGE]
-    if [op.operation.name for op in order] != list(_EXCHANGE):
+    order = [op for op in math.operations if op.operation.name in _BY_PARTS]
+    expected = _BY_PARTS if "of_parts" in total.attributes else _EXCHANGE
+    everywhere = sum(len(found[name]) for name in (OFFER, JOIN, ADD, TOTAL))
+    if [op.operation.name for op in order] != list(expected) or everywhere != len(expected):
         yield Problem("expected all threads to offer, join, add up and join", offer)
         return
     for op in order[1:]:
@@ -170,7 +174,7 @@ def _not_led(math: ir.Block) -> Iterator[Problem]:
             declared = declarations().get(one.operation.name)
             if declared is not None and (declared.writes or declared.updates):
                 yield Problem("what follows the sums is done by each block", one)
-        is_own = op.operation.name in (*_EXCHANGE, LEADS, _LAYOUT) or _is_number(op)
+        is_own = op.operation.name in (*_BY_PARTS, LEADS, _LAYOUT) or _is_number(op)
         if is_after and not led and not is_own:
             yield Problem("what follows the sums is done by each block", op)
 
