@@ -21,20 +21,25 @@ def reason(program: str) -> Reason:
     return one
 
 
+def after_product(text: str) -> str:
+    return ASKED.replace(PRODUCT_TURN, f"{PRODUCT_TURN} {text}")
+
+
 def with_atomic(program: str) -> str:
     return program.replace("K, N>,\n)", "K, N>, n: &Atomic<Tensor<i32, 4>>,\n)")
 
 
 REASONS = {
-    "sums grow by a factor": (ASKED.replace(PRODUCT_TURN, PRODUCT_TURN + " sum = sum * 2.0;"), CARRIES),
-    "sums are bounded": (ASKED.replace(PRODUCT_TURN, PRODUCT_TURN + " sum = sum.min(9.0);"), CARRIES),
-    "sums are added twice": (ASKED.replace(PRODUCT_TURN, PRODUCT_TURN + " sum = sum + sum;"), CARRIES),
+    "sums grow by a factor": (after_product("sum = sum * 2.0;"), CARRIES),
+    "sums are bounded": (after_product("sum = sum.min(9.0);"), CARRIES),
+    "sums are added twice": (after_product("sum = sum + sum;"), CARRIES),
     "sums in a branch": (
         ASKED.replace(PRODUCT_TURN, "if k > 3 { " + PRODUCT_TURN + " }"),
         NOWHERE,
     ),
     "a loop in a branch": (
-        ASKED.replace("for k in", "if c.id(0) > 1 { for k in").replace("c.store(sum)", "} c.store(sum)"),
+        ASKED.replace("for k in", "if c.id(0) > 1 { for k in")
+        .replace("c.store(sum)", "} c.store(sum)"),
         NOWHERE,
     ),
     "a number is carried": (

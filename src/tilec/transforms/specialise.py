@@ -49,7 +49,7 @@ from tilec.transforms.math_role import MathWarps
 from tilec.transforms.of_roles import is_scalar, made, mark, memory_of, reads_of
 from tilec.transforms.promoted_sums import promote
 from tilec.transforms.remove_dead import remove_dead
-from tilec.transforms.split_loop import split_loop
+from tilec.transforms.share_turns import split_loop
 from tilec.transforms.teams import by_turns, place_turn
 
 

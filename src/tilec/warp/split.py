@@ -7,8 +7,8 @@ blocks, added, are those of all turns.
 
 All threads come to what orders that: sums are offered, all blocks join, maybe each adds up a part
 and they join again, the leading one has the total, and all join again, one after the other in the
-role itself. The sums of one block are seen by
-nothing else, and what follows is done where the block leads.
+role itself. The sums of one block are seen by nothing else, and what follows is done where the
+block leads.
 """
 
 from __future__ import annotations
