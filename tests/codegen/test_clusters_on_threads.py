@@ -165,3 +165,15 @@ def test_batches(cluster: str) -> None:
         assert threads.lowered("k", ALIGNED)[0].cluster == 2
         given = {"z": small(3, 300, 72, element="f32"), "x": x, "y": y}
         expect(threads, "k", given, {"z": wide(x) @ wide(y)}, LATE, Timing(seed=3, split=True))
+
+
+@pytest.mark.parametrize("cluster", ["[2, 1]", "[1, 2]"])
+def test_a_factor_that_threads_compute(cluster: str) -> None:
+    """Warps, and not warpgroups, free the slots of all blocks."""
+    text = text_of("nn", cluster).replace("[z.id(0), k])", "[z.id(0), k]).max(0.0)")
+    x, y = small(384, 100), small(100, 136)
+    with program(text) as threads:
+        point, _ = threads.lowered("k", ALIGNED)
+        assert point.cluster == 2 and point.schedule.products
+        given = {"z": small(384, 136, element="f32"), "x": x, "y": y}
+        expect(threads, "k", given, {"z": np.maximum(wide(x), 0) @ wide(y)}, *TIMINGS)
