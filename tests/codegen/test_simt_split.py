@@ -83,14 +83,32 @@ def test_what_is_left_out_is_found(lost: str, timing: Timing) -> None:
         _run(change, timing)
 
 
+# Of four blocks each adds up a part.
+PARTS: dict[str, tuple[Change, str]] = {
+    "the first join": (_no_join(0), "nobody said so|did not write|may not have begun"),
+    "the second join": (_no_join(1), "nobody said so|wrong numbers"),
+    "the last join": (_no_join(-1), "may have gone|has gone"),
+    "the right block": (_read_own, "nobody said so|wrong numbers"),
+}
+
+
+@pytest.mark.parametrize("timing", TIMINGS, ids=str)
+@pytest.mark.parametrize("lost", PARTS)
+def test_what_is_left_out_of_parts_is_found(lost: str, timing: Timing) -> None:
+    change, told = PARTS[lost]
+    with pytest.raises(SimtError, match=told):
+        _run(change, timing, blocks=4)
+
+
 @pytest.mark.parametrize("timing", TIMINGS, ids=str)
 def test_what_is_as_it_was_is_right(timing: Timing) -> None:
     _run(lambda _: None, timing)
+    _run(lambda _: None, timing, blocks=4)
 
 
-def _run(change: Change, timing: Timing) -> None:
+def _run(change: Change, timing: Timing, blocks: int = BLOCKS) -> None:
     x, y, z = small(64, 32 * 7), small(32 * 7, 64), small(64, 64, element="f32")
-    with program(text_of(BLOCKS)) as threads:
+    with program(text_of(blocks)) as threads:
         point, _ = threads.lowered("k", ALIGNED)
         function = list(threads.body.operations)[-1]
         found: Found = {}
