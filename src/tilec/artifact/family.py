@@ -14,6 +14,12 @@ from dataclasses import dataclass
 from tilec.artifact.expression import Expression, Value, evaluate
 
 
+# Multiprocessors come in groups, which clusters of more than a pair do not fill: about one of so
+# many is left over.
+_PAIR = 2
+_LEFT_OVER = 16
+
+
 @dataclass(frozen=True)
 class Part:
     """Something that each program of a variant does `turns` times.
@@ -62,6 +68,8 @@ class Cost:
             turns = max(0, int(evaluate(part.turns, values)))
             busy = [sum_ + turns * one for sum_, one in zip(busy, part.busy_cycles, strict=True)]
             alone += turns * part.alone_cycles
+        if self.blocks_per_program > _PAIR:
+            multiprocessors -= multiprocessors // _LEFT_OVER
         blocks_of_sm = -(-programs * self.blocks_per_program // multiprocessors)
         rounds = -(-blocks_of_sm // self.blocks_per_sm)
         return self.start_cycles + max(blocks_of_sm * max(busy), rounds * alone)

@@ -38,6 +38,8 @@ _FUNCTION = 10  # of "math": a special function and what is around it
 _FREE = ("tensor", "linalg", "tile", "warp", "scf", "memref", "func")  # views, copies, others
 _EXCHANGES = ("linalg.reduce", "tile.scan")
 _FMA = ("f32", "f64")  # factors that no tensor core multiplies as exactly
+# Cycles, by the blocks of a program: measured at 512^3, where nothing else is slow (docs/notes.md).
+_TOGETHER = {2: 2500, 4: 5000, 8: 7500}
 _SECTOR_BYTES = 32  # moved for an element that an index chooses
 
 
@@ -122,10 +124,10 @@ def cost_of(work: Work, blocks: int, spilled_bytes: int, target: Target) -> Cost
 
 
 def _add_up(turn: _Turn, split: Split, rates: Rates) -> None:
-    """What blocks take to add up sums, once they have theirs."""
+    """What blocks take to begin together, and to add up sums once they have theirs."""
     sums = sum(prod(shape_of(one)) * _element_bytes(one.type) for one in split.loop.results)
-    moved, joins = (sums, 2) if split.blocks == 2 else (2 * sums, 3)
-    turn.waits += joins * rates.exchange_latency + round(moved / rates.l2_bytes)
+    moved = sums if split.blocks == 2 else 2 * sums
+    turn.waits += _TOGETHER[split.blocks] + round(moved / rates.l2_bytes)
 
 
 def _of_one_block(part: Part, blocks: int) -> Part:

@@ -39,6 +39,7 @@ _MOST_DEPTH = 8
 # and 2 % faster at 2048^3 (H100).
 _MOST_DEPTH_OF_SEVERAL = 5
 _LEAST_DEPTH = 2
+_BLOCKS_OF_SPLIT = 2
 # Units: bytes. What is left for barriers, reductions, and what alignment may cost.
 _REST = 2 * KIB
 # Registers of a thread of each role, where the block has more warpgroups than registers for all:
@@ -166,7 +167,11 @@ def plan(
     is_persistent = groups > 1 and bool(hints.get("persistent", True))
     found_results = find_results(function)
     stored = _stored_bytes(found_results, groups, teams) if is_persistent else 0
-    depth, *more = _depth(rings, hints, target, stored, fitting, is_persistent=is_persistent)
+    # Clusters leave multiprocessors over, unless these have room for more than one block.
+    together = _BLOCKS_OF_SPLIT if split is not None and groups == 1 else 1
+    depth, *more = _depth(
+        rings, hints, target, stored, fitting, is_persistent=is_persistent, together=together
+    )
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
     rows = _rows_together(products, target)
@@ -339,12 +344,16 @@ def _depth(
     fitting: int | None,
     *,
     is_persistent: bool,
+    together: int,
 ) -> tuple[int, Reason]:
     """How many slots the rings in loops have, where `stored` bytes are beside them.
 
+    `together`: so many blocks are to have room on a multiprocessor, if nobody says otherwise.
+
     Fewer than `_LEAST_DEPTH`, to have none.
     """
-    room = target.smem_per_block_bytes - stored - _REST
+    together = 1 if "stages" in hints else together
+    room = target.smem_per_block_bytes // together - stored - _REST
     turning = 0
     for ring in rings:
         size = Slot(tuple(one.tile for one in ring)).bytes
