@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from tilec.artifact.expression import Expression, Value, evaluate
 
-
 # Multiprocessors come in groups, which clusters of more than a pair do not fill: about one of so
 # many is left over.
 _PAIR = 2

@@ -131,8 +131,12 @@ def _add_up(turn: _Turn, split: Split, rates: Rates) -> None:
 
 
 def _of_one_block(part: Part, blocks: int) -> Part:
-    """What is done once a program, and by one of its blocks."""
-    tensor, shared, memory, threads = (cycles // blocks for cycles in part.busy_cycles)
+    """What is done once a program, and by one of its blocks. Of what they take to begin together no
+    more than half is hidden by other blocks."""
+    if blocks == 1:
+        return part
+    waits = _TOGETHER[blocks] // 2
+    tensor, shared, memory, threads = (cycles // blocks + waits for cycles in part.busy_cycles)
     return Part(part.turns, tensor, shared, memory, threads, part.alone_cycles)
 
 
