@@ -9,7 +9,7 @@ for granted but that it can. All entries go through LLVM and ptxas together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from mlir import ir
@@ -17,38 +17,16 @@ from mlir import ir
 from tilec.artifact import manifest
 from tilec.artifact.family import Cost
 from tilec.artifact.manifest import Kernel, Precondition, Slot, Variant
-from tilec.artifact.schedule_report import ScheduleReport
 from tilec.codegen.cubin import Resources, assemble
 from tilec.codegen.describe import Description
-from tilec.codegen.lower_tiles import SHARED, gpu_module, lower_tiles
+from tilec.codegen.lower_tiles import gpu_module
 from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
 from tilec.codegen.record import Recorder
-from tilec.codegen.warps import warps_for
-from tilec.codegen.whole_rows import whole_rows
-from tilec.ops.lowering import TensorMap, teams_of
-from tilec.ops.notes import Note, Place, SharedMemoryUse
-from tilec.ops.rules import Placing
-from tilec.ops.send import By
-from tilec.schedule.cost import Work, cost_of, work_of
-from tilec.schedule.describe import describe
-from tilec.schedule.describe_stages import with_stages
-from tilec.schedule.plan import NoSchedule, Reason, Schedule
-from tilec.schedule.stages import Stages, blocks_at_once, plan_stages
-from tilec.shared_memory.finish import Room, finish
-from tilec.shared_memory.plan_offsets import DoesNotFitError
+from tilec.schedule.cost import cost_of
 from tilec.stages import stage
 from tilec.target.description import Target
 from tilec.target.occupancy import occupancy
-from tilec.transforms.find_access_facts import find_access_facts
-from tilec.transforms.insert_barriers import insert_barriers
-from tilec.transforms.mark_last_uses import mark_last_uses
-from tilec.transforms.place_layouts import place_layouts
-from tilec.transforms.read_elements import read_elements
-from tilec.transforms.relax_floats import relax_floats
-from tilec.transforms.specialise import specialise
-from tilec.transforms.stage_loads import stage_loads
-from tilec.transforms.turn_products import plan_either_way
-from tilec.warp.verify import expect_no_problem, problems_of
+from tilec.variant import EntryPoint, Instance, lower_variant
 
 
 @dataclass(frozen=True)
@@ -68,44 +46,6 @@ class MachineCode:
     llvm: str
     ptx: str
     warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Instance:
-    """One kernel: its function in the tile dialect, helpers inlined, and its description."""
-
-    function: ir.OpView
-    description: Description
-
-
-@dataclass(frozen=True)
-class EntryPoint:
-    """What launching a variant takes.
-
-    Units:    bytes: `smem_bytes` of dynamic shared memory a block; `alignments` of pointers and
-              outer strides; elements: what the last extent of parameters is a multiple of
-    """
-
-    symbol: str
-    threads: int
-    smem_bytes: int
-    alignments: dict[str, int]
-    row_multiples: dict[str, int]
-    notes: tuple[tuple[Place, Note], ...] = ()
-    shared: SharedMemoryUse = field(default_factory=SharedMemoryUse)
-    tensor_maps: tuple[TensorMap, ...] = ()
-    schedule: ScheduleReport = field(default_factory=ScheduleReport)
-    is_persistent: bool = False
-    cluster: int = 1
-    split: int = 1  # the blocks that do a program together
-    work: Work = field(default_factory=Work)
-
-    @property
-    def asks_more_than_factors(self) -> bool:
-        """Whether anything is asked of tensors but those from which hardware copies."""
-        return bool(
-            self.alignments or self.row_multiples or any(one.writes for one in self.tensor_maps)
-        )
 
 
 @dataclass(frozen=True)
@@ -166,138 +106,6 @@ def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]
             _erase(body, point.symbol)
             points.remove(point)
     return [_Entry(instance, point) for point in points]
-
-
-def lower_variant(
-    instance: Instance,
-    symbol: str,
-    vector_bytes: int,
-    body: ir.Block,
-    target: Target,
-    fitting: int | None = None,
-    *,
-    has_roles: bool | None = None,
-) -> EntryPoint:
-    """Lower one variant of an instance to threads, as the last function of `body`.
-
-    `fitting`: as `plan` has it. `has_roles`: whether hardware may copy factors, whose tensors
-    launchers describe; as a default where everything is as aligned as copies want it.
-
-    Units:    `vector_bytes`: what pointers and outer strides may be taken to be multiples of
-    """
-    told = instance.description
-    hints = told.hints
-    function = instance.function.operation.clone().opview
-    work = Work()
-    try:
-        if hints.get("fast_math"):
-            relax_floats(function)
-        with stage("access facts"):
-            rows = whole_rows(function, vector_bytes)
-            find_access_facts(function, rows.of_extents)
-            if target.has_async_products:
-                read_elements(function)
-        # Copies by hardware begin at multiples of 16 bytes.
-        is_aligned = vector_bytes == target.access_bytes
-        with stage("schedule"):
-            schedule: Schedule | NoSchedule = NoSchedule()
-            if is_aligned if has_roles is None else has_roles:
-                by: By = "copies" if is_aligned else "rows"
-                function, schedule = plan_either_way(function, hints, target, fitting, by)
-            report = describe(schedule, target)
-            if isinstance(schedule, Schedule):
-                # What it names in the function is gone once it is carried out.
-                warps = schedule.team_warps
-                work = work_of(function, schedule, target, told.grid, told.dims, warps)
-                function, schedule = _with_roles(function, schedule)
-            if isinstance(schedule, NoSchedule):
-                report = describe(schedule, target)
-        stages = Stages()
-        if isinstance(schedule, Schedule):
-            warps, loader_warps = schedule.team_warps, schedule.warps - schedule.math_warps
-        else:
-            warps, loader_warps = warps_for(function, hints, target), 0
-            with stage("stages"):
-                placing = Placing(warps, vector_bytes)
-                stages = plan_stages(function, hints, target, placing, fitting)
-                report = with_stages(report, stages)
-                work = work_of(function, schedule, target, told.grid, told.dims, warps, stages)
-                stage_loads(function, stages)
-        teams = teams_of(function)
-        with stage("layouts"):
-            mark_last_uses(function)
-            place_layouts(function, Placing(warps, vector_bytes))
-            expect_no_problem(function, "place_layouts")
-        # After layouts, which say what thread touches which element.
-        with stage("barriers"):
-            insert_barriers(function)
-            expect_no_problem(function, "insert_barriers")
-        with stage("lowering to threads"):
-            code = lower_tiles(
-                function,
-                symbol,
-                body,
-                warps=warps,
-                vector_bytes=vector_bytes,
-                loader_warps=loader_warps,
-            )
-    finally:
-        function.operation.erase()
-    with stage("shared memory"):
-        room = Room(target.free_smem_bytes(warps), target.smem_per_block_bytes)
-        try:
-            shared = finish(code.function, SHARED, warps=warps, room=room, teams=teams)
-        except DoesNotFitError:
-            depth = schedule.depth if isinstance(schedule, Schedule) else stages.depth
-            if depth == 0:
-                raise
-            # What no longer fits beside rings fits beside shorter ones, or none.
-            code.function.operation.erase()
-            fewer = depth - 1
-            return lower_variant(
-                instance, symbol, vector_bytes, body, target, fewer, has_roles=has_roles
-            )
-    blocks = blocks_at_once(stages, warps, shared.bytes, target)
-    if blocks is not None:
-        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), blocks)
-        code.function.attributes["nvvm.minctasm"] = number
-    threads = (warps * teams + loader_warps) * target.threads_per_warp
-    return EntryPoint(
-        symbol,
-        threads,
-        shared.bytes,
-        code.alignments,
-        rows.of_params,
-        code.notes,
-        shared,
-        code.tensor_maps,
-        report,
-        is_persistent=isinstance(schedule, Schedule) and schedule.is_persistent,
-        cluster=_blocks_of(schedule),
-        split=schedule.split_blocks if isinstance(schedule, Schedule) else 1,
-        work=work,
-    )
-
-
-def _blocks_of(schedule: Schedule | NoSchedule) -> int:
-    """How many blocks a cluster has."""
-    if isinstance(schedule, NoSchedule):
-        return 1
-    if schedule.cluster is None:
-        return schedule.split_blocks
-    return schedule.cluster.blocks
-
-
-def _with_roles(function: ir.OpView, schedule: Schedule) -> tuple[ir.OpView, Schedule | NoSchedule]:
-    """The function with roles; as it was, if it cannot have them or they cannot be proved right."""
-    spare = function.operation.clone().opview
-    done = specialise(function, schedule)
-    problem = next(problems_of(function), None)
-    if problem is None:
-        spare.operation.erase()
-        return function, done
-    function.operation.erase()
-    return spare, NoSchedule((Reason("no loader", f"it is not proved right: {problem.what}"),))
 
 
 def _erase(body: ir.Block, symbol: str) -> None:

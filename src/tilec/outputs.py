@@ -16,13 +16,14 @@ from tilec.codegen.describe import describe
 from tilec.compilation import INTERMEDIATE, Options
 from tilec.fingerprint import code_fingerprint
 from tilec.ir.dialects import load_all
-from tilec.machine_code import Instance, MachineCode, Tools, compile_kernels
+from tilec.machine_code import MachineCode, Tools, compile_kernels
 from tilec.proofs.mark import mark
 from tilec.proofs.proof import Proof
 from tilec.sources import Sources
 from tilec.stages import stage
 from tilec.target.resolve import resolve
 from tilec.target.toolchain import libdevice, ptxas, ptxas_version
+from tilec.variant import Instance
 
 
 def warm_up() -> None:

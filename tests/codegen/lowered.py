@@ -27,7 +27,6 @@ from tilec.frontend.emit import emit
 from tilec.interpret.contract import strides_of
 from tilec.ir.dialect import context
 from tilec.ir.walk import functions
-from tilec.machine_code import EntryPoint, Instance, lower_variant
 from tilec.ops.lowering import TensorMap
 from tilec.outputs import describe_kernels
 from tilec.proofs.mark import mark_residual
@@ -37,6 +36,7 @@ from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
 from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
+from tilec.variant import EntryPoint, Instance, lower_variant
 
 FIRST_ADDRESS = 1 << 40
 APART = 1 << 44  # between tensors: room for any stride

@@ -93,6 +93,9 @@ class _Executed:
             if isinstance(op, ir.Block) and str(value.type) == "index" and value.arg_number:
                 # A slot of a ring: the first, for all are alike.
                 return np.zeros(self.threads, np.int64)
+            if op.name == "llvm.load" and op.operands[0].owner.name == "llvm.alloca":
+                # A cursor, which tells a slot of a ring: the first.
+                return np.zeros(self.threads, np.int64)
             if isinstance(op, ir.Block) or len(op.regions) or op.name in _POINTER_AT:
                 raise NotFromThreadError(str(value))
             step = self.code._step(op.opview)

@@ -25,7 +25,7 @@ def test_there_are_no_bank_conflicts_and_the_report_says_so(path: Path) -> None:
             report = Recorder(elements).report(point.notes, point.shared, point.schedule)
             reported: dict[tuple[int, int], Wavefronts] = {}
             for one in report.movements:
-                if one.stores or one.kind == "slot":
+                if one.stores or one.kind in ("slot", "box"):
                     at = one.line, one.column
                     reported[at] = reported.get(at, Wavefronts()) + Wavefronts(
                         one.stores + one.loads, one.wavefronts, one.least_wavefronts

@@ -90,7 +90,7 @@ def test_several_batches_of_one_tile_have_a_reason() -> None:
     text = kernel(left, right, "2, 64, 32", "sum").replace(">, 1, 64, 32>", ">, 2, 64, 32>")
     with program(text) as threads:
         point, _ = threads.lowered("k", ALIGNED)
-    [choice] = point.schedule.choices
+    choice, *_ = point.schedule.choices
     assert choice.why == "it is a batch of 2 products"
 
 

@@ -218,9 +218,13 @@ def test_every_target_is_built(target: str, tmp_path: Path) -> None:
 
 
 FEW_BYTES = 32  # which ptxas gives up for a block more on a processor, or for 32 warps in one
-# Sums of 128 by 256 in eight warps leave no registers for the factors: of tensors that hardware
-# cannot copy from, which is slow anyway (docs/notes.md, Missing).
-KNOWN_BYTES = {"matmul__f16_128_256_64": 256, "matmul__bf16_128_256_64": 256}
+# Sums of 128 by 256 in eight warps leave few registers: of tensors that hardware cannot copy from, or
+# that tables of blocks are read beside (docs/notes.md, Missing).
+KNOWN_BYTES = {
+    "matmul_bias_gelu__bf16_128_256_64": 120,
+    "matmul_f8__bf16_128_192_128": 56,
+    "matmul_grouped__bf16_128_128_64__tma": 84,
+}
 
 
 @pytest.mark.parametrize("file", sorted(LIBRARY.glob("*.tile")), ids=lambda file: file.stem)

@@ -20,6 +20,8 @@ pub fn k<M: Dim, N: Dim, K: Dim>(
 PRODUCT = "dot(a.load::<128, 64>([i, k]), b.load::<128, 64>([j, k]).t(), sum)"
 OR_ONE = "dot(a.load_or::<128, 64>([i, k], 1.0), b.load::<128, 64>([j, k]).t(), sum)"
 STEPS = "for k in 0..K.div_ceil(64)"
+# Two blocks share the tiles of `b`: what is left of that at the loader's end, and around the store.
+CLOSED, GUARDED = ["close"], ["if"]
 END = "c.store(sum.to::<bf16>()); }"
 
 
@@ -40,18 +42,20 @@ def roles(body: str) -> tuple[list[str], list[str]]:
 
 def test_a_loop_that_only_adds_releases_the_slot_of_the_turn_before() -> None:
     loader, math = roles(f"{STEPS} {{ sum = {PRODUCT}; }}")
-    assert loader == ["for", "acquire", "fill", "fill", "publish"]
+    assert loader == ["for", "acquire", "fill", "fill", "publish", *CLOSED]
     assert math == [
-        "no_slot", "if", "for",
+        "is_program", "no_slot", "if", "for",
         "get", "tile", "tile", "dot", "drain", "release", "yield",
-        "wait", "release", "yield", "yield",
+        "wait", "release", "yield", "yield", *GUARDED,
     ]  # fmt: skip
 
 
 def test_sums_that_something_else_uses_are_waited_for_in_the_turn() -> None:
     loader, math = roles(f"{STEPS} {{ sum = {PRODUCT} * 0.5; }}")
-    assert loader == ["for", "acquire", "fill", "fill", "publish"]
-    assert math == ["for", "get", "tile", "tile", "dot", "wait", "release", "yield"]
+    assert loader == ["for", "acquire", "fill", "fill", "publish", *CLOSED]
+    assert math == [
+        "is_program", "for", "get", "tile", "tile", "dot", "wait", "release", "yield", *GUARDED,
+    ]  # fmt: skip
 
 
 def test_what_is_loaded_outside_of_the_loop_is_got_there() -> None:

@@ -65,7 +65,7 @@ class Movement:
     file: str
     line: int
     column: int
-    kind: Literal["conversion", "reduction", "scan", "flip", "reshape", "extract", "slot"]
+    kind: Literal["conversion", "reduction", "scan", "flip", "reshape", "extract", "slot", "box"]
     elements: tuple[str, ...]
     source: int
     target: int

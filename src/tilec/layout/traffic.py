@@ -148,8 +148,8 @@ def of_reads(reads: ThreadAccesses, element_bytes: int) -> Traffic:
     return _loaded(reads, element_bytes)
 
 
-def of_fill(writes: ThreadAccesses, element_bytes: int) -> Traffic:
-    """Of a slot of a ring."""
+def of_writes(writes: ThreadAccesses, element_bytes: int) -> Traffic:
+    """Of what others read: a slot of a ring, a box that hardware copies out."""
     return _stored(writes, element_bytes)
 
 

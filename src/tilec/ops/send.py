@@ -22,12 +22,14 @@ from tilec.ir.dialects import arith, nvvm, scf
 from tilec.layout import LANE_BITS, LANES, Layout
 from tilec.layout.boxes import Box, Boxes, boxes_of
 from tilec.layout.matrix_access import MatrixAccesses
+from tilec.layout.traffic import NONE, of_reads, of_writes
 from tilec.ops.between_threads import read_shared, write_shared
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width, byte_offset, i32, unpack
 from tilec.ops.global_memory import Use, store, store_masked
 from tilec.ops.instruction_set import has_stmatrix
 from tilec.ops.lowering import ELECTED, Lowering, TensorMap, View
+from tilec.ops.notes import Moved
 from tilec.ops.rules import is_tile
 from tilec.ops.shared_matrices import write_matrices
 from tilec.ops.thread_access import Access
@@ -85,6 +87,7 @@ def send_by_copies(
     The fragment's elements are as in memory.
     """
     lowering.is_sending = True
+    _note(boxes, layout, fragment, lowering, is_read=False)
     target = lowering.tensor_map(map_of(view.parameter, boxes))
     whole = boxes.box.bytes << len(layout.warp)
     buffers = [
@@ -133,6 +136,7 @@ def send_by_rows(
     """
     here = access(boxes.by_rows)
     here.note("store")
+    _note(boxes, boxes.by_rows, fragment, lowering, is_read=True)
     element = ir.VectorType(fragment.type).element_type
     whole = boxes.box.bytes << len(boxes.by_rows.warp)
     buffers = [lowering.shared_bytes(whole, by_warp=True) for _ in range(BUFFERS)]
@@ -153,6 +157,18 @@ def send_by_rows(
 def wait_until_sent() -> None:
     """Until hardware has read all that it copies: a block's shared memory goes with the block."""
     nvvm.cp_async_bulk_wait_group(0, read=True)
+
+
+def _note(
+    boxes: Boxes, layout: Layout, fragment: ir.Value, lowering: Lowering, *, is_read: bool
+) -> None:
+    """What writing the boxes of a tile takes, and reading them, if threads do that."""
+    element = ir.VectorType(fragment.type).element_type
+    size = bit_width(element) // 8
+    took = NONE
+    for box in boxes.boxes:
+        took += of_writes(box.writes, size) + (of_reads(box.reads, size) if is_read else NONE)
+    lowering.note(Moved("box", (str(element),), layout, boxes.by_rows, took))
 
 
 def _write(buffer: ir.Value, box: Box, fragment: ir.Value, lowering: Lowering) -> None:

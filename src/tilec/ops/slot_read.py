@@ -9,14 +9,17 @@ from functools import reduce
 from mlir import ir
 
 from tilec.ir.dialects import arith, llvm
-from tilec.layout import Layout, blocked
+from tilec.layout import LANES, Layout, blocked
+from tilec.layout.banks import bank_conflicts, least_wavefronts
 from tilec.layout.costs import ARITHMETIC
 from tilec.layout.swizzled import SwizzledTile, swizzled
+from tilec.layout.traffic import Traffic
 from tilec.ops.between_threads import from_memory
 from tilec.ops.channel import SharedTile, tile_of
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width, i32, in_memory, in_registers, llvm_ptr, pack, unpack
 from tilec.ops.lowering import Lowered, Lowering, assert_disjoint, register_coordinates
+from tilec.ops.notes import Moved
 from tilec.ops.rules import OpRules, Places, Placing, shape_of
 
 _WIDEST = 16  # bytes of one access
@@ -93,10 +96,31 @@ class _Read(OpRules):
         assert isinstance(source, SharedTile)
         layout = layout_of(op.results[0].type)
         held = in_registers(ir.RankedTensorType(op.results[0].type).element_type)
+        took = _traffic(layout, source.tile, axes_of(op))
+        lowering.note(Moved("slot", (str(held),), layout, layout, took))
         # No load of another turn, nor one of this turn before its slot is full.
         llvm.inline_asm(None, [], "", "~{memory}", has_side_effects=True)
         registers = _loaded(source, layout, axes_of(op), in_memory(held), lowering)
         return [pack([from_memory(value, held) for value in registers])]
+
+
+def _traffic(layout: Layout, tile: SwizzledTile, axes: list[int]) -> Traffic:
+    """Of the first warp: others read rows of the same pattern."""
+    reads = reads_of(layout, tile, axes)
+    width = reads.width * tile.element_bytes
+    firsts = [elements[0][0] for elements in reads.registers]
+    places = [
+        [
+            tile.offset_of(_by_tensor(layout.coordinates(one, lane, 0), axes))
+            for lane in range(LANES)
+        ]
+        for one in firsts
+    ]
+    return Traffic(
+        loads=len(firsts),
+        wavefronts=sum(bank_conflicts(one, width) for one in places),
+        least_wavefronts=sum(least_wavefronts(one, width) for one in places),
+    )
 
 
 def axes_of(op: ir.OpView) -> list[int]:

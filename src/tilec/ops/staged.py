@@ -22,7 +22,7 @@ from tilec.layout.costs import ARITHMETIC
 from tilec.layout.shared_access import ThreadAccesses
 from tilec.layout.staged import StagedTile
 from tilec.layout.swizzled import Slot, SwizzledTile
-from tilec.layout.traffic import of_fill, of_reads
+from tilec.layout.traffic import of_reads, of_writes
 from tilec.ops.between_threads import Address, to_memory
 from tilec.ops.bounds import bounds_of
 from tilec.ops.build import number_of
@@ -329,7 +329,7 @@ class _Fill:
         plan = self.tile.accesses(access.layout, groups)
         holders = unique_holders(access.layout)
         writes = replace(plan, lane_mask=holders.lane, warp_mask=holders.warp)
-        moved = of_fill(writes, access.element_bytes)
+        moved = of_writes(writes, access.element_bytes)
         names = (str(access.element),)
         access.lowering.note(Moved("slot", names, access.layout, access.layout, moved))
         address = Address(self.target, plan, access.element_bytes, access.lowering)
