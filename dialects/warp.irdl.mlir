@@ -19,6 +19,10 @@
 // them see all programs of the block: `mine` tells whether the team does this one. Else it goes past the slots of it, each
 // by `skip`. A team takes slots between `await_turn`, until the team that does the program before has got all of its slots,
 // and `pass_turn`. A turn is a linear value.
+// The blocks of a kernel with `warp.split` do each program together, so many at a time: each a `share` of the turns of the
+// one loop that adds to sums. Then they `offer` their sums in shared memory, `join`, and the block that `leads` has the
+// `total`; it alone does what follows. Of many blocks each may first `add` up a part, and they `join` again. They `join` again, so that what is offered is there until it was read. The leading
+// block starts from what the loop starts from, others from zero (`start`).
 // `dot` begins a product, which is done once `wait` gives its sums, or `drain` has waited until no more than `pending`
 // products are under way: only then may the slots that it reads be released, and the tile that it takes from registers be made anew. Its sums are under way until `wait` gives
 // them: products may add to them, loops and branches hand them on, once on every path, and nothing else uses them.
@@ -30,6 +34,7 @@ irdl.dialect @warp {
   irdl.type @ring {}
   irdl.type @place {}
   irdl.type @turn {}
+  irdl.type @offered {}
 
   irdl.operation @first_program attributes {
     summary = "The number of the first program that this block does; it goes on in steps of `program_step`.",
@@ -72,6 +77,62 @@ irdl.dialect @warp {
   } {
     %bit = irdl.is i1
     irdl.results(is: %bit)
+  }
+
+  irdl.operation @share attributes {
+    summary = "Where the turns begin and end that this block does of a loop with these bounds: the blocks of its cluster have as many each, in order, or one more.",
+    pure, reads = [], writes = []
+  } {
+    %index = irdl.is index
+    irdl.operands(lower: %index, upper: %index, step: %index)
+    irdl.results(first: %index, end: %index)
+  }
+
+  irdl.operation @leads attributes {
+    summary = "Whether this block goes on after the sums of its cluster.", pure, reads = [], writes = []
+  } {
+    %truth = irdl.is i1
+    irdl.results(is_leading: %truth)
+  }
+
+  irdl.operation @start attributes {
+    summary = "The tile, in the block that leads; zeros in others.", pure, reads = [], writes = []
+  } {
+    %sums = irdl.base "!builtin.tensor"
+    irdl.operands(from: %sums)
+    irdl.results(sums: %sums)
+  }
+
+  irdl.operation @offer attributes {
+    summary = "Keeps tiles in shared memory to the end, where other blocks of the cluster may read them.", reads = [], writes = []
+  } {
+    %offered = irdl.base @warp::@offered
+    %sums = irdl.base "!builtin.tensor"
+    irdl.operands(sums: variadic %sums)
+    irdl.results(offered: %offered)
+  }
+
+  irdl.operation @join attributes {
+    summary = "All threads of the blocks of a cluster have come here, and see what was offered before.", reads = [], writes = []
+  } {
+    %offered = irdl.base @warp::@offered
+    irdl.operands(offered: %offered)
+  }
+
+  irdl.operation @add attributes {
+    summary = "Each block adds up a part of what all have offered, in the order of blocks, and offers that instead.", reads = [], writes = []
+  } {
+    %offered = irdl.base @warp::@offered
+    irdl.operands(offered: %offered)
+  }
+
+  irdl.operation @total attributes {
+    summary = "In the block that leads, its own tiles with those of all others added, in the order of blocks; with `of_parts`, of what each has added up.", reads = [], writes = []
+  } {
+    %offered = irdl.base @warp::@offered
+    %sums = irdl.base "!builtin.tensor"
+    irdl.operands(offered: %offered, sums: variadic %sums)
+    irdl.results(totals: variadic %sums)
   }
 
   irdl.operation @mine attributes {

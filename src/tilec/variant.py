@@ -68,6 +68,7 @@ class EntryPoint:
     schedule: ScheduleReport = field(default_factory=ScheduleReport)
     is_persistent: bool = False
     cluster: int = 1
+    split: int = 1  # the blocks that do a program together
     work: Work = field(default_factory=Work)
 
     @property
@@ -195,6 +196,7 @@ def _lowered(wanted: Wanted, body: ir.Block) -> EntryPoint:
         made.report,
         is_persistent=isinstance(made.schedule, Schedule) and made.schedule.is_persistent,
         cluster=_blocks_of(made.schedule),
+        split=made.schedule.split_blocks if isinstance(made.schedule, Schedule) else 1,
         work=made.work,
     )
 
@@ -247,8 +249,10 @@ def _with_roles(function: ir.OpView, schedule: Schedule) -> tuple[ir.OpView, Sch
 
 def _blocks_of(schedule: Schedule | NoSchedule) -> int:
     """How many blocks a cluster has."""
-    if isinstance(schedule, NoSchedule) or schedule.cluster is None:
+    if isinstance(schedule, NoSchedule):
         return 1
+    if schedule.cluster is None:
+        return schedule.split_blocks
     return schedule.cluster.blocks
 
 

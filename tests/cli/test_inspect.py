@@ -52,6 +52,13 @@ def test_what_else_a_launch_takes_stands_below_the_table(tilec, workplace):
     assert shown.count("launch of") == 1
 
 
+def test_blocks_that_do_a_program_together(tilec, workplace):
+    kernel = mapped_kernel(cluster=(4, 1, 1), split=4)
+    Path("scaled.json").write_text(to_json(manifest(kernel)))
+    shown = tilec("inspect", "scaled.json").out
+    assert "    clusters of 4x1x1 blocks\n    4 blocks a program\n" in shown
+
+
 def test_details_come_only_when_asked_for(tilec, sample):
     plain = tilec("inspect", sample).out
     assert "layout #" not in plain and "sector" not in plain

@@ -118,6 +118,8 @@ class Program:
         slots = [*(_slot_value(slot, tensors, values) for slot in told.slots), *maps]
         extents = [int(evaluate(extent, values)) for extent in told.grid]
         grid = (0, 0, 0) if 0 in extents else launch_grid(extents)
+        if point.split > 1:
+            grid = grid[0] * point.split, grid[1], grid[2]
         if point.is_persistent:  # as on a device of few multiprocessors
             grid = _persistent_grid(prod(extents), grid_x or 3, point.cluster)
         elif grid_x is not None:  # as where there are more programs than a grid has along x

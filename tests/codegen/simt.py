@@ -419,6 +419,12 @@ def _load(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> 
     _check_alignment(operands[0], ir.IntegerAttr(op.attributes["alignment"]).value, active)
     if "syncscope" in op.attributes:
         return _updated(self, op, operands[0], active, None, [])
+    if "7" in str(op.operands[0].type):
+        loaded = np.full((len(active), count * dtype.itemsize), 0xA5, np.uint8)
+        addresses = operands[0][active]
+        loaded[active] = self.machine.cluster.read(self.machine, addresses, loaded.shape[1])
+        values = loaded.view(dtype)
+        return [values if isinstance(kind, ir.VectorType) else values[:, 0]]
     shared = "3" in str(op.operands[0].type)
     read_only = "invariant" in op.attributes
     loaded = _loaded(self, operands[0], active, count * dtype.itemsize, shared, read_only)

@@ -80,6 +80,10 @@ class Machine:
         self.readers = np.zeros(count, np.int32)  # products that are under way
         self.read_by = {}  # number of a strand -> its time when products had read
         self.read_time = np.full(count, -1)  # of the block
+        # By threads: of each piece the strand that stored there last, and its time then.
+        self.stored_by = np.full(count, -1)
+        self.stored_at = np.full(count, -1)
+        self.other_readers = {}  # number of a strand of another block -> its times
 
     # ---- accesses of threads -----------------------------------------------------------------
 
@@ -99,8 +103,34 @@ class Machine:
             if is_read or (self.read_time[pieces] == self.memory.clock.block).any():
                 raise SimtError("a store to what a product reads, without a barrier after it")
             self.is_stored[pieces] = True
+            strand = self.strands.current
+            self.stored_by[pieces] = strand.number
+            self.stored_at[pieces] = strand.clock.get(strand.number, 0)
+            for number, times in self.other_readers.items():
+                if not strand.has_seen(number, int(times[pieces].max())):
+                    raise SimtError("a store to what another block reads")
         else:
             self._note_read(pieces)
+
+    def seen_by_others(self, addresses: Array, size: int) -> Array:
+        """What threads of another block load from here: (n, size) bytes."""
+        self.use()
+        strand = self.strands.current
+        places = addresses[:, None] - self.base + np.arange(size)
+        if places.min() < 0 or places.max() >= self.shared.bytes.size:
+            raise SimtError("an access beyond the shared memory of another block")
+        pieces = np.unique(places // PIECE)
+        if self.is_barrier[pieces].any() or not self.shared.written[places].all():
+            raise SimtError("a block reads what another one did not write")
+        self._expect_seen(pieces)
+        writers = zip(self.stored_by[pieces], self.stored_at[pieces], strict=True)
+        pairs = {(int(number), int(time)) for number, time in writers}
+        if any(number < 0 or not strand.has_seen(number, time) for number, time in pairs):
+            raise SimtError("a block reads what another one wrote, but nobody said so")
+        if strand.number not in self.other_readers:
+            self.other_readers[strand.number] = np.full(len(self.is_barrier), -1)
+        self.other_readers[strand.number][pieces] = strand.clock.get(strand.number, 0)
+        return self.shared.bytes[places]
 
     def expect_fenced(self, pieces: Array) -> None:
         """That copies of these pieces see what threads stored."""

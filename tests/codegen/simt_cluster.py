@@ -16,7 +16,7 @@ import numpy as np
 from mlir import ir
 from simt_barriers import MBarrier, Meeting
 from simt_memory import SHARED_BASE, SimtError
-from simt_strands import Chance, Clock, Strands, Timing
+from simt_strands import Chance, Clock, Strands, Timing, join
 
 Array = Any
 
@@ -29,7 +29,7 @@ class Cluster:
 
     def __init__(self, timing: Timing) -> None:
         self.machines: list[Any] = []
-        self.turns: dict[int, int] = {}  # of the meeting that a block has come to, by rank
+        self.turns: dict[int, int] = {}  # of the meeting that strands have come to, by number
         self.chance = Chance(timing)
         self.strands = Strands(self.chance, self.progress)
         self.meeting = Meeting(0, 0)
@@ -75,6 +75,24 @@ class Cluster:
             self.arrived.append((machine, number, clock[number]))
         barrier.arrive(clock)
 
+    def read(self, by: Any, addresses: Array, size: int) -> Array:
+        """What is in the shared memory of other blocks, (n, size) bytes."""
+        found = np.zeros((len(addresses), size), np.uint8)
+        ranks = (addresses - SHARED_BASE) // BLOCK_APART
+        for rank in np.unique(ranks):
+            if by.rank not in self.have_met:
+                raise SimtError("a block is used that may not have begun")
+            if rank in self.left:
+                raise SimtError("a block has gone when another one uses its memory")
+            machine = self.machines[rank]
+            chosen = ranks == rank
+            found[chosen] = machine.seen_by_others(addresses[chosen], size)
+            number = self.strands.current.number
+            time = self.strands.current.clock[number]
+            if machine is not by:
+                self.arrived.append((machine, number, time))
+        return found
+
     def leave(self, machine: Any) -> None:
         """The last thread of a block has gone."""
         self.left[machine.rank] = dict(self.strands.current.clock)
@@ -83,16 +101,20 @@ class Cluster:
         """Each block was there when others arrived at its barriers, whatever happened first."""
         for machine, number, time in self.arrived:
             if self.left[machine.rank].get(number, -1) < time:
-                raise SimtError("a block may have gone when another one arrives at its barrier")
+                raise SimtError("a block may have gone when another one uses its memory")
 
 
 def _arrive(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     self.all_here(active, "a barrier of the cluster")
     cluster = self.machine.cluster
     cluster.meeting.threads = sum(machine.threads for machine in cluster.machines)
-    cluster.turns[self.machine.rank] = cluster.meeting.turn
-    # It is relaxed: only barriers that were made, and fenced, have an order.
-    if cluster.meeting.arrive(len(active), {}):
+    strand = cluster.strands.current
+    cluster.turns[strand.number] = cluster.meeting.turn
+    # If it is relaxed, only barriers that were made, and fenced, have an order.
+    is_relaxed = op.operation.name.endswith("relaxed")
+    if cluster.meeting.arrive(len(active), {} if is_relaxed else strand.released()):
+        for machine in cluster.machines if not is_relaxed else ():
+            machine.memory.clock.block += 1
         made = (one for machine in cluster.machines for one in machine.barriers.values())
         cluster.visible |= {id(one) for one in made if one.is_fenced}
     return []
@@ -101,12 +123,13 @@ def _arrive(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> l
 def _wait(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     self.all_here(active, "a barrier of the cluster")
     cluster = self.machine.cluster
-    turn = cluster.turns.get(self.machine.rank)
+    turn = cluster.turns.get(cluster.strands.current.number)
     if turn is None:
         raise SimtError("a block waits for a meeting to which it has not come")
     cluster.strands.wait(
         lambda: cluster.meeting.turn != turn, lambda: f"the cluster at {cluster.meeting}"
     )
+    join(cluster.strands.current.clock, cluster.meeting.ended)
     cluster.have_met.add(self.machine.rank)
     return []
 
@@ -120,6 +143,7 @@ def _map(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> list
 
 
 RULES: dict[str, Callable[[Any, ir.OpView, list[Array], Array], list[Array]]] = {
+    "nvvm.cluster.arrive": _arrive,
     "nvvm.cluster.arrive.relaxed": _arrive,
     "nvvm.cluster.wait": _wait,
     "nvvm.mapa": _map,

@@ -17,6 +17,7 @@ from tilec.ops.cluster_order import step_of, steps_of
 from tilec.ops.fragments import element_offset, i32, index, llvm_ptr
 from tilec.ops.lowering import Cluster
 from tilec.ops.order import grouped
+from tilec.ops.split import share_of
 
 ADDRESS = 1 << 40
 
@@ -138,3 +139,17 @@ def test_each_program_has_one_block_of_one_step(
         assert (is_together == 0).sum() <= blocks * -(
             -(grid[axis] % blocks * prod(grid) // grid[axis]) // blocks
         )
+
+
+@pytest.mark.parametrize("blocks", [2, 4, 8])
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize(("first", "end"), [(0, 0), (0, 1), (2, 9), (5, 3), (0, 61), (7, 64)])
+def test_the_turns_of_a_loop_are_shared_out(first: int, end: int, step: int, blocks: int) -> None:
+    def numbers(number: ir.Value, bounds: list[ir.Value]) -> list[ir.Value]:
+        return list(share_of(*bounds, number, blocks))
+
+    found = computed((first, end, step), blocks, 2, numbers)
+    shares = [list(range(begin, last, step)) for begin, last in found]
+    turns = list(range(first, end, step))
+    assert [turn for share in shares for turn in share] == turns
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1

@@ -139,6 +139,8 @@ def test_blocks_that_are_there_together_hide_what_one_waits_for():
     assert waiting.cycles(8, {}, 1) == 80
     assert waiting.cycles(5, {}, 1) == 80  # the fifth comes after
     assert Cost(4, 0, (part(30, 40),)).cycles(4, {}, 1) == 120  # a unit has no more room
+    assert Cost(4, 0, (part(30, 40),), 2).cycles(4, {}, 1) == 240  # two blocks a program
+    assert Cost(1, 0, (part(30, 40),), 2).cycles(4, {}, 4) == 80
 
 
 def test_what_is_busy_in_one_part_is_free_in_another():

@@ -96,3 +96,17 @@ def test_persistent_grids_are_whole_clusters(extents, blocks_per_sm, sms, cluste
     assert (y, z) == (1, 1) and x % cluster == 0 and x >= 1
     assert x <= max(blocks_per_sm * sms, cluster)
     assert x < prod(extents) + cluster
+
+
+@pytest.mark.parametrize("extents", [(7,), (3, 5), (65535, 2), (4, 1), (2, 3, 4)])
+@pytest.mark.parametrize("blocks", [2, 4, 8])
+def test_a_split_grid_has_so_many_blocks_for_each_of_another(extents, blocks):
+    variant = replace(GENERAL, cluster=(blocks, 1, 1), split=blocks)
+    x, y, z = launch_grid(extents)
+    assert grid_of(variant, extents, unasked) == (blocks * x, y, z)
+
+
+def test_a_split_grid_is_within_the_hardware_or_there_is_none():
+    variant = replace(GENERAL, cluster=(2, 1, 1), split=2)
+    assert grid_of(variant, (2**30 - 1,), unasked) == (2**31 - 2, 1, 1)
+    assert grid_of(variant, (2**30,), unasked) is None

@@ -123,7 +123,8 @@ def _mapped(*maps, **changes):
 
 
 def test_maps_clusters_and_persistence_are_sound_and_survive_json():
-    for told in (_mapped(cluster=(2, 2, 1)), _persistent(2, cluster=(8, 1, 1))):
+    split = _changed(cluster=(4, 1, 1), split=4)
+    for told in (_mapped(cluster=(2, 2, 1)), _persistent(2, cluster=(8, 1, 1)), split):
         assert list(faults_of(told)) == []
         assert from_json(to_json(told)) == told
         jsonschema.validate(json.loads(to_json(told)), json.loads(PUBLISHED))
@@ -174,6 +175,8 @@ def test_values_go_as_far_as_their_instructions_say():
             _kernel(variants=(replace(copy_kernel().variants[0], cluster=(0, 1, 1)),)),
             "has the cluster (0, 1, 1)",
         ),
+        (_changed(split=2), "splits programs among 2 blocks, of the cluster (1, 1, 1)"),
+        (_persistent(1, cluster=(2, 1, 1), split=2), "is persistent, and splits programs"),
         (_persistent(0), "`copy__i8__v16` has 0 persistent blocks"),
         (_persistent(1, cluster=(2, 2, 1)), "cluster (2, 2, 1), which is not along x"),
         (_mapped(slots=copy_kernel().variants[0].slots), "slots of `copy__i8__v16` are not those"),

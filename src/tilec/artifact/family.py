@@ -13,6 +13,11 @@ from dataclasses import dataclass
 
 from tilec.artifact.expression import Expression, Value, evaluate
 
+# Multiprocessors come in groups, which clusters of more than a pair do not fill: about one of so
+# many is left over.
+_PAIR = 2
+_LEFT_OVER = 16
+
 
 @dataclass(frozen=True)
 class Part:
@@ -39,7 +44,8 @@ class Part:
 class Cost:
     """What a variant takes, as far as a choice needs it; without parts, nobody knows.
 
-    `blocks_per_sm` blocks are on a multiprocessor at one time.
+    `blocks_per_sm` blocks are on a multiprocessor at one time. Each program is done by so many
+    blocks together; parts are what one of them does.
 
     Units:    `start_cycles` pass once in a launch
     """
@@ -47,12 +53,13 @@ class Cost:
     blocks_per_sm: int = 1
     start_cycles: int = 0
     parts: tuple[Part, ...] = ()
+    blocks_per_program: int = 1
 
     def cycles(self, programs: int, values: Mapping[str, Value], multiprocessors: int) -> int:
-        """How long a launch takes, by the multiprocessor that has the most programs.
+        """How long a launch takes, by the multiprocessor that has the most to do.
 
-        Either a unit of it is busy all the time, or each of its blocks does one program after the
-        other, none of which can be faster than alone.
+        Either a unit of it is busy all the time, or each of its blocks does one program, or its
+        part of one, after the other, none of which can be faster than alone.
         """
         busy = [0, 0, 0, 0]
         alone = 0
@@ -60,9 +67,11 @@ class Cost:
             turns = max(0, int(evaluate(part.turns, values)))
             busy = [sum_ + turns * one for sum_, one in zip(busy, part.busy_cycles, strict=True)]
             alone += turns * part.alone_cycles
-        programs_of_sm = -(-programs // multiprocessors)
-        rounds = -(-programs_of_sm // self.blocks_per_sm)
-        return self.start_cycles + max(programs_of_sm * max(busy), rounds * alone)
+        if self.blocks_per_program > _PAIR:
+            multiprocessors -= multiprocessors // _LEFT_OVER
+        blocks_of_sm = -(-programs * self.blocks_per_program // multiprocessors)
+        rounds = -(-blocks_of_sm // self.blocks_per_sm)
+        return self.start_cycles + max(blocks_of_sm * max(busy), rounds * alone)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ def grid_of(variant: Variant, extents: Sequence[int], sm_count: Callable[[], int
         return _persistent_grid(prod(extents), blocks, variant.cluster[0])
     if variant.cluster == ALONE:
         return launch_grid(extents)
+    if variant.split > 1:
+        x, y, z = launch_grid(extents)
+        return (x * variant.split, y, z) if x * variant.split <= GRID_X_LIMIT else None
     return _clustered_grid(extents, variant.cluster)
 
 

@@ -18,7 +18,7 @@ from tilec.artifact.family import Cost, Family
 from tilec.artifact.lowering_report import HeldLayout, LoweringReport
 from tilec.artifact.structure import StructureError, decoded, encoded
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 Own = Literal["shared", "mut", "part", "atomic"]
@@ -191,7 +191,8 @@ class Variant:
     """One entry point of the cubin that does what the instance says.
 
     `cluster` is blocks along x, y and z. A variant with `persistent_blocks_per_sm` is launched with
-    at most so many blocks for each multiprocessor, and walks over all programs itself.
+    at most so many blocks for each multiprocessor, and walks over all programs itself. With a
+    `split` above 1 so many blocks, a cluster along x, do each program together.
 
     Units:    registers are per thread; spills and stack are bytes per thread
     """
@@ -203,6 +204,7 @@ class Variant:
     tensor_maps: tuple[TensorMap, ...] = ()
     cluster: tuple[int, int, int] = (1, 1, 1)
     persistent_blocks_per_sm: int | None = None
+    split: int = 1
     static_smem_bytes: int = 0
     dynamic_smem_bytes: int = 0
     registers: int = 0

@@ -96,8 +96,12 @@ def _faults_of_geometry(variant: Variant) -> Iterator[str]:
     if min(variant.cluster) < 1 or prod(variant.cluster) > CLUSTER_LIMIT:
         yield f"has the cluster {variant.cluster}"
     blocks = variant.persistent_blocks_per_sm
+    if variant.split < 1 or (variant.split > 1 and variant.cluster != (variant.split, 1, 1)):
+        yield f"splits programs among {variant.split} blocks, of the cluster {variant.cluster}"
     if blocks is None:
         return
+    if variant.split != 1:
+        yield "is persistent, and splits programs"
     if blocks < 1:
         yield f"has {blocks} persistent blocks for each multiprocessor"
     if variant.cluster[1:] != (1, 1):

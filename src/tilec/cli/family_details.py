@@ -96,5 +96,5 @@ def _estimate(
         programs = prod(int(evaluate(extent, values)) for extent in kernel.grid)
     except ExpressionError:
         return "depends on scalars"
-    rounds = -(-programs // (multiprocessors * cost.blocks_per_sm))
+    rounds = -(-programs * cost.blocks_per_program // (multiprocessors * cost.blocks_per_sm))
     return programs, rounds, cost.cycles(programs, values, multiprocessors)

@@ -243,6 +243,8 @@ def _launched(variant: Variant) -> Iterator[str]:
     """What a launch takes beside parameters and a grid."""
     if variant.cluster != ALONE:
         yield f"clusters of {_shape(variant.cluster)} blocks"
+    if variant.split > 1:
+        yield f"{variant.split} blocks a program"
     blocks = variant.persistent_blocks_per_sm
     if blocks is not None:
         yield f"persistent, {blocks} block{'s' * (blocks != 1)} for each multiprocessor"

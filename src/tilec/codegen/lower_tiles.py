@@ -32,6 +32,7 @@ from tilec.ops.lowering import (
     View,
     cluster_of,
     first_place,
+    split_of,
     teams_of,
 )
 from tilec.ops.notes import Note, Place
@@ -125,9 +126,10 @@ def _emit_function(
         # One block has the registers to itself, which roles then share out.
         one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
         function.attributes["nvvm.minctasm"] = one
-    cluster = cluster_of(kernel)
-    if cluster is not None:
-        shape = ir.DenseI32ArrayAttr.get([cluster.blocks, 1, 1])
+    cluster, blocks = cluster_of(kernel), split_of(kernel)
+    if cluster is not None or blocks > 1:
+        along = blocks if cluster is None else cluster.blocks
+        shape = ir.DenseI32ArrayAttr.get([along, 1, 1])
         function.attributes["nvvm.cluster_dim"] = shape
     entry = function.regions[0].blocks.append(*types, arg_locs=[kernel.location] * len(types))
     arguments = list(entry.arguments)
@@ -191,6 +193,7 @@ def _emit_entry(
         tensor_maps=tensor_maps,
         cluster=cluster_of(kernel),
         teams=teams_of(kernel),
+        split=split_of(kernel),
     )
     walker.lowering = lowering
     grid = walker.emit_grid(source)
@@ -204,7 +207,9 @@ def _emit_entry(
         walker.emit_block(source)
         return lowering
     if ROWS_TOGETHER in kernel.attributes:
-        ids, is_program = _program_in_groups(grid, lowering.rows_together)
+        ids, is_program = _program_in_groups(
+            grid, lowering.rows_together, is_split=lowering.split > 1
+        )
     else:
         ids, is_program = _program_of_block(grid)
     guard = scf.IfOp(is_program)
@@ -267,18 +272,16 @@ def _program_of_block(grid: Sequence[ir.Value]) -> tuple[tuple[ir.Value, ...], i
 
 
 def _program_in_groups(
-    grid: Sequence[ir.Value], rows: int
+    grid: Sequence[ir.Value], rows: int, *, is_split: bool = False
 ) -> tuple[tuple[ir.Value, ...], ir.Value]:
-    """As `_program_of_block`, in the order of `grouped`: blocks that run together share memory."""
-    x, y, z = (
-        register(read)
-        for read in (
-            nvvm.read_ptx_sreg_ctaid_x, nvvm.read_ptx_sreg_ctaid_y, nvvm.read_ptx_sreg_ctaid_z
-        )
-    )  # fmt: skip
-    across, down = (
-        register(read) for read in (nvvm.read_ptx_sreg_nctaid_x, nvvm.read_ptx_sreg_nctaid_y)
-    )
+    """As `_program_of_block`, in the order of `grouped`: blocks that run together share memory.
+
+    `is_split`: the blocks of a cluster, which lie along x, are one program.
+    """
+    x = register(nvvm.read_ptx_sreg_clusterid_x if is_split else nvvm.read_ptx_sreg_ctaid_x)
+    across = register(nvvm.read_ptx_sreg_nclusterid_x if is_split else nvvm.read_ptx_sreg_nctaid_x)
+    y, z = register(nvvm.read_ptx_sreg_ctaid_y), register(nvvm.read_ptx_sreg_ctaid_z)
+    down = register(nvvm.read_ptx_sreg_nctaid_y)
     number = arith.addi(x, arith.muli(across, arith.addi(y, arith.muli(down, z))))
     is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count_of(grid))
     return grouped(number, grid, rows), is_program

@@ -18,6 +18,7 @@ HintValue = bool | int | tuple[int, ...]
 _ATTRIBUTES = ("kernel", "instance", "hint", "pipeline")
 MAX_GRID_RANK = 3
 LARGEST_COUNT = 1 << 16  # of a hint
+SPLITS = (1, 2, 4, 8)  # blocks of a cluster, on every device that has clusters
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,13 @@ def _counts(argument: ast.AttributeArgument, module: Module) -> HintValue:
     return _count(argument, module)
 
 
+def _split(argument: ast.AttributeArgument, module: Module) -> HintValue:
+    count = _count(argument, module)
+    if count not in SPLITS:
+        raise _bad_value(argument, "1, 2, 4 or 8")
+    return count
+
+
 def _positive(node: ast.Expression, argument: ast.AttributeArgument, module: Module) -> int:
     value: Constant = evaluate(node, Environment(module), None)
     if isinstance(value.value, (bool, float)) or not 0 < value.value <= LARGEST_COUNT:
@@ -159,6 +167,7 @@ HINTS: dict[str, Callable[[ast.AttributeArgument, Module], HintValue]] = {
     "persistent": _flag,
     "ping_pong": _flag,
     "swizzle": _count,
+    "split": _split,
 }
 
 

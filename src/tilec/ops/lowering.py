@@ -24,12 +24,13 @@ from tilec.ops.notes import Note, Place, place_of
 
 if TYPE_CHECKING:
     from tilec.ops.channel import Channel, SharedTile
+    from tilec.ops.split import Offered
     from tilec.ops.staged import Ring, StagedFactor
     from tilec.ops.teams import Turns
 
 # A value, or what is known while compiling only: a view, a channel or ring, a tile in shared
-# memory.
-Lowered: TypeAlias = "ir.Value | View | Channel | SharedTile | Ring | StagedFactor"
+# memory, what blocks offer.
+Lowered: TypeAlias = "ir.Value | View | Channel | SharedTile | Ring | StagedFactor | Offered"
 
 # Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits; "ldmatrix").
 SHARED_ALIGNMENT = 16
@@ -47,6 +48,8 @@ RINGS, RING, SLOTS, SLOT_AHEAD = "stage.rings", "stage.ring", "stage.slots", "st
 WAITS = "stage.waits"
 # The attribute of a kernel whose blocks work in clusters: how many, along which axis of the grid.
 CLUSTER = "warp.cluster"
+# The attribute of a kernel whose programs are done by so many blocks each.
+SPLIT = "warp.split"
 # The attribute of a channel that tells which of its tiles the blocks of a cluster share.
 SHARED = "shared"
 # The attribute of a kernel whose math warps are so many teams, which do programs by turns.
@@ -123,6 +126,11 @@ def cluster_of(kernel: ir.OpView) -> Cluster | None:
     return Cluster(blocks, axis)
 
 
+def split_of(kernel: ir.OpView) -> int:
+    """How many blocks do a program of a kernel together, by its attribute."""
+    return ir.IntegerAttr(kernel.attributes[SPLIT]).value if SPLIT in kernel.attributes else 1
+
+
 @dataclass(frozen=True)
 class Team:
     """Threads that meet at a barrier of their own, by its number; None: one thread, which needs
@@ -166,6 +174,7 @@ class Lowering:
     # Of the program that is being lowered, in a cluster (`tilec.ops.cluster_order.Step`).
     is_together: ir.Value | None = None
     is_program: ir.Value | None = None
+    split: int = 1  # the blocks that do a program together
     loops: int = 0  # around what is being lowered
     team: Team | None = None  # of the role that is being lowered; None: the whole block
     # What is to be emitted in this block, in order, and better between products than at once.
@@ -323,16 +332,21 @@ class Lowering:
         op = ir.Operation.create("warp.alloc", results=[llvm_ptr(3)], attributes=attributes)
         return llvm.ptrtoint(ir.IntegerType.get_signless(32), op.results[0])
 
-    def shared_bytes(self, size: int, *, by_warp: bool = False) -> ir.Value:
+    def shared_bytes(
+        self, size: int, *, by_warp: bool = False, throughout: bool = False
+    ) -> ir.Value:
         """The address (ptr<3>) of `size` bytes, for as long as what is written there is read.
 
         Accesses take effect in program order: barriers are derived (`tilec.shared_memory`).
-        `by_warp`: no warp touches what another one does.
+        `by_warp`: no warp touches what another one does. `throughout`: nothing else takes their
+        place later on.
         """
         whole = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), size)
         attributes: dict[str, ir.Attribute] = {"bytes": whole}
         if by_warp:
             attributes["by_warp"] = ir.UnitAttr.get()
+        if throughout:
+            attributes["throughout"] = ir.UnitAttr.get()
         op = ir.Operation.create("warp.alloc", results=[llvm_ptr(3)], attributes=attributes)
         return op.results[0]
 

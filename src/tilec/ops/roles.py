@@ -17,6 +17,7 @@ from tilec.ops.fragments import i32
 from tilec.ops.lowering import Lowered, Lowering, Team, mark_team
 from tilec.ops.rules import OpRules
 from tilec.ops.send import wait_until_sent
+from tilec.ops.split import join, joins_of
 from tilec.ops.teams import begin_turns, make_turns
 
 _TEAM_BARRIER = 1  # 0 is that of the whole block; other teams have those after it
@@ -56,6 +57,9 @@ class _Roles(OpRules):
                 with lowering.as_team(Team(None, 1)):
                     lowering.emit(loader, [])
                 scf.yield_([])
+            # All threads of a cluster come to where its blocks join.
+            for _ in range(joins_of(math)):
+                join()
             scf.yield_([])
         return []
 

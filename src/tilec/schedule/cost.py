@@ -23,6 +23,7 @@ from tilec.ops.registry import rules
 from tilec.ops.rules import shape_of
 from tilec.schedule.bound import busy
 from tilec.schedule.plan import NoSchedule, Schedule, is_in_loop
+from tilec.schedule.split import Split
 from tilec.schedule.stages import Stages
 from tilec.schedule.turns import turns_of
 from tilec.target.description import Rates, Target
@@ -37,6 +38,8 @@ _FUNCTION = 10  # of "math": a special function and what is around it
 _FREE = ("tensor", "linalg", "tile", "warp", "scf", "memref", "func")  # views, copies, others
 _EXCHANGES = ("linalg.reduce", "tile.scan")
 _FMA = ("f32", "f64")  # factors that no tensor core multiplies as exactly
+# Cycles, by the blocks of a program: measured at 512^3, where nothing else is slow (docs/notes.md).
+_TOGETHER = {2: 2500, 4: 5000, 8: 7500}
 _SECTOR_BYTES = 32  # moved for an element that an index chooses
 
 
@@ -67,6 +70,7 @@ class Work:
 
     parts: tuple[Part, ...] = ()
     at_once: int | None = None
+    blocks_per_program: int = 1
 
 
 def work_of(
@@ -89,12 +93,15 @@ def work_of(
     walk.into(block, walk.turns[0])
     if isinstance(schedule, Schedule) and not schedule.is_persistent:
         walk.turns[0].waits += target.rates.load_latency  # until the first copies are there
+    if isinstance(schedule, Schedule) and schedule.split is not None:
+        _add_up(walk.turns[0], schedule.split, target.rates)
     first, *inner = (_part(one, warps, target.rates) for one in walk.turns)
     parts = (first, *(part for part in inner if part.alone_cycles))
     if isinstance(schedule, Schedule) and schedule.is_persistent:
         # Teams do a program each: what one does alone hides under what the other one does.
         return Work(parts, schedule.teams)
-    return Work(parts)
+    blocks = schedule.split_blocks if isinstance(schedule, Schedule) else 1
+    return Work((_of_one_block(first, blocks), *parts[1:]), blocks_per_program=blocks)
 
 
 def cost_of(work: Work, blocks: int, spilled_bytes: int, target: Target) -> Cost:
@@ -113,7 +120,24 @@ def cost_of(work: Work, blocks: int, spilled_bytes: int, target: Target) -> Cost
         alone_cycles=last.alone_cycles + spilling,
     )
     at_once = max(1, blocks) if work.at_once is None else work.at_once
-    return Cost(at_once, rates.load_latency, (*others, last))
+    return Cost(at_once, rates.load_latency, (*others, last), work.blocks_per_program)
+
+
+def _add_up(turn: _Turn, split: Split, rates: Rates) -> None:
+    """What blocks take to begin together, and to add up sums once they have theirs."""
+    sums = sum(prod(shape_of(one)) * _element_bytes(one.type) for one in split.loop.results)
+    moved = sums if split.blocks == 2 else 2 * sums
+    turn.waits += _TOGETHER[split.blocks] + round(moved / rates.l2_bytes)
+
+
+def _of_one_block(part: Part, blocks: int) -> Part:
+    """What is done once a program, and by one of its blocks. Of what they take to begin together no
+    more than half is hidden by other blocks."""
+    if blocks == 1:
+        return part
+    waits = _TOGETHER[blocks] // 2
+    tensor, shared, memory, threads = (cycles // blocks + waits for cycles in part.busy_cycles)
+    return Part(part.turns, tensor, shared, memory, threads, part.alone_cycles)
 
 
 def _part(turn: _Turn, warps: int, rates: Rates) -> Part:
@@ -147,6 +171,7 @@ class _Walk:
         self._grid = grid
         self._dims = dims
         planned = schedule if isinstance(schedule, Schedule) else None
+        self._split = planned.split if planned else None
         self._products = {one.op.operation: one for one in planned.products} if planned else {}
         self._copies = {
             load.load.operation: load.tile
@@ -171,7 +196,10 @@ class _Walk:
                 continue
             inner = turn
             if rule.loop:
-                inner = _Turn(_times(turn.turns, turns_of(op, self._grid, self._dims)))
+                turns = turns_of(op, self._grid, self._dims)
+                if self._split is not None and op == self._split.loop:
+                    turns = _quotient(turns, self._split.blocks)
+                inner = _Turn(_times(turn.turns, turns))
                 self.turns.append(inner)
             for region in op.regions:
                 for inside in region.blocks:
@@ -243,6 +271,10 @@ def _times(outer: Expression, inner: Expression) -> Expression:
     if isinstance(outer, int) and isinstance(inner, int):
         return outer * inner
     return inner if outer == 1 else ("mul", outer, inner)
+
+
+def _quotient(turns: Expression, blocks: int) -> Expression:
+    return -(-turns // blocks) if isinstance(turns, int) else ("ceildiv", turns, blocks)
 
 
 def _is_tile(value: ir.Value) -> bool:

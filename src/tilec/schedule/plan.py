@@ -25,6 +25,7 @@ from tilec.schedule.cluster import sharing
 from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
+from tilec.schedule.split import Split, split_for
 from tilec.schedule.teams import teams_for
 from tilec.target.description import KIB, Target
 
@@ -38,6 +39,7 @@ _MOST_DEPTH = 8
 # and 2 % faster at 2048^3 (H100).
 _MOST_DEPTH_OF_SEVERAL = 5
 _LEAST_DEPTH = 2
+_BLOCKS_OF_SPLIT = 2
 # Units: bytes. What is left for barriers, reductions, and what alignment may cost.
 _REST = 2 * KIB
 # Registers of a thread of each role, where the block has more warpgroups than registers for all:
@@ -81,6 +83,12 @@ class Schedule:
     results_by: By = "copies"
     cluster: Cluster | None = None
     teams: int = 1
+    split: Split | None = None
+
+    @property
+    def split_blocks(self) -> int:
+        """That do a program together."""
+        return 1 if self.split is None else self.split.blocks
 
     @property
     def depth(self) -> int:
@@ -137,11 +145,14 @@ def plan(
         return NoSchedule((Reason("no loader", why),) if factors else ())
     unfit = [Reason(_unscheduled(one.op), one.why) for one in factors if isinstance(one, Unfit)]
     candidates = [one for one in factors if isinstance(one, Product)]
+    split, why_split = split_for(function, candidates, hints)
+    if split is not None:
+        hints = {**hints, "persistent": False}
     groups, *reasons = _math_groups(candidates, hints)
     teams, why_teams = teams_for(candidates, hints)
     if teams > 1:
         groups, reasons = 1, []  # of a team
-    reasons += why_teams
+    reasons += [*why_split, *why_teams]
     products = [product for product in candidates if _fits(product, groups)]
     for one in candidates:
         if one not in products:
@@ -156,7 +167,11 @@ def plan(
     is_persistent = groups > 1 and bool(hints.get("persistent", True))
     found_results = find_results(function)
     stored = _stored_bytes(found_results, groups, teams) if is_persistent else 0
-    depth, *more = _depth(rings, hints, target, stored, fitting, is_persistent=is_persistent)
+    # Clusters leave multiprocessors over, unless these have room for more than one block.
+    together = _BLOCKS_OF_SPLIT if split is not None and groups == 1 else 1
+    depth, *more = _depth(
+        rings, hints, target, stored, fitting, is_persistent=is_persistent, together=together
+    )
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
     rows = _rows_together(products, target)
@@ -194,6 +209,7 @@ def plan(
         results_by,
         None if found is None else found.cluster,
         teams,
+        split,
     )
 
 
@@ -328,12 +344,16 @@ def _depth(
     fitting: int | None,
     *,
     is_persistent: bool,
+    together: int,
 ) -> tuple[int, Reason]:
     """How many slots the rings in loops have, where `stored` bytes are beside them.
 
+    `together`: so many blocks are to have room on a multiprocessor, if nobody says otherwise.
+
     Fewer than `_LEAST_DEPTH`, to have none.
     """
-    room = target.smem_per_block_bytes - stored - _REST
+    together = 1 if "stages" in hints else together
+    room = target.smem_per_block_bytes // together - stored - _REST
     turning = 0
     for ring in rings:
         size = Slot(tuple(one.tile for one in ring)).bytes

@@ -50,6 +50,8 @@ TEAM_BYTES = "team_bytes"
 BLOCK_BARRIER = "nvvm.barrier0"
 TEAM_BARRIER = "nvvm.barrier"
 WARP_BARRIER = "nvvm.bar.warp.sync"
+# All threads of the cluster wait for each other after it.
+CLUSTER_BARRIER = "nvvm.cluster.arrive"
 ASYNC_COPY = "nvvm.cp.async.shared.global"
 COMMIT = "nvvm.cp.async.commit.group"
 ARRIVED = "nvvm.cp.async.wait.group"
@@ -66,6 +68,7 @@ _ACCESSES = {
     "llvm.cmpxchg": True,
     "llvm.inline_asm": True,
     "nvvm.ldmatrix": False,
+    "nvvm.mapa": False,  # another block has the same bytes, which are read there
     "nvvm.stmatrix": True,
     ASYNC_COPY: True,
 }
@@ -310,7 +313,7 @@ class _Reader:
             else:
                 self.buffers[op.results[0]] = buffer
             return Alloc(buffer)
-        if name in (BLOCK_BARRIER, TEAM_BARRIER, WARP_BARRIER):
+        if name in (BLOCK_BARRIER, TEAM_BARRIER, WARP_BARRIER, CLUSTER_BARRIER):
             return Barrier(op, is_of_block=name != WARP_BARRIER)
         if name == COMMIT:
             return Commit(op)

@@ -39,7 +39,7 @@ from tilec.ir.walk import operations
 from tilec.ops.build import integer
 from tilec.ops.channel import BY_WARP
 from tilec.ops.lower_control import terminator_of
-from tilec.ops.lowering import CLUSTER, PERSISTENT, ROWS_TOGETHER, SHARED, TEAMS
+from tilec.ops.lowering import CLUSTER, PERSISTENT, ROWS_TOGETHER, SHARED, SPLIT, TEAMS
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
@@ -49,6 +49,7 @@ from tilec.transforms.math_role import MathWarps
 from tilec.transforms.of_roles import is_scalar, made, mark, memory_of, reads_of
 from tilec.transforms.promoted_sums import promote
 from tilec.transforms.remove_dead import remove_dead
+from tilec.transforms.share_turns import split_loop
 from tilec.transforms.teams import by_turns, place_turn
 
 
@@ -66,6 +67,10 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
         if product.is_promoted:
             promote(product.op)
     mark(schedule)
+    if schedule.split is not None:
+        split_loop(block, schedule.split.loop, schedule.split.blocks)
+        needed = needed_to_load(schedule)  # the loop has other bounds
+        function.attributes[SPLIT] = integer(schedule.split.blocks)
     own = _of_roles(block, with_program=schedule.is_persistent)
     end = terminator_of(block)
     with ir.InsertionPoint(end), function.location:

@@ -24,6 +24,7 @@ from tilec.warp.problem import Problem
 from tilec.warp.reading import (
     IS_PROGRAM,
     MINE,
+    OF_SPLIT,
     PROGRAM,
     SKIP,
     certainly_turns,
@@ -40,8 +41,8 @@ _COMPUTES = (
     "warp.get", "warp.no_slot", "warp.tile", "warp.read", "warp.release", "warp.dot", "warp.drain",
     "warp.wait", "warp.await_turn", "warp.pass_turn",
 )  # fmt: skip
-# What concerns nothing that is held (`programs` and `teams` say where it may stand).
-_ELSEWHERE = (PROGRAM, IS_PROGRAM, MINE, SKIP)
+# What concerns nothing that is held (`programs`, `teams` and `split` say where it may stand).
+_ELSEWHERE = (PROGRAM, IS_PROGRAM, MINE, SKIP, *OF_SPLIT)
 
 # Of each slot that is got: the age of the oldest one that is held then, by channel.
 Oldest = dict[ir.OpView, dict[ir.Value, int]]

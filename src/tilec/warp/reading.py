@@ -12,6 +12,9 @@ from tilec.ops.rules import is_tile
 
 ROLES, CHANNEL, PROGRAM = "warp.roles", "warp.channel", "warp.program"
 IS_PROGRAM = "warp.is_program"
+SHARE, LEADS, START = "warp.share", "warp.leads", "warp.start"
+OFFER, JOIN, ADD, TOTAL = "warp.offer", "warp.join", "warp.add", "warp.total"
+OF_SPLIT = (SHARE, LEADS, START, OFFER, JOIN, ADD, TOTAL)
 MINE, SKIP, AWAIT_TURN, PASS_TURN = "warp.mine", "warp.skip", "warp.await_turn", "warp.pass_turn"
 
 

@@ -13,6 +13,7 @@ It knows nothing of how a schedule was made. Of a function with `warp.roles` it 
   its slots; a team gets slots when it is its turn (`teams`, `flow`);
 - where a block does several programs, each role says which one before anything in it depends on
   that, and uses nothing from outside that does (`programs`);
+- blocks that do a program together share out its turns, and one of them has all sums (`split`);
 - the blocks of a cluster take what they share alike, and wait for each other where they begin and
   end (`clusters`).
 
@@ -34,12 +35,14 @@ from tilec.warp.clusters import MEET, strangers
 from tilec.warp.flow import follow
 from tilec.warp.problem import Problem
 from tilec.warp.programs import misplaced
-from tilec.warp.reading import CHANNEL, ROLES
+from tilec.warp.reading import CHANNEL, LEADS, ROLES, SHARE
+from tilec.warp.split import not_together
 from tilec.warp.teams import not_by_turns
 
 # What stands outside of roles.
 _OUTSIDE = (
-    ROLES, CHANNEL, MEET, "warp.first_program", "warp.program_count", "warp.program_step",
+    ROLES, CHANNEL, MEET, SHARE, LEADS, "warp.first_program", "warp.program_count",
+    "warp.program_step",
 )  # fmt: skip
 # Of other dialects, what only computes numbers and views, and control flow.
 _NUMBERS = ("arith.", "memref.", "scf.", "gpu.yield")
@@ -65,6 +68,7 @@ def problems_of(function: ir.OpView) -> Iterator[Problem]:
     yield from _beyond_loading(roles[0].regions[0])
     yield from misplaced(block, roles[0], is_persistent=PERSISTENT in function.attributes)
     yield from strangers(function)
+    yield from not_together(function, roles[0])
     by_turns = teams_of(function) > 1
     yield from not_by_turns(roles[0].regions[1], by_turns=by_turns)
     loading = follow(loader, is_loader=True)
