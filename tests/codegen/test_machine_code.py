@@ -230,6 +230,7 @@ KNOWN_BYTES = {
     "matmul_residual__bf16_128_256_64__tma": 1316,
     "matmul_residual__bf16_128_256_64": 704,
     "matmul_w8a16__bf16_16_64_128": 1532,
+    "matmul_w8a16__bf16_16_64_128__split2": 1532,
     "matmul_w8a16__bf16_256_128_64": 48,
 }
 
