@@ -356,25 +356,39 @@ def _tiles(*tiles: tuple[str, str, int]) -> tuple[tuple[str, str, int], ...]:
 
 _LARGE = ({"M": 300, "N": 250, "K": 500}, {"M": 512, "N": 384, "K": 1024})
 _OF_256 = _tiles(("f16", "128_256_64", 256), ("bf16", "128_256_64", 256))
+# The families of plain products; the second number is the larger side of a tile.
+_FAMILY = tuple(
+    (element, f"{tile}_64", int(tile.split("_")[1]))
+    for element in ("f16", "bf16")
+    for tile in ("64_64", "64_128", "128_128", "128_160", "128_192", "128_256")
+)
+_SPLIT = tuple((element, "64_128_64__split4", 128) for element in ("f16", "bf16"))
 _OF_128 = _tiles(("bf16", "128_128_64", 128))
 _LARGE_PACKED = tuple(
     {"M": m, "N": n, "K": 128 * s, "H": 64 * s, "S": s} for m, n, s in ((16, 500, 9), (300, 264, 5))
 )
 
 KERNELS: dict[str, Kernel] = {
-    "matmul": Kernel(_matmul, _products, _LARGE, (*_tiles(("f32", "64_64_16", 64)), *_OF_256)),
-    "matmul_nt": Kernel(_matmul_nt, _products, _LARGE, _OF_256),
+    "matmul": Kernel(
+        _matmul, _products, _LARGE, _tiles(("f32", "64_64_16", 64), *_FAMILY, *_SPLIT)
+    ),
+    "matmul_nt": Kernel(_matmul_nt, _products, _LARGE, _tiles(*_FAMILY, *_SPLIT)),
     "matmul_tn": Kernel(_matmul_tn, _products, _LARGE, _OF_256),
     "matmul_batched": Kernel(
         _matmul_batched,
         _batches,
         ({"B": 3, "M": 300, "N": 250, "K": 500}, {"B": 40, "M": 256, "N": 264, "K": 136}),
-        _OF_256,
+        (*_OF_256, *_tiles(("f16", "128_128_64", 128), ("bf16", "128_128_64", 128))),
     ),
     "matmul_bias_gelu": Kernel(
-        _matmul_bias_gelu, _products, _LARGE, (*_OF_128, *_tiles(("bf16", "128_256_64", 256)))
+        _matmul_bias_gelu,
+        _products,
+        _LARGE,
+        _tiles(*(("bf16", f"128_{n}_64", n) for n in (128, 192, 256))),
     ),
-    "matmul_residual": Kernel(_matmul_residual, _products, _LARGE, _OF_128),
+    "matmul_residual": Kernel(
+        _matmul_residual, _products, _LARGE, (*_OF_128, *_tiles(("bf16", "128_256_64", 256)))
+    ),
     "gated_mlp": Kernel(_gated_mlp, _products, _LARGE, _OF_128),
     "matmul_grouped": Kernel(
         _matmul_grouped,
@@ -387,9 +401,22 @@ KERNELS: dict[str, Kernel] = {
     "matmul_f8_rows": Kernel(
         _matmul_f8_rows, _products, _LARGE, _tiles(("bf16", "128_128_128", 128))
     ),
-    "matmul_w8a16": Kernel(_matmul_w8a16, _products, _LARGE, _OF_128),
+    "matmul_w8a16": Kernel(
+        _matmul_w8a16,
+        _products,
+        _LARGE,
+        _tiles(
+            ("bf16", "16_64_128", 128),
+            ("bf16", "16_64_128__split2", 128),
+            ("bf16", "128_128_64", 128),
+            ("bf16", "256_128_64", 256),
+        ),
+    ),
     "matmul_w4a16": Kernel(
-        _matmul_w4a16, _packed_products, _LARGE_PACKED, (("128_128_64", "bf16", 128),)
+        _matmul_w4a16,
+        _packed_products,
+        _LARGE_PACKED,
+        tuple((tile, "bf16", 128) for tile in ("16_64_64", "16_64_64__split2", "128_128_64")),
     ),
     "skinny_w4a16": Kernel(
         _matmul_w4a16, _packed_products, _LARGE_PACKED, (("16_64", "bf16", 16),)
@@ -404,7 +431,10 @@ KERNELS: dict[str, Kernel] = {
         _gemv,
         _vectors,
         ({"N": 1031, "K": 2560}, {"N": 500, "K": 5001}),
-        _tiles(("f32", "1_512", 512), ("f16", "1_1024", 1024), ("bf16", "1_1024", 1024)),
+        _tiles(
+            ("f32", "1_512", 512),
+            *((element, f"{rows}_1024", 1024) for element in ("f16", "bf16") for rows in (1, 2)),
+        ),
     ),
     "gemv_t": Kernel(
         _gemv_t,

@@ -65,7 +65,9 @@ class Movement:
     file: str
     line: int
     column: int
-    kind: Literal["conversion", "reduction", "scan", "flip", "reshape", "extract", "slot", "box"]
+    kind: Literal[
+        "conversion", "reduction", "scan", "flip", "reshape", "extract", "slot", "box", "sums"
+    ]
     elements: tuple[str, ...]
     source: int
     target: int

@@ -18,10 +18,13 @@ from mlir import ir
 
 from tilec.ir.dialects import arith, llvm, nvvm, scf
 from tilec.layout import LANES, Layout
+from tilec.layout.banks import BANKS
+from tilec.layout.traffic import Traffic
 from tilec.ops.cluster import rank
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import byte_offset, i32, index, llvm_ptr, pack, unpack, zero
 from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.notes import Moved
 from tilec.ops.rules import OpRules, is_tile
 
 _JOIN = "warp.join"
@@ -127,10 +130,19 @@ class _Offer(OpRules):
         buffer = lowering.shared_bytes(len(pieces) * threads * _BYTES, throughout=True)
         layouts = tuple(layout_of(one.type) for one in op.operands)
         offered = Offered(buffer, len(pieces), threads, layouts, pieces[0][0].type)
+        _note(offered, len(pieces), lowering)
         for number, words in enumerate(pieces):
             target = _place(buffer, lowering.thread, number * threads)
             llvm.store(pack([_word(one) for one in words]), target, alignment=_BYTES)
         return [offered]
+
+
+def _note(offered: Offered, stores: int, lowering: Lowering) -> None:
+    """What a thread writes for others: lanes side by side, 16 bytes each."""
+    wavefronts = stores * LANES * _BYTES // BANKS.bytes_at_once
+    took = Traffic(stores=stores, wavefronts=wavefronts, least_wavefronts=wavefronts)
+    [layout, *_] = offered.layouts
+    lowering.note(Moved("sums", (str(offered.element),), layout, layout, took))
 
 
 class _Add(OpRules):
@@ -149,6 +161,7 @@ class _Add(OpRules):
         part = offered.pieces * offered.threads // lowering.split
         first = arith.addi(arith.muli(rank(), i32(part)), lowering.thread)
         blocks = offered.blocks(lowering.split)
+        _note(offered, -(-part // offered.threads), lowering)
         for done in range(0, part, offered.threads):
             if part - done >= offered.threads:
                 _add_piece(offered, blocks, first, done)
