@@ -26,6 +26,7 @@ from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, fi
 from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
 from tilec.schedule.split import Split, split_for
+from tilec.schedule.staging import staged_bytes, why_staged
 from tilec.schedule.teams import teams_for
 from tilec.target.description import KIB, Target
 
@@ -84,6 +85,7 @@ class Schedule:
     cluster: Cluster | None = None
     teams: int = 1
     split: Split | None = None
+    staged_places: int = 0  # of each factor that threads write to shared memory
 
     @property
     def split_blocks(self) -> int:
@@ -169,14 +171,21 @@ def plan(
     stored = _stored_bytes(found_results, groups, teams) if is_persistent else 0
     # Clusters leave multiprocessors over, unless these have room for more than one block.
     together = _BLOCKS_OF_SPLIT if split is not None and groups == 1 else 1
-    depth, *more = _depth(
-        rings, hints, target, stored, fitting, is_persistent=is_persistent, together=together
-    )
+    places = 2 if (staged := staged_bytes(products)) else 0
+    while True:
+        beside = stored + places * staged
+        depth, *more = _depth(
+            rings, hints, target, beside, fitting, is_persistent=is_persistent, together=together
+        )
+        if depth >= _LEAST_DEPTH or places < 2:
+            break
+        places = 1
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
     rows = _rows_together(products, target)
     shares = groups > 1
     reasons += [*(why for one in products for why in _why_so(one))]
+    reasons += why_staged(products, places)
     reasons += [*more, _why_order(rows, target), *([_why_registers(groups)] if shares else [])]
     if is_persistent:
         why = "it has a multiprocessor to itself, and copies for the next one go on"
@@ -210,6 +219,7 @@ def plan(
         None if found is None else found.cluster,
         teams,
         split,
+        places,
     )
 
 

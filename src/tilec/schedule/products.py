@@ -22,8 +22,7 @@ from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, is_tile, shape_of
 
-# Tensor cores cut f32 to tf32 instead of rounding it.
-_EXACT = ("f16", "bf16", "i8", "u8")
+_EXACT = ("f16", "bf16", "i8", "u8", "tf32")
 # They sum products of these in fewer bits than f32 has.
 _SHORT = ("f8e4m3", "f8e5m2")
 # Sums of 16 bits are two in a register while they are under way.
@@ -89,6 +88,27 @@ class Computed:
 
 
 @dataclass(frozen=True)
+class Staged:
+    """A second factor that threads compute, and write to shared memory for products to read.
+
+    Axis i of the value is axis `axes[i]` of `tile`, of which `k_axis` is the one that is summed.
+    """
+
+    value: ir.Value
+    sources: tuple[Copied, ...]
+    tile: SwizzledTile
+    axes: tuple[int, ...]
+    k_axis: int
+
+    @property
+    def operand(self) -> SharedOperand:
+        """As the instruction reads it."""
+        found = shared_operand(self.tile, self.k_axis)
+        assert found is not None, "a factor is readable"
+        return found
+
+
+@dataclass(frozen=True)
 class Product:
     """A product that `instruction` computes, from shared memory or with `a` in registers.
 
@@ -99,7 +119,7 @@ class Product:
 
     op: ir.OpView
     a: Factor | Computed
-    b: Factor
+    b: Factor | Staged
     instruction: Wgmma
     is_promoted: bool = False
 
@@ -128,7 +148,8 @@ class Product:
     def copied(self) -> tuple[Copied, ...]:
         """What it reads or is computed of that comes by copies."""
         first = self.a.sources if isinstance(self.a, Computed) else (self.a.copied,)
-        return (*first, self.b.copied)
+        second = self.b.sources if isinstance(self.b, Staged) else (self.b.copied,)
+        return (*first, *second)
 
 
 @dataclass(frozen=True)
@@ -183,12 +204,14 @@ def _fitting(
         # They would be copied while under way: ptxas runs products one by one then (C7518).
         raise _UnfitError("its sums take the place of others in the next turn")
     first = _first_factor(op, a, names)
+    second: Factor | Staged
     try:
         second = _factor(b, len(batch), names)
     except _ComputedError:
-        if isinstance(first, Computed):
-            raise _UnfitError("both factors are computed") from None
-        raise _ComputedError("the second factor is computed") from None
+        # In registers it would cost less: it can be, turned round.
+        if not isinstance(first, Computed):
+            raise _ComputedError("the second factor is computed") from None
+        second = _staged(b, instruction.element_bytes, op.operation.block, names)
     is_promoted = elements[0] in _SHORT and not is_fast
     return Product(op, first, second, instruction, is_promoted)
 
@@ -198,9 +221,51 @@ def _first_factor(op: ir.OpView, a: ir.Value, names: dict[ir.Value, str]) -> Fac
     try:
         return _factor(a, len(shape_of(a)) - 1, names)
     except _ComputedError:
-        loads = sources(a, op.operation.block)
-        found = (_source(load, names) for load in loads)
-        return Computed(a, tuple(one for one in found if one is not None), depth)
+        return Computed(a, _sources(a, op.operation.block, names), depth)
+
+
+def _staged(
+    b: ir.Value, element_bytes: int, block: ir.Block, names: dict[ir.Value, str]
+) -> Staged:
+    """The second factor as threads write it: along k, or where instructions take it otherwise, as
+    what it is computed of lies, so that nothing is turned round."""
+    found = _sources(b, block, names)
+    *batch, depth, columns = shape_of(b)
+    rank = len(batch) + 2
+    straight = tuple(range(rank))
+    turned = (*straight[:-2], rank - 1, rank - 2)
+    for axes in (straight, turned) if _lies_across(b, found) else (turned, straight):
+        extents = (*batch, depth, columns) if axes == straight else (*batch, columns, depth)
+        tile = SwizzledTile.of(extents, element_bytes)
+        if tile is not None and shared_operand(tile, axes[-2]) is not None:
+            return Staged(b, found, tile, axes, axes[-2])
+    raise _UnfitError(f"tensor cores do not read {depth}x{columns} that are computed")
+
+
+def _lies_across(value: ir.Value, found: Sequence[Copied]) -> bool:
+    """Whether the first tile that a factor is computed of, and that has its axes, is not contiguous
+    along k, the last axis but one of the factor."""
+    loads = {one.load.operation: one for one in found}
+    axes: list[int | None] = list(range(len(shape_of(value))))
+    while not isinstance(value.owner, ir.Block):
+        op = value.owner.opview
+        if op.operation in loads:
+            order = loads[op.operation].order
+            last = axes[-2]
+            return last is None or order[last] != len(order) - 1
+        moved = rules()[op.operation.name].moved_axes(op)
+        if moved is not None:
+            axes = [None if axis is None else moved[axis] for axis in axes]
+        same = [v for v in op.operands if is_tile(v) and (moved or shape_of(v) == shape_of(value))]
+        if not same:
+            return True
+        value = same[0]
+    return True
+
+
+def _sources(value: ir.Value, block: ir.Block, names: dict[ir.Value, str]) -> tuple[Copied, ...]:
+    found = (_source(load, names) for load in sources(value, block))
+    return tuple(one for one in found if one is not None)
 
 
 def sources(value: ir.Value, block: ir.Block) -> list[ir.OpView]:
@@ -280,8 +345,10 @@ def _loaded(
         raise _UnfitError("a factor is a row or column alone")
     others = (extent for axis, extent in enumerate(found.tile.shape) if axis not in own)
     factor = Factor(found, own[k] or 0)
-    if any(extent != 1 for extent in others) or shared_operand(found.tile, factor.k_axis) is None:
+    if any(extent != 1 for extent in others):
         raise _UnfitError(f"tensor cores do not read such tiles of `{found.param}`")
+    if shared_operand(found.tile, factor.k_axis) is None:
+        raise _ComputedError(f"tensor cores do not read such tiles of `{found.param}`")
     return factor
 
 

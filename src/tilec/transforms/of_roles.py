@@ -8,11 +8,12 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ops.build import integer, integer_list
+from tilec.ops.fragments import in_memory
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 from tilec.ops.send import SENT, Sending
 from tilec.schedule.plan import Schedule
-from tilec.schedule.products import Computed, Copied
+from tilec.schedule.products import Computed, Copied, Staged
 
 _SHARED_SPACE = 3
 # What a copy or a product of the schedule is called in the copies of its block.
@@ -43,7 +44,8 @@ def reads_of(schedule: Schedule) -> set[tuple[int, int]]:
 
     Assumes:  the operations that the schedule names are still there
     """
-    computed = (one.a for one in schedule.products if isinstance(one.a, Computed))
+    factors = (factor for one in schedule.products for factor in (one.a, one.b))
+    computed = (factor for factor in factors if isinstance(factor, Computed | Staged))
     sources = {source for factor in computed for source in factor.sources}
     return {
         (number, place)
@@ -94,5 +96,16 @@ def made(name: str, operands: Sequence[ir.Value], kind: str) -> ir.Value:
 
 def memory_of(load: Copied) -> ir.Type:
     """The type of its tile in a slot."""
+    return _shared(load.tile.shape, load.element)
+
+
+def memory_of_staged(factor: Staged) -> ir.Type:
+    """The type of a factor as threads write it."""
+    element = ir.RankedTensorType(factor.value.type).element_type
+    # tf32 is a number of 32 bits there.
+    return _shared(factor.tile.shape, in_memory(element))
+
+
+def _shared(shape: Sequence[int], element: ir.Type) -> ir.Type:
     space = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _SHARED_SPACE)
-    return ir.MemRefType.get(load.tile.shape, load.element, memory_space=space)
+    return ir.MemRefType.get(shape, element, memory_space=space)
