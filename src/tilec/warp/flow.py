@@ -125,7 +125,9 @@ class _Flow:
         if isinstance(held.get(value), Lent):
             self._wrong("a product may still read the registers that are written", _maker(value))
             del held[value]
-        if what is not None:
+        if what is None:
+            self._linear.discard(value)  # it may have been, when it was come by before
+        else:
             self._linear.add(value)
             held[value] = what
 
