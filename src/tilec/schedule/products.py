@@ -35,7 +35,8 @@ TURNED = "warp.turned"
 
 @dataclass(frozen=True)
 class Copied:
-    """A load that hardware can do: a tile of a whole parameter.
+    """A load that hardware can do: a tile of a whole parameter; of f32, rounded on the way,
+    if `element` is tf32.
 
     Shapes:   `indices` and `tile` are in the order of the tensor's own axes
     """
@@ -324,6 +325,9 @@ def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor:
         access = rule.access(op)
         if access is not None:
             return _loaded(op, access, axes, k, names)
+        if _rounds_load(op):
+            value = op.operands[0]
+            continue
         moved = rule.moved_axes(op)
         if moved is None:
             break
@@ -374,11 +378,28 @@ def _copied(op: ir.OpView, access: AccessShape, names: dict[ir.Value, str]) -> C
     else:
         raise _UnfitError("a factor is of a tensor that a branch or loop chooses")
     element = ir.MemRefType(view.type).element_type
+    rounding = rounding_of(op)
+    if rounding is not None:
+        element = ir.RankedTensorType(rounding.results[0].type).element_type
     tile = SwizzledTile.of(_in_order(access.shape, order), bit_width(element) // 8)
     if tile is None:
         raise _UnfitError(f"no copy brings such tiles of `{names[source]}`")
     indices = tuple(_in_order(access.indices, order))
     return Copied(op, view, names[source], indices, access.unit, tile, element, order)
+
+
+def rounding_of(load: ir.OpView) -> ir.OpView | None:
+    """What rounds a load as copies by hardware can, where nothing else uses it."""
+    uses = [use.owner.opview for result in load.results for use in result.uses]
+    if len(uses) != 1 or rules()[uses[0].operation.name].rounded(uses[0]) is None:
+        return None
+    return uses[0]
+
+
+def _rounds_load(op: ir.OpView) -> bool:
+    if rules()[op.operation.name].rounded(op) is None or isinstance(op.operands[0].owner, ir.Block):
+        return False
+    return rounding_of(op.operands[0].owner.opview) == op
 
 
 def _in_order(values: Sequence, order: Sequence[int]) -> tuple:  # type: ignore[type-arg]

@@ -12,7 +12,7 @@ from tilec.ops.lower_control import terminator_of
 from tilec.ops.lowering import SLOT
 from tilec.ops.registry import rules
 from tilec.schedule.plan import Schedule
-from tilec.schedule.products import Computed, Copied, Factor, Staged
+from tilec.schedule.products import Computed, Copied, Factor, Staged, rounding_of
 from tilec.transforms.of_roles import PRODUCT, first_made, made, mark_of, memory_of, takes_held
 from tilec.transforms.staged_factors import StagedFactors, drain
 
@@ -75,13 +75,15 @@ class MathWarps:
 
     def _read(self, op: ir.OpView, load: Copied, tile: ir.Value) -> None:
         """What used the load uses registers that the tile is read into."""
+        rounding = rounding_of(op)
+        result = op.results[0] if rounding is None else rounding.results[0]
         read = ir.Operation.create(
             "warp.read",
-            results=[op.results[0].type],
+            results=[result.type],
             operands=[tile],
             attributes={"axes": integer_list(load.order)},
         )
-        op.results[0].replace_all_uses_with(read.results[0])
+        result.replace_all_uses_with(read.results[0])
 
     def _begin(self, op: ir.OpView) -> None:
         number = ir.IntegerAttr(op.attributes[PRODUCT]).value

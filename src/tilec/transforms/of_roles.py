@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.ir.dialect import declarations
+from tilec.ir.types import shared_memory_type
 from tilec.ops.build import integer, integer_list
 from tilec.ops.fragments import in_memory
 from tilec.ops.registry import rules
@@ -15,7 +16,6 @@ from tilec.ops.send import SENT, Sending
 from tilec.schedule.plan import Schedule
 from tilec.schedule.products import Computed, Copied, Staged
 
-_SHARED_SPACE = 3
 # What a copy or a product of the schedule is called in the copies of its block.
 LOAD, PRODUCT = "warp.load", "warp.product"
 
@@ -96,16 +96,11 @@ def made(name: str, operands: Sequence[ir.Value], kind: str) -> ir.Value:
 
 def memory_of(load: Copied) -> ir.Type:
     """The type of its tile in a slot."""
-    return _shared(load.tile.shape, load.element)
+    return shared_memory_type(load.tile.shape, load.element)
 
 
 def memory_of_staged(factor: Staged) -> ir.Type:
     """The type of a factor as threads write it."""
     element = ir.RankedTensorType(factor.value.type).element_type
     # tf32 is a number of 32 bits there.
-    return _shared(factor.tile.shape, in_memory(element))
-
-
-def _shared(shape: Sequence[int], element: ir.Type) -> ir.Type:
-    space = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _SHARED_SPACE)
-    return ir.MemRefType.get(shape, element, memory_space=space)
+    return shared_memory_type(factor.tile.shape, in_memory(element))

@@ -18,6 +18,7 @@ from typing import Protocol
 from mlir import ir
 
 from tilec.ir.walk import operations
+from tilec.ops.channel import is_copied_as
 from tilec.ops.rules import is_tile
 from tilec.warp.held import AllHeld, DoNotMeetError, Held, Lent, Nothing, Slot, Sums, Turn, merged
 from tilec.warp.problem import Problem
@@ -201,7 +202,8 @@ class _Flow:
             self._wrong("the slot has no such tile", op)
             return
         kind = ir.MemRefType(kinds[tile])
-        if (view.element_type, view.rank) != (kind.element_type, kind.rank):
+        is_copied = is_copied_as(view.element_type, kind.element_type)
+        if not is_copied or view.rank != kind.rank:
             self._wrong("the tile is of another type", op)
         if len(op.operands) != 3 + kind.rank:
             self._wrong("expected an index for each axis", op)
