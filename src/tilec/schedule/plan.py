@@ -114,15 +114,17 @@ def plan(
     target: Target,
     fitting: int | None = None,
     results_by: By = "copies",
+    *,
+    stages: bool = False,
 ) -> Schedule | NoSchedule:
     """How to overlap copies and products of a kernel, if that can be and gains something.
 
     `fitting`: no deeper rings than so, for deeper ones were tried and leave too little room.
-    `results_by`: how tiles leave that may leave box by box.
+    `results_by`: how tiles leave that may leave box by box. `stages` is that of `find_products`.
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
-    factors = find_products(function, is_fast=bool(hints.get("fast_math")))
+    factors = find_products(function, is_fast=bool(hints.get("fast_math")), stages=stages)
     limits = target.roles
     if limits is None:
         why = f"{target.name} has no asynchronous products"

@@ -170,25 +170,37 @@ class _ComputedError(_UnfitError):
     """A factor is computed, which the first one may be."""
 
 
-def find_products(function: ir.OpView, *, is_fast: bool = False) -> list[Product | Unfit]:
-    """All of a function, in program order; if `is_fast`, sums may have as few bits as they get."""
+def find_products(
+    function: ir.OpView, *, is_fast: bool = False, stages: bool = False
+) -> list[Product | Unfit]:
+    """All of a function, in program order; if `is_fast`, sums may have as few bits as they get.
+
+    `stages`: a second factor that is computed goes through shared memory, though the first one is
+    not computed.
+    """
     names = argument_names(function)
-    found = (_product(op, names, is_fast) for op in operations(function))
+    found = (_product(op, names, is_fast, stages) for op in operations(function))
     return [product for product in found if product is not None]
 
 
-def _product(op: ir.OpView, names: dict[ir.Value, str], is_fast: bool) -> Product | Unfit | None:
+def _product(
+    op: ir.OpView, names: dict[ir.Value, str], is_fast: bool, stages: bool
+) -> Product | Unfit | None:
     elements = rules()[op.operation.name].multiplied(op)
     if elements is None:
         return None
     try:
-        return _fitting(op, elements, names, is_fast)
+        return _fitting(op, elements, names, is_fast, stages)
     except _UnfitError as error:
         return Unfit(op, str(error), isinstance(error, _ComputedError))
 
 
 def _fitting(
-    op: ir.OpView, elements: tuple[str, str, str], names: dict[ir.Value, str], is_fast: bool
+    op: ir.OpView,
+    elements: tuple[str, str, str],
+    names: dict[ir.Value, str],
+    is_fast: bool,
+    stages: bool,
 ) -> Product:
     if elements[0] not in (*_EXACT, *_SHORT) or elements[2] not in _TOTALS:
         raise _UnfitError(f"no other one sums {elements[0]} in {elements[2]} as exactly")
@@ -209,8 +221,8 @@ def _fitting(
     try:
         second = _factor(b, len(batch), names)
     except _ComputedError:
-        # In registers it would cost less: it can be, turned round.
-        if not isinstance(first, Computed):
+        # In registers it would cost less: it may be, turned round.
+        if not isinstance(first, Computed) and not stages:
             raise _ComputedError("the second factor is computed") from None
         second = _staged(b, instruction.element_bytes, op.operation.block, names)
     is_promoted = elements[0] in _SHORT and not is_fast

@@ -20,7 +20,7 @@ def why_staged(products: Sequence[Product], places: int) -> list[Reason]:
         return []
     size = staged_bytes(products)
     each = f"{size} bytes" if places == 1 else f"{places} times {size} bytes"
-    why = "both factors are computed: all threads write the second one for all warpgroups"
+    why = "tensor cores take only the first one from registers: all threads write the second one"
     if places == 1:
         why += ", when the product before is done: there is no room for two"
     return [Reason(f"factors in shared memory ({each})", why)]
