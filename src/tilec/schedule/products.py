@@ -409,9 +409,14 @@ def rounding_of(load: ir.OpView) -> ir.OpView | None:
 
 
 def _rounds_load(op: ir.OpView) -> bool:
-    if rules()[op.operation.name].rounded(op) is None or isinstance(op.operands[0].owner, ir.Block):
+    """Whether it is what rounds a load, as copies can."""
+    if not len(op.operands) or isinstance(op.operands[0].owner, ir.Block):
         return False
-    return rounding_of(op.operands[0].owner.opview) == op
+    maker = op.operands[0].owner.opview
+    if rules()[maker.operation.name].access(maker) is None:
+        return False
+    rounding = rounding_of(maker)
+    return rounding is not None and rounding == op
 
 
 def _in_order(values: Sequence, order: Sequence[int]) -> tuple:  # type: ignore[type-arg]
