@@ -214,7 +214,9 @@ class Machine:
             raise SimtError("a product of what threads stored, without a barrier between")
         writers = zip(self.stored_by[pieces], self.stored_at[pieces], strict=True)
         strand = self.strands.current
-        if any(n >= 0 and not strand.has_seen(n, t) for n, t in {(int(a), int(b)) for a, b in writers}):
+        if any(
+            n >= 0 and not strand.has_seen(n, t) for n, t in {(int(a), int(b)) for a, b in writers}
+        ):
             raise SimtError("a product of what other threads stored, but nobody said so")
 
     def end_reading(self, pieces: Array) -> None:

@@ -106,7 +106,9 @@ def shared_of(op: ir.OpView) -> frozenset[int]:
 
 def _rounding(op: ir.OpView) -> frozenset[int]:
     """Which tiles of a `warp.channel` are rounded to tf32, by their numbers."""
-    kinds = (ir.MemRefType(ir.TypeAttr(kind).value) for kind in ir.ArrayAttr(op.attributes["tiles"]))
+    kinds = (
+        ir.MemRefType(ir.TypeAttr(kind).value) for kind in ir.ArrayAttr(op.attributes["tiles"])
+    )
     return frozenset(
         number
         for number, kind in enumerate(kinds)

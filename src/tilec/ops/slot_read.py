@@ -110,10 +110,7 @@ def _traffic(layout: Layout, tile: SwizzledTile, axes: list[int]) -> Traffic:
     width = reads.width * tile.element_bytes
     firsts = [elements[0][0] for elements in reads.registers]
     places = [
-        [
-            tile.offset_of(by_tensor(layout.coordinates(one, lane, 0), axes))
-            for lane in range(LANES)
-        ]
+        [tile.offset_of(by_tensor(layout.coordinates(one, lane, 0), axes)) for lane in range(LANES)]
         for one in firsts
     ]
     return Traffic(
@@ -157,9 +154,7 @@ class ByThread:
     near: ir.Value
 
     @staticmethod
-    def of(
-        place: SharedTile, layout: Layout, axes: Sequence[int], lowering: Lowering
-    ) -> ByThread:
+    def of(place: SharedTile, layout: Layout, axes: Sequence[int], lowering: Lowering) -> ByThread:
         """For a tile that threads hold in a layout; `axes` is that of `reads_of`."""
         own = [lowering.thread_coordinate(layout, axes.index(axis)) for axis in range(len(axes))]
         far, near = _place_of_thread(place.tile, own)

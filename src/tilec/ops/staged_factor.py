@@ -199,10 +199,7 @@ def _traffic(layout: Layout, tile: SwizzledTile, axes: list[int]) -> Traffic:
     width = accesses.width * tile.element_bytes
     firsts = [elements[0][0] for elements in accesses.registers]
     places = [
-        [
-            tile.offset_of(by_tensor(layout.coordinates(one, lane, 0), axes))
-            for lane in range(LANES)
-        ]
+        [tile.offset_of(by_tensor(layout.coordinates(one, lane, 0), axes)) for lane in range(LANES)]
         for one in firsts
     ]
     return Traffic(

@@ -237,9 +237,7 @@ def _first_factor(op: ir.OpView, a: ir.Value, names: dict[ir.Value, str]) -> Fac
         return Computed(a, _sources(a, op.operation.block, names), depth)
 
 
-def _staged(
-    b: ir.Value, element_bytes: int, block: ir.Block, names: dict[ir.Value, str]
-) -> Staged:
+def _staged(b: ir.Value, element_bytes: int, block: ir.Block, names: dict[ir.Value, str]) -> Staged:
     """The second factor as threads write it: along k, or where instructions take it otherwise, as
     what it is computed of lies, so that nothing is turned round."""
     found = _sources(b, block, names)

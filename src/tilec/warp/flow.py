@@ -282,7 +282,11 @@ class _Flow:
         if written_type(buffer) != op.results[0].type:
             self._wrong("the buffer has no such tile", op, places.made)
         if not places.oldest.is_free:
-            self._wrong("a product may still read what is overwritten", op, next(iter(places.oldest.by), None))
+            self._wrong(
+                "a product may still read what is overwritten",
+                op,
+                next(iter(places.oldest.by), None),
+            )
         held[buffer] = places.after_write(op)
         self._written[op.results[0]] = buffer
 
