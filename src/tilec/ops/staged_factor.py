@@ -4,7 +4,7 @@ A buffer has one place, or two that take turns: threads write the one while prod
 What was written is there for products, which read by the asynchronous proxy, once each thread that
 wrote has made a fence (`warp.show`) and all have met (`warp.join_warps`).
 
-Layout:   a thread has 16 bytes of neighbours along the contiguous axis of memory, and lanes go along
+Layout:   a thread has 16 bytes of neighbours along the contiguous axis of memory; lanes go along
           the other one. Eight lanes then write the eight rows of a pattern, whose pieces lie in
           different banks. So do they read slots in which rows lie alike; where they lie the other
           way, the single elements that neighbouring lanes read are neighbours.
