@@ -19,7 +19,7 @@ from tilec.diagnostics import Diagnostic, Label
 from tilec.source import Span
 
 
-def compile_text(sources, options):
+def compile_text(sources, options, workers=1):
     with Path("compiled.log").open("a") as log:
         log.write(f"{sources.root.name}\n")
     text = sources.root.text

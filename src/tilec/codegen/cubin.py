@@ -42,8 +42,8 @@ class BrokenScheduleError(PtxasError):
     """
 
 
-# Entries side by side, on all cores: the code is that of one after the other. ptxas notes the option
-# in the image, so it is the same everywhere, and for every file.
+# Entries side by side, on all cores: their code is that of one after the other. ptxas notes the
+# option in the image, so it is the same everywhere, and for every file.
 _BY_ENTRY = "--split-compile=0"
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
