@@ -70,8 +70,9 @@ def make_all(units: Sequence[Unit], target: Target, attribute: str, workers: int
     """
     found: dict[int, Made] = {}
     if workers > 1 and len(units) > 1:
-        for part in _by_children(units, target, attribute, workers):
-            found |= part
+        with stage("variants"):
+            for part in _by_children(units, target, attribute, workers):
+                found |= part
     return [found.get(n) or unit.made(target, attribute) for n, unit in enumerate(units)]
 
 
