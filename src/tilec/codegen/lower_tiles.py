@@ -39,7 +39,9 @@ from tilec.ops.notes import Note, Place
 from tilec.ops.order import count_of, delinearised, grouped
 from tilec.ops.persistent import register
 from tilec.ops.registry import rules
+from tilec.ops.roles import ROLES
 from tilec.ops.rules import is_tile
+from tilec.ops.start import begin
 
 # Where a block's shared memory begins, as bytes that only a launch knows the number of.
 SHARED = "shared_memory"
@@ -196,6 +198,10 @@ def _emit_entry(
         split=split_of(kernel),
     )
     walker.lowering = lowering
+    if any(op.operation.name == ROLES for op in source.operations):
+        lowering.start = begin(
+            lowering, tensor_maps.values(), waits_for_cluster=lowering.cluster is not None
+        )
     grid = walker.emit_grid(source)
     lowering.grid = grid
     if ROWS_TOGETHER in kernel.attributes:

@@ -9,6 +9,7 @@ from mlir import ir
 from tilec.ir.dialects import arith, nvvm
 from tilec.ops.cluster import rank
 from tilec.ops.cluster_order import step_of, steps_of
+from tilec.ops.fragments import i32
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.order import count_of, grouped
 from tilec.ops.rules import OpRules
@@ -59,13 +60,24 @@ def _wide(word: ir.Value) -> ir.Value:
 
 
 def _first(lowering: Lowering) -> ir.Value:
-    alone = lowering.cluster is None
-    return register(nvvm.read_ptx_sreg_ctaid_x if alone else nvvm.read_ptx_sreg_clusterid_x)
+    return _clusters(nvvm.read_ptx_sreg_ctaid_x, lowering)
 
 
 def _step(lowering: Lowering) -> ir.Value:
-    alone = lowering.cluster is None
-    return register(nvvm.read_ptx_sreg_nctaid_x if alone else nvvm.read_ptx_sreg_nclusterid_x)
+    return _clusters(nvvm.read_ptx_sreg_nctaid_x, lowering)
+
+
+def _clusters(read: Callable[[ir.Type], ir.Value], lowering: Lowering) -> ir.Value:
+    """A number of blocks along x as one of clusters: of the special registers ptxas divides.
+
+    Assumes:  a persistent launch lies along x, in whole clusters (`artifact/geometry.py`)
+    """
+    word = read(ir.IntegerType.get_signless(32))
+    if lowering.cluster is None:
+        return _wide(word)
+    bits = lowering.cluster.blocks.bit_length() - 1
+    assert lowering.cluster.blocks == 1 << bits, "a cluster has a power of two of blocks"
+    return _wide(arith.shrui(word, i32(bits)))
 
 
 def _count(lowering: Lowering) -> ir.Value:
