@@ -61,6 +61,7 @@ class Machine:
         self.threads = threads
         self.strand = self.strands.current.number  # of all threads
         self.barriers: dict[int, MBarrier] = {}
+        self.seen: dict[int, set[int]] = {}  # barriers that strands have seen made, by identity
         self.meetings: dict[int, Meeting] = {}
         self.sending = simt_sending.Sending(memory, shared, self.chance)
         self.copies: list[_Copy] = []  # that are under way
@@ -227,7 +228,7 @@ class Machine:
             raise SimtError(f"a barrier at byte {place}")
         if address in self.barriers:
             raise SimtError(f"{self.barriers[address]} is made twice")
-        self.barriers[address] = MBarrier(place, count, self.memory.clock.block)
+        self.barriers[address] = MBarrier(place, count, self._number())
         self.is_barrier[place // PIECE] = True
 
     def barrier(self, address: int, *, for_copies: bool = False, by: int | None = None) -> MBarrier:
@@ -236,13 +237,18 @@ class Machine:
         found = self.barriers[address]
         if by not in (None, self.rank):
             self.cluster.expect_here(self, found, by)
-        elif not self.cluster.may_see(self, found) and (
-            found.block_time == self.memory.clock.block
-        ):
+        elif not self.sees(found) and not self.cluster.may_see(self, found):
             raise SimtError(f"{found} is used by threads that may not have seen it made")
         if for_copies and not found.is_fenced:
             raise SimtError(f"{found} is used by copies, which may not have seen it made")
         return found
+
+    def sees(self, barrier: MBarrier) -> bool:
+        """Whether these threads, or all of the block, came to a meeting after it was made."""
+        return any(id(barrier) in self.seen.get(n, ()) for n in (self._number(), self.strand))
+
+    def _number(self) -> int:
+        return self.strands.current.number
 
     def wait(self, barrier: MBarrier, parity: int) -> bool:
         """Whether the phase of this parity is over: True at last."""
@@ -263,6 +269,8 @@ class Machine:
         if meeting.threads != threads:
             raise SimtError(f"{meeting} is one of {threads}")
         turn = meeting.turn
+        own = (id(one) for one in self.barriers.values() if one.maker == self._number())
+        meeting.made |= {*own, *self.seen.get(self._number(), ())}
         if meeting.arrive(coming, self.strands.current.released()):
             self.memory.clock.block += 1
             self.memory.clock.warp += 1
@@ -273,6 +281,7 @@ class Machine:
         meeting, turn = self.come(number, threads, coming)
         self.strands.wait(lambda: meeting.turn != turn, lambda: str(meeting))
         join(self.strands.current.clock, meeting.ended)
+        self.seen.setdefault(self._number(), set()).update(meeting.made)
 
     # ---- registers ---------------------------------------------------------------------------
 

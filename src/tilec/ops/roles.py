@@ -22,7 +22,7 @@ from tilec.ops.start import await_start
 from tilec.ops.teams import begin_turns, make_turns
 
 ROLES = "warp.roles"
-_TEAM_BARRIER = 1  # 0 is that of the whole block; other teams have those after it
+_TEAM_BARRIER = 1  # other teams have those after it; for 0 and the last one see `ops/start.py`
 
 
 class _Roles(OpRules):
@@ -45,7 +45,7 @@ class _Roles(OpRules):
         mark_team(branch, math_warps)
         with ir.InsertionPoint(branch.then_block):
             _set_registers(many, "increase")
-            await_start(start)
+            await_start(start, is_loader=False)
             if turns is not None:
                 lowering.turns = begin_turns(teams, turns, lowering)
             with lowering.as_team(math_warps):
@@ -56,11 +56,11 @@ class _Roles(OpRules):
         with ir.InsertionPoint(branch.else_block):
             _set_registers(few, "decrease")
             if start.waits_for_cluster:
-                await_start(start)
+                await_start(start, is_loader=True)
             warp = scf.IfOp(_is_below(lowering.thread, first + LANES))
             with ir.InsertionPoint(warp.then_block):
                 if not start.waits_for_cluster:
-                    await_start(start)
+                    await_start(start, is_loader=True)
                 one = scf.IfOp(_is_below(lowering.thread, first + 1))
                 with ir.InsertionPoint(one.then_block):
                     with lowering.as_team(Team(None, 1)):

@@ -7,8 +7,10 @@ barriers and arrives for that warp. The roles wait, where they begin. In a clust
 all blocks are waited for.
 
     loader's warp:    prefetch maps                          | wait | copy ...
-    the warp after:   make barriers, fence, arrive           |
+    the warp after:   make barriers, fence, arrive, arrive   |
     math warps:                                              | wait | get ...
+
+The loader waits for that warp alone: math warps come later, for they wait for registers.
 
 Source:   PTX ISA, "prefetch, prefetchu", "barrier", "barrier.cluster", "fence.mbarrier_init"
 """
@@ -25,7 +27,9 @@ from tilec.layout import LANES
 from tilec.ops.fragments import i32
 from tilec.ops.lowering import Lowering, first_place
 
-_BARRIER = 0
+# The numbers of barriers: of the loader's warp, and of the math warps, whose teams have those
+# between (`ops/roles.py`).
+_OF_LOADER, _OF_MATH = 0, 15
 
 
 @dataclass(frozen=True)
@@ -34,14 +38,12 @@ class Start:
 
     `places` is where addresses of barriers are computed, `making` where one thread makes barriers.
     `waits_for_cluster`: until all blocks of the cluster have made theirs.
-
-    Units:    `waiting` threads meet where roles begin, those of the warp that has made them too
     """
 
     places: ir.InsertionPoint
     making: ir.InsertionPoint
     waits_for_cluster: bool
-    waiting: int
+    math_threads: int
 
 
 def begin(lowering: Lowering, maps: Iterable[ir.Value], *, waits_for_cluster: bool) -> Start:
@@ -53,29 +55,31 @@ def begin(lowering: Lowering, maps: Iterable[ir.Value], *, waits_for_cluster: bo
             nvvm.prefetch(described, tensormap=True)
         scf.yield_([])
     places = first_place()
-    waiting = loader + 2 * LANES
     if waits_for_cluster:
         making = _by_one(thread, loader + LANES)
         # The fence before it is all the order that is needed.
         nvvm.cluster_arrive_relaxed(aligned=ir.UnitAttr.get())
-        return Start(places, making, waits_for_cluster, waiting)
+        return Start(places, making, waits_for_cluster, loader)
     warp = arith.shrui(thread, i32(LANES.bit_length() - 1))
     branch = scf.IfOp(_is(warp, loader // LANES + 1))
     with ir.InsertionPoint(branch.then_block):
         making = _by_one(thread, loader + LANES)
-        nvvm.barrier_arrive(i32(waiting), barrier_id=i32(_BARRIER))
+        nvvm.barrier_arrive(i32(2 * LANES), barrier_id=i32(_OF_LOADER))
+        nvvm.barrier_arrive(i32(loader + LANES), barrier_id=i32(_OF_MATH))
         scf.yield_([])
-    return Start(places, making, waits_for_cluster, waiting)
+    return Start(places, making, waits_for_cluster, loader)
 
 
-def await_start(start: Start) -> None:
-    """Until all barriers are there: math warps, and the loader's."""
+def await_start(start: Start, *, is_loader: bool) -> None:
+    """Until all barriers are there: the loader's warp, or all math warps."""
     if start.waits_for_cluster:
         nvvm.cluster_wait(aligned=ir.UnitAttr.get())
         return
+    number = _OF_LOADER if is_loader else _OF_MATH
+    threads = LANES + (LANES if is_loader else start.math_threads)
     ir.Operation.create(
         "nvvm.barrier",
-        operands=[i32(_BARRIER), i32(start.waiting)],
+        operands=[i32(number), i32(threads)],
         attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0])},
     )
 
