@@ -19,6 +19,10 @@ ELEMENT_BYTES = {
 # (docs/language.md, Indices).
 COUNT_LIMIT = 2**40
 
+# Kernels with roles number their programs in 32 bits, times the rows that are walked together (32 at
+# most): grids of more are for other variants.
+NUMBERED_LIMIT = 2**26
+
 # Tensors of more elements are refused, where extents of 0 count as 1, so that products of extents
 # of one tensor are exact too.
 ELEMENT_LIMIT = 2**60

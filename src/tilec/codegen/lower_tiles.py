@@ -21,7 +21,7 @@ from tilec.ir.dialects import arith, gpu, llvm, nvvm, scf
 from tilec.ir.quick_arith import constants_once
 from tilec.ir.walk import argument_names, operations
 from tilec.layout import LANES
-from tilec.ops.fragments import in_memory, index, llvm_ptr
+from tilec.ops.fragments import i32, in_memory, index, llvm_ptr
 from tilec.ops.lowering import (
     PERSISTENT,
     ROWS_TOGETHER,
@@ -37,7 +37,7 @@ from tilec.ops.lowering import (
 )
 from tilec.ops.notes import Note, Place
 from tilec.ops.order import count_of, delinearised, grouped
-from tilec.ops.persistent import register
+from tilec.ops.persistent import register, small, wide
 from tilec.ops.registry import rules
 from tilec.ops.roles import ROLES
 from tilec.ops.rules import is_tile
@@ -213,9 +213,7 @@ def _emit_entry(
         walker.emit_block(source)
         return lowering
     if ROWS_TOGETHER in kernel.attributes:
-        ids, is_program = _program_in_groups(
-            grid, lowering.rows_together, is_split=lowering.split > 1
-        )
+        ids, is_program = _program_in_groups(grid, lowering.rows_together, lowering.split)
     else:
         ids, is_program = _program_of_block(grid)
     guard = scf.IfOp(is_program)
@@ -278,19 +276,23 @@ def _program_of_block(grid: Sequence[ir.Value]) -> tuple[tuple[ir.Value, ...], i
 
 
 def _program_in_groups(
-    grid: Sequence[ir.Value], rows: int, *, is_split: bool = False
+    grid: Sequence[ir.Value], rows: int, split: int
 ) -> tuple[tuple[ir.Value, ...], ir.Value]:
     """As `_program_of_block`, in the order of `grouped`: blocks that run together share memory.
 
-    `is_split`: the blocks of a cluster, which lie along x, are one program.
+    `split` blocks, those of a cluster, which lie along x, are one program: a power of two.
     """
-    x = register(nvvm.read_ptx_sreg_clusterid_x if is_split else nvvm.read_ptx_sreg_ctaid_x)
-    across = register(nvvm.read_ptx_sreg_nclusterid_x if is_split else nvvm.read_ptx_sreg_nctaid_x)
-    y, z = register(nvvm.read_ptx_sreg_ctaid_y), register(nvvm.read_ptx_sreg_ctaid_z)
-    down = register(nvvm.read_ptx_sreg_nctaid_y)
+    word = ir.IntegerType.get_signless(32)
+    x, across = nvvm.read_ptx_sreg_ctaid_x(word), nvvm.read_ptx_sreg_nctaid_x(word)
+    if split > 1:
+        bits = i32(split.bit_length() - 1)
+        x, across = arith.shrui(x, bits), arith.shrui(across, bits)
+    y, z = nvvm.read_ptx_sreg_ctaid_y(word), nvvm.read_ptx_sreg_ctaid_z(word)
+    down = nvvm.read_ptx_sreg_nctaid_y(word)
     number = arith.addi(x, arith.muli(across, arith.addi(y, arith.muli(down, z))))
-    is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count_of(grid))
-    return grouped(number, grid, rows), is_program
+    extents = small(grid)
+    is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count_of(extents))
+    return wide(grouped(number, extents, rows)), is_program
 
 
 def _either(

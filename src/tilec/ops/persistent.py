@@ -36,12 +36,13 @@ class _Program(OpRules):
     ) -> Sequence[Lowered]:
         [number] = operands
         assert isinstance(number, ir.Value)
-        grid, rows, cluster = lowering.grid, lowering.rows_together, lowering.cluster
+        grid, rows, cluster = small(lowering.grid), lowering.rows_together, lowering.cluster
+        [word] = small([number])
         if cluster is None:
-            lowering.program = grouped(number, grid, rows)
+            lowering.program = wide(grouped(word, grid, rows))
             return []
-        step = step_of(number, grid, rows, cluster, _wide(rank()))
-        lowering.program = step.program
+        step = step_of(word, grid, rows, cluster, rank())
+        lowering.program = wide(step.program)
         lowering.is_together, lowering.is_program = step.is_together, step.is_program
         return []
 
@@ -54,6 +55,21 @@ def register(read: Callable[[ir.Type], ir.Value]) -> ir.Value:
 def _wide(word: ir.Value) -> ir.Value:
     wide = arith.extui(ir.IntegerType.get_signless(64), word)
     return arith.index_cast(ir.IndexType.get(), wide)
+
+
+# Launchers give kernels with roles no more programs than `NUMBERED_LIMIT`. So their numbers are
+# words: a division of these takes a third of the instructions, and no branch.
+
+
+def small(numbers: Sequence[ir.Value]) -> list[ir.Value]:
+    """Numbers of programs (index), and extents of grids of them, as i32."""
+    word = ir.IntegerType.get_signless(32)
+    return [arith.index_cast(word, number) for number in numbers]
+
+
+def wide(words: Sequence[ir.Value]) -> tuple[ir.Value, ...]:
+    """The same again as index."""
+    return tuple(map(_wide, words))
 
 
 # In a cluster, all blocks walk over its steps, of which each is a program of every block.
@@ -82,8 +98,8 @@ def _clusters(read: Callable[[ir.Type], ir.Value], lowering: Lowering) -> ir.Val
 
 def _count(lowering: Lowering) -> ir.Value:
     if lowering.cluster is None:
-        return count_of(lowering.grid)
-    return steps_of(lowering.grid, lowering.cluster)
+        return _wide(count_of(small(lowering.grid)))
+    return _wide(steps_of(small(lowering.grid), lowering.cluster))
 
 
 RULES: tuple[OpRules, ...] = (
