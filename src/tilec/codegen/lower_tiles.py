@@ -21,7 +21,7 @@ from tilec.ir.dialects import arith, gpu, llvm, nvvm, scf
 from tilec.ir.quick_arith import constants_once
 from tilec.ir.walk import argument_names, operations
 from tilec.layout import LANES
-from tilec.ops.fragments import i32, in_memory, index, llvm_ptr
+from tilec.ops.fragments import in_memory, index, llvm_ptr
 from tilec.ops.lowering import (
     PERSISTENT,
     ROWS_TOGETHER,
@@ -213,7 +213,7 @@ def _emit_entry(
         walker.emit_block(source)
         return lowering
     if ROWS_TOGETHER in kernel.attributes:
-        ids, is_program = _program_in_groups(grid, lowering.rows_together, lowering.split)
+        ids, is_program = _program_in_groups(lowering)
     else:
         ids, is_program = _program_of_block(grid)
     guard = scf.IfOp(is_program)
@@ -275,24 +275,23 @@ def _program_of_block(grid: Sequence[ir.Value]) -> tuple[tuple[ir.Value, ...], i
     return tuple(program), is_program
 
 
-def _program_in_groups(
-    grid: Sequence[ir.Value], rows: int, split: int
-) -> tuple[tuple[ir.Value, ...], ir.Value]:
+def _program_in_groups(lowering: Lowering) -> tuple[tuple[ir.Value, ...], ir.Value]:
     """As `_program_of_block`, in the order of `grouped`: blocks that run together share memory.
 
-    `split` blocks, those of a cluster, which lie along x, are one program: a power of two.
+    The blocks of a split program are those of a cluster, which lie along x: a power of two.
     """
-    word = ir.IntegerType.get_signless(32)
-    x, across = nvvm.read_ptx_sreg_ctaid_x(word), nvvm.read_ptx_sreg_nctaid_x(word)
-    if split > 1:
-        bits = i32(split.bit_length() - 1)
+    x, across = register(nvvm.read_ptx_sreg_ctaid_x), register(nvvm.read_ptx_sreg_nctaid_x)
+    if lowering.split > 1:
+        bits = index(lowering.split.bit_length() - 1)
         x, across = arith.shrui(x, bits), arith.shrui(across, bits)
-    y, z = nvvm.read_ptx_sreg_ctaid_y(word), nvvm.read_ptx_sreg_ctaid_z(word)
-    down = nvvm.read_ptx_sreg_nctaid_y(word)
+    y, z = register(nvvm.read_ptx_sreg_ctaid_y), register(nvvm.read_ptx_sreg_ctaid_z)
+    down = register(nvvm.read_ptx_sreg_nctaid_y)
     number = arith.addi(x, arith.muli(across, arith.addi(y, arith.muli(down, z))))
-    extents = small(grid)
+    has_roles = lowering.start is not None
+    [number, *extents] = small([number, *lowering.grid]) if has_roles else [number, *lowering.grid]
     is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count_of(extents))
-    return wide(grouped(number, extents, rows)), is_program
+    ids = grouped(number, extents, lowering.rows_together)
+    return wide(ids) if has_roles else ids, is_program
 
 
 def _either(
