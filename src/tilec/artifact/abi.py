@@ -19,8 +19,8 @@ ELEMENT_BYTES = {
 # (docs/language.md, Indices).
 COUNT_LIMIT = 2**40
 
-# Kernels with roles number their programs in 32 bits, times the rows that are walked together (32 at
-# most): grids of more are for other variants.
+# Variants with tensor maps number their programs, times the rows that are walked together (32 at
+# most), in 32 bits: larger grids are for other variants.
 NUMBERED_LIMIT = 2**26
 
 # Tensors of more elements are refused, where extents of 0 count as 1, so that products of extents

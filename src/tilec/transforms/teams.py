@@ -3,8 +3,9 @@
     for p { if mine { turn = await; for k { s = get … }; pass turn; … } else { for k { skip } } }
 
 The turn is passed as soon as the last slot of the program was got, with its last products under
-way: in the last turn of a loop, before that waits for the products of the turn before. Behind the loop, where they are still under way, the assembler
-would let products run one by one (ptxas, C7514).
+way: in the last turn of a loop, before that waits for the products of the turn before. Behind the
+loop, where they are still under way, the assembler would let products run one by one (ptxas,
+C7514).
 """
 
 from __future__ import annotations
