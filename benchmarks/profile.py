@@ -86,6 +86,7 @@ def _shares(warps: Warps) -> dict[str, object]:
         kind: {
             "percent": round(100 * one.samples / everything, 1),
             "stalls": {k: round(100 * n / one.samples, 1) for k, n in one.stalls(6)},
+            "phases": {k: round(100 * n / one.samples, 1) for k, n in one.by_phase.items()},
             "at": {k: round(100 * n / one.samples, 1) for k, n in one.places(6)},
         }
         for kind, one in warps.items()

@@ -1,8 +1,7 @@
 """Where warps wait, by samples of program counters: those that copy and those that compute apart.
 
 Kernels with roles say by `USETMAXREG` where the code of each begins: what has its registers cut
-copies, the rest computes. Waits that turn are laid out behind all else and belong to where they
-jump back to.
+copies, the rest computes. What lies between the first and the last product is the loop of those.
 """
 
 from __future__ import annotations
@@ -18,15 +17,23 @@ from pathlib import Path
 
 _METRIC = "smsp__pcsamp_warps_issue_stalled_"
 _BYTES = 16  # of an instruction
+_PRODUCT = "MMA."  # of `HGMMA`, `QGMMA`, `IGMMA`, `HMMA`
+_AROUND = (
+    24 * _BYTES
+)  # between a wait for copies and the first product, or the last one and its wait
 _FOLDERS = ("/opt/nvidia/nsight-compute/*", "/usr/local/cuda*/nsight-compute-*")
 
 
 @dataclass
 class Samples:
-    """How often warps of one kind were seen, by why they waited, and at what instruction."""
+    """How often warps of one kind were seen, by why they waited, and at what instruction.
+
+    `by_phase`: before products, among them, and after them.
+    """
 
     by_stall: Counter[str] = field(default_factory=Counter)
     by_place: Counter[str] = field(default_factory=Counter)
+    by_phase: Counter[str] = field(default_factory=Counter)
 
     @property
     def samples(self) -> int:
@@ -79,11 +86,16 @@ def _of_kernel(action) -> Warps:  # type: ignore[no-untyped-def]
     code = {pc: action.sass_by_pc(pc) for pc in range(min(seen), max(seen) + 1, _BYTES)}
     _dump(action.name(), code, seen)
     roles = _roles(code)
+    products = [pc for pc, text in code.items() if roles[pc] != "copy" and _PRODUCT in text]
+    first, last = min(products, default=0) - _AROUND, max(products, default=0) + _AROUND
     warps: Warps = {}
     for pc, stalls in seen.items():
         kind = warps.setdefault(roles[pc], Samples())
         kind.by_stall.update(stalls)
         kind.by_place[_opcode(code[pc])] += stalls.total()
+        if products and roles[pc] != "copy":
+            phase = "before" if pc < first else "products" if pc <= last else "after"
+            kind.by_phase[phase] += stalls.total()
     return warps
 
 
