@@ -88,7 +88,7 @@ def costs_of(text):
     target = resolve("sm_90a")
     with program(text) as lowered:
         work = [lowered.lowered(f"k__{m}_{n}", ALIGNED)[0].work for m, n in TILES]
-    return [cost_of(one, 1, 0, target) for one in work]
+    return [cost_of(one, 1, 0, 0, target) for one in work]
 
 
 @pytest.fixture(scope="module")

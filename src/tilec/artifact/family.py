@@ -47,19 +47,23 @@ class Cost:
     `blocks_per_sm` blocks are on a multiprocessor at one time. Each program is done by so many
     blocks together; parts are what one of them does.
 
-    Units:    `start_cycles` pass once in a launch
+    Units:    `start_cycles` pass once in a launch; `memory_cycles` at least, while what all
+              programs read comes from memory
     """
 
     blocks_per_sm: int = 1
     start_cycles: int = 0
     parts: tuple[Part, ...] = ()
     blocks_per_program: int = 1
+    memory_cycles: Expression = 0
 
     def cycles(self, programs: int, values: Mapping[str, Value], multiprocessors: int) -> int:
         """How long a launch takes, by the multiprocessor that has the most to do.
 
-        Either a unit of it is busy all the time, or each of its blocks does one program, or its
-        part of one, after the other, none of which can be faster than alone.
+        Either each of its blocks does one program, or its part of one, after the other, none of
+        which can be faster than alone. Or a unit of it is busy all the time, or all wait for
+        memory: beside what comes first in the parts, which a program does once, and nothing hides
+        that of the last one.
         """
         busy = [0, 0, 0, 0]
         alone = 0
@@ -71,7 +75,10 @@ class Cost:
             multiprocessors -= multiprocessors // _LEFT_OVER
         blocks_of_sm = -(-programs * self.blocks_per_program // multiprocessors)
         rounds = -(-blocks_of_sm // self.blocks_per_sm)
-        return self.start_cycles + max(blocks_of_sm * max(busy), rounds * alone)
+        memory = max(0, int(evaluate(self.memory_cycles, values)))
+        once = self.parts[0].alone_cycles if self.parts else 0
+        hidden = max(blocks_of_sm * max(busy), memory)
+        return self.start_cycles + max(rounds * alone, hidden and hidden + once)
 
 
 @dataclass(frozen=True)

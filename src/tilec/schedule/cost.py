@@ -10,21 +10,25 @@ How good its choices are on an H100 is in docs/tuning.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from math import prod
 
 from mlir import ir
 
 from tilec.artifact.expression import Expression
 from tilec.artifact.family import Cost, Part
+from tilec.layout.swizzled import SwizzledTile
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
 from tilec.ops.rules import shape_of
+from tilec.ops.staged import REGISTERS
 from tilec.schedule.bound import busy
 from tilec.schedule.plan import NoSchedule, Schedule, is_in_loop
+from tilec.schedule.products import Copied
 from tilec.schedule.split import Split
-from tilec.schedule.stages import Stages
+from tilec.schedule.stages import StagedLoad, Stages
 from tilec.schedule.turns import turns_of
 from tilec.target.description import Rates, Target
 
@@ -32,15 +36,23 @@ from tilec.target.description import Rates, Target
 _INSTRUCTIONS = {
     "arith.constant": 0, "arith.divf": 8, "arith.remf": 20, "arith.divsi": 20, "arith.divui": 20,
     "arith.remsi": 20, "arith.remui": 20, "arith.ceildivsi": 20, "math.absf": 1, "math.fma": 1,
-    "math.floor": 1, "math.ceil": 1, "linalg.reduce": 1, "tile.scan": 2, "tile.flip": 2,
+    "math.floor": 1, "math.ceil": 1, "arith.sitofp": 3, "arith.uitofp": 3,
+    "linalg.reduce": 1, "tile.scan": 2, "tile.flip": 2,
 }  # fmt: skip
 _FUNCTION = 10  # of "math": a special function and what is around it
 _FREE = ("tensor", "linalg", "tile", "warp", "scf", "memref", "func")  # views, copies, others
 _EXCHANGES = ("linalg.reduce", "tile.scan")
 _FMA = ("f32", "f64")  # factors that no tensor core multiplies as exactly
-# Cycles, by the blocks of a program: measured at 512^3, where nothing else is slow (docs/notes.md).
-_TOGETHER = {2: 2500, 4: 5000, 8: 7500}
+# Cycles, by the blocks of a program: measured where there are few programs (docs/notes.md).
+_TOGETHER = {2: 4000, 4: 5000, 8: 7500}
 _SECTOR_BYTES = 32  # moved for an element that an index chooses
+# Instructions of threads that move elements one by one, for each: to a slot, where addresses and
+# masks are computed, and of a result that leaves by rows. Measured (docs/notes.md).
+_INTO_SLOT = 16
+_BY_ROWS = 10
+_COPY_ALIGNMENT = 16  # rows of copies begin at multiples of so many bytes (PTX ISA)
+_WARP, _WORD = 32, 4
+_MOST_CONDITIONS = 3  # tensors whose rows are told apart by where they begin
 
 
 @dataclass
@@ -48,6 +60,9 @@ class _Turn:
     """What one turn of a loop takes, or the program outside of its loops.
 
     Units:    cycles, but bytes from L2 and to it; `waits` pass while nothing else is done
+
+    Copies are begun `ahead` turns before they are waited for; 0: there are none. `crossing` is what
+    more is copied where a condition holds: bytes of lines that are touched by two rows of a tile.
     """
 
     turns: Expression
@@ -55,10 +70,21 @@ class _Turn:
     tensor: float = 0
     shared: float = 0
     threads: float = 0
-    copied_bytes: int = 0
+    copied_bytes: float = 0
     moved_bytes: int = 0
     waits: int = 0
     loads: bool = False
+    ahead: int = 0
+    crossing: dict[Expression, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What callers know: the extents of the grid of programs, and those of each tensor."""
+
+    grid: tuple[Expression, ...]
+    dims: tuple[str, ...]
+    tensors: Mapping[str, tuple[str | int, ...]]
 
 
 @dataclass(frozen=True)
@@ -66,19 +92,23 @@ class Work:
     """What programs of a variant do, before there is machine code; without parts, nobody knows.
 
     `at_once` programs are on a multiprocessor at one time; None: as many as there is room for.
+    `spilling` is the part in which registers run out, `threads` do a program: 0 for all of a block.
+    All programs together read `read_bytes` from memory, if that is known.
     """
 
     parts: tuple[Part, ...] = ()
     at_once: int | None = None
     blocks_per_program: int = 1
+    spilling: int = -1
+    threads: int = 0
+    read_bytes: Expression = 0
 
 
 def work_of(
     function: ir.OpView,
     schedule: Schedule | NoSchedule,
     target: Target,
-    grid: Sequence[Expression],
-    dims: Sequence[str],
+    launch: Launch,
     warps: int,
     stages: Stages | None = None,
 ) -> Work:
@@ -88,39 +118,50 @@ def work_of(
     """
     if target.rates is None:
         return Work()
-    walk = _Walk(schedule, target.rates, grid, dims, stages)
+    walk = _Walk(schedule, target.rates, launch, stages)
     [block] = function.regions[0].blocks
     walk.into(block, walk.turns[0])
-    if isinstance(schedule, Schedule) and not schedule.is_persistent:
+    if not isinstance(schedule, Schedule):
+        return Work(walk.parts(warps))
+    if not schedule.is_persistent:
         walk.turns[0].waits += target.rates.load_latency  # until the first copies are there
-    if isinstance(schedule, Schedule) and schedule.split is not None:
+    if schedule.split is not None:
         _add_up(walk.turns[0], schedule.split, target.rates)
-    first, *inner = (_part(one, warps, target.rates) for one in walk.turns)
-    parts = (first, *(part for part in inner if part.alone_cycles))
-    if isinstance(schedule, Schedule) and schedule.is_persistent:
+    first, *others = walk.parts(warps)
+    # Products that are under way leave threads of a loop nothing to do, and nothing to spill.
+    spilling = -1 if any(turn.threads for turn in walk.turns[1:]) else 0
+    work = Work((first, *others), None, 1, spilling, warps * _WARP, walk.read_bytes())
+    if schedule.is_persistent:
         # Teams do a program each: what one does alone hides under what the other one does.
-        return Work(parts, schedule.teams)
-    blocks = schedule.split_blocks if isinstance(schedule, Schedule) else 1
-    return Work((_of_one_block(first, blocks), *parts[1:]), blocks_per_program=blocks)
+        return replace(work, at_once=schedule.teams)
+    blocks = schedule.split_blocks
+    parts = (_of_one_block(first, blocks), *others)
+    return replace(work, parts=parts, blocks_per_program=blocks)
 
 
-def cost_of(work: Work, blocks: int, spilled_bytes: int, target: Target) -> Cost:
-    """The cost of a variant, where a multiprocessor has room for so many blocks.
+def cost_of(work: Work, blocks: int, threads: int, spilled_bytes: int, target: Target) -> Cost:
+    """The cost of a variant, where a multiprocessor has room for so many blocks of `threads`.
 
-    Units:    `spilled_bytes` are those of a block, in what is done most often
+    Units:    `spilled_bytes` are those of a thread, in the part that says so
     """
     rates = target.rates
     if rates is None or not work.parts:
         return Cost()
-    spilling = spilled_bytes // rates.shared_bytes  # goes the same way
-    *others, last = work.parts
-    last = replace(
-        last,
-        shared_cycles=last.shared_cycles + spilling,
-        alone_cycles=last.alone_cycles + spilling,
+    threads = work.threads or threads
+    # They go the way to shared memory, and are waited for, beside the other warps of a scheduler.
+    moving = spilled_bytes * threads // rates.shared_bytes
+    warps = max(1, threads // _WARP // rates.schedulers)
+    waiting = spilled_bytes // _WORD * rates.spill_latency // warps
+    parts = list(work.parts)
+    spills = parts[work.spilling]
+    parts[work.spilling] = replace(
+        spills,
+        shared_cycles=spills.shared_cycles + moving,
+        alone_cycles=spills.alone_cycles + moving + waiting,
     )
     at_once = max(1, blocks) if work.at_once is None else work.at_once
-    return Cost(at_once, rates.load_latency, (*others, last), work.blocks_per_program)
+    floor = _quotient(work.read_bytes, rates.memory_bytes)
+    return Cost(at_once, rates.load_latency, tuple(parts), work.blocks_per_program, floor)
 
 
 def _add_up(turn: _Turn, split: Split, rates: Rates) -> None:
@@ -140,17 +181,49 @@ def _of_one_block(part: Part, blocks: int) -> Part:
     return Part(part.turns, tensor, shared, memory, threads, part.alone_cycles)
 
 
+def _parts(turn: _Turn, warps: int, rates: Rates) -> Iterator[Part]:
+    """What a turn takes; and what it takes more, the more of its conditions hold.
+
+    The more is copied, the more likely it is what all wait for: so what several conditions add
+    together is what they add one by one, and more.
+    """
+    yield _part(turn, warps, rates)
+    if not turn.overlaps:
+        return
+    conditions = sorted(turn.crossing, key=lambda one: -turn.crossing[one])[:_MOST_CONDITIONS]
+
+    def alone(held: Sequence[Expression]) -> int:
+        more = sum(turn.crossing[one] for one in held)
+        return _part(
+            replace(turn, copied_bytes=turn.copied_bytes + more), warps, rates
+        ).alone_cycles
+
+    added: dict[tuple[Expression, ...], int] = {(): alone(())}
+    for count in range(1, len(conditions) + 1):
+        for held in combinations(conditions, count):
+            less = [known for known in added if set(known) < set(held)]
+            added[held] = max(0, alone(held) - sum(added[known] for known in less))  # but rounding
+            rate = rates.l2_bytes * rates.sustained_percent / 100
+            memory = round(turn.crossing[held[0]] / rate) if count == 1 else 0
+            turns = turn.turns
+            for condition in held:
+                turns = turns if condition is True else ("select", condition, turns, 0)
+            if memory or added[held]:
+                yield Part(turns, 0, 0, memory, 0, added[held])
+
+
 def _part(turn: _Turn, warps: int, rates: Rates) -> Part:
     memory = turn.moved_bytes / rates.l2_bytes
-    copies = turn.copied_bytes / rates.l2_bytes
+    copies = turn.copied_bytes / rates.l2_bytes * 100 / rates.sustained_percent
     tensor = turn.tensor * 100 / rates.sustained_percent
+    # A warp issues every other cycle, at best.
+    threads = turn.threads * max(1.0, 2 * rates.schedulers / warps)
     if turn.overlaps:
-        alone = max(tensor, turn.shared, copies) + turn.threads + memory
+        ring = rates.copy_latency / turn.ahead if turn.ahead else 0
+        alone = max(tensor, turn.shared, copies, ring) + threads + memory + turn.waits
     else:
         waits = turn.waits + turn.loads * rates.load_latency
-        # A warp issues every other cycle, at best.
-        few = max(1.0, 2 * rates.schedulers / warps)
-        alone = tensor + turn.shared + copies + memory + turn.threads * few + waits
+        alone = tensor + turn.shared + copies + memory + threads + waits
     cycles = (tensor, turn.shared, copies + memory, turn.threads, alone)
     return Part(turn.turns, *map(round, cycles))
 
@@ -162,31 +235,48 @@ class _Walk:
         self,
         schedule: Schedule | NoSchedule,
         rates: Rates,
-        grid: Sequence[Expression],
-        dims: Sequence[str],
+        launch: Launch,
         stages: Stages | None = None,
     ) -> None:
         self.turns = [_Turn(1)]
         self._rates = rates
-        self._grid = grid
-        self._dims = dims
+        self._launch = launch
         planned = schedule if isinstance(schedule, Schedule) else None
         self._split = planned.split if planned else None
         self._products = {one.op.operation: one for one in planned.products} if planned else {}
-        self._copies = {
-            load.load.operation: load.tile
-            for channel in (planned.channels if planned else ())
-            for load in channel.loads
+        channels = planned.channels if planned else ()
+        self._copies = {one.load.operation: one for channel in channels for one in channel.loads}
+        self._depths = {
+            one.load.operation: channel.depth for channel in channels for one in channel.loads
         }
         rings = stages.rings if stages else ()
-        self._copies |= {one.load.operation: one.tile for ring in rings for one in ring.loads}
+        self._staged = {one.load.operation: one for ring in rings for one in ring.loads}
         # What the blocks of a cluster share, each reads a part of.
         cluster = planned.cluster.blocks if planned and planned.cluster else 1
         self._blocks = {
-            load.load.operation: cluster
-            for channel in (planned.channels if planned else ())
-            for load in channel.shared
+            one.load.operation: cluster for channel in channels for one in channel.shared
         }
+        if planned and planned.results_by == "rows":
+            stored = sum(prod(shape_of(one.op.operands[1])) for one in planned.results)
+            self.turns[0].threads += stored * _BY_ROWS / rates.lanes
+
+    def parts(self, warps: int) -> tuple[Part, ...]:
+        """What is done once a program, then the loops in which anything takes time."""
+        [first], *loops = [list(_parts(turn, warps, self._rates)) for turn in self.turns]
+        return (first, *(part for loop in loops for part in loop if part.alone_cycles))
+
+    def read_bytes(self) -> Expression:
+        """Of the tensors that are copied, each once and as a whole."""
+        found: Expression = 0
+        sizes = {
+            one.param: _element_bytes(one.load.results[0].type) for one in self._copies.values()
+        }
+        for param, size in sizes.items():
+            whole: Expression = size
+            for extent in self._launch.tensors[param]:
+                whole = _times(whole, extent)
+            found = whole if found == 0 else ("add", found, whole)
+        return found
 
     def into(self, block: ir.Block, turn: _Turn) -> None:
         for op in block.operations:
@@ -196,7 +286,7 @@ class _Walk:
                 continue
             inner = turn
             if rule.loop:
-                turns = turns_of(op, self._grid, self._dims)
+                turns = turns_of(op, self._launch.grid, self._launch.dims)
                 if self._split is not None and op == self._split.loop:
                     turns = _quotient(turns, self._split.blocks)
                 inner = _Turn(_times(turn.turns, turns))
@@ -209,12 +299,9 @@ class _Walk:
         rule, operation = rules()[op.operation.name], op.operation
         access, indexed = rule.access(op), rule.indexed(op)
         if operation in self._copies:
-            tile = self._copies[operation]
-            # L2 gives whole lines, however short the rows of a copy are.
-            lines = max(1, self._rates.line_bytes // tile.swizzle)
-            turn.copied_bytes += tile.bytes * lines // self._blocks.get(operation, 1)
-            turn.shared += tile.bytes / self._rates.shared_bytes
-            turn.overlaps |= is_in_loop(operation.block)
+            self._copy(self._copies[operation], turn)
+        elif operation in self._staged:
+            self._stage(self._staged[operation], turn)
         elif operation in self._products:
             took = busy([self._products[operation]], 0, self._rates)
             turn.tensor += took.tensor
@@ -231,6 +318,40 @@ class _Walk:
             self._multiply(op, turn)
         else:
             self._compute(op, turn)
+
+    def _copy(self, copied: Copied, turn: _Turn) -> None:
+        tile = copied.tile
+        # L2 gives whole lines, however short rows are; to shared memory the rest is lost by half.
+        lines = tile.bytes // tile.swizzle * max(tile.swizzle, self._rates.line_bytes)
+        share = lines / self._blocks.get(copied.load.operation, 1)
+        turn.copied_bytes += share
+        turn.shared += (tile.bytes + lines) / 2 / self._rates.shared_bytes
+        turn.overlaps |= is_in_loop(copied.block)
+        turn.ahead = self._depths[copied.load.operation] - 1  # one is being read
+        crossing = self._crosses(copied.param, tile)
+        if crossing is not False:
+            two = max(0, tile.swizzle - _COPY_ALIGNMENT) / self._rates.line_bytes
+            turn.crossing[crossing] = turn.crossing.get(crossing, 0.0) + two * share
+
+    def _crosses(self, param: str, tile: SwizzledTile) -> Expression:
+        """Whether rows of a packed tensor begin anywhere in lines of L2."""
+        extents = self._launch.tensors[param]
+        if len(extents) < 2 or tile.rows == 1:
+            return False
+        size, line = tile.element_bytes, self._rates.line_bytes
+        row = extents[-1]
+        if isinstance(row, int):
+            return row * size % line != 0
+        return ("ne", ("rem", row, max(1, line // size)), 0)
+
+    def _stage(self, staged: StagedLoad, turn: _Turn) -> None:
+        tile = staged.tile
+        turn.copied_bytes += tile.bytes
+        turn.shared += tile.bytes / self._rates.shared_bytes
+        turn.overlaps = True
+        if staged.fill == REGISTERS:
+            turn.threads += tile.bytes // tile.element_bytes * _INTO_SLOT / self._rates.lanes
+            turn.waits = max(turn.waits, self._rates.load_latency)
 
     def _multiply(self, op: ir.OpView, turn: _Turn) -> None:
         elements = rules()[op.operation.name].multiplied(op)

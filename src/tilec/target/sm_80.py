@@ -21,7 +21,9 @@ SM_80 = Target(
     blocks_per_sm=32,
     multiprocessors=108,
     cluster_blocks=1,
-    rates=Rates(product_bytes=2048, shared_bytes=32 * 4, l2_bytes=47, fragment_percent=90),
+    rates=Rates(
+        product_bytes=2048, shared_bytes=32 * 4, l2_bytes=47, memory_bytes=1300, fragment_percent=90
+    ),
 )
 
 SM_86 = Target(

@@ -32,7 +32,7 @@ SM_90 = Target(
     blocks_per_sm=32,
     multiprocessors=132,
     cluster_blocks=8,
-    rates=Rates(product_bytes=4096, shared_bytes=32 * 4, l2_bytes=64),
+    rates=Rates(product_bytes=4096, shared_bytes=32 * 4, l2_bytes=64, memory_bytes=1650),
 )
 
 SM_90A = replace(SM_90, name="sm_90a")
