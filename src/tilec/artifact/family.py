@@ -62,8 +62,8 @@ class Cost:
 
         Either each of its blocks does one program, or its part of one, after the other, none of
         which can be faster than alone. Or a unit of it is busy all the time, or all wait for
-        memory: beside what comes first in the parts, which a program does once, and nothing hides
-        that of the last one.
+        memory: then the waits of the first part, which a program does once, hide behind others, but
+        for those of the last program.
         """
         busy = [0, 0, 0, 0]
         alone = 0
@@ -76,9 +76,10 @@ class Cost:
         blocks_of_sm = -(-programs * self.blocks_per_program // multiprocessors)
         rounds = -(-blocks_of_sm // self.blocks_per_sm)
         memory = max(0, int(evaluate(self.memory_cycles, values)))
-        once = self.parts[0].alone_cycles if self.parts else 0
         hidden = max(blocks_of_sm * max(busy), memory)
-        return self.start_cycles + max(rounds * alone, hidden and hidden + once)
+        if hidden:
+            hidden += max(0, self.parts[0].alone_cycles - max(self.parts[0].busy_cycles))
+        return self.start_cycles + max(rounds * alone, hidden)
 
 
 @dataclass(frozen=True)

@@ -263,7 +263,8 @@ class _Walk:
     def parts(self, warps: int) -> tuple[Part, ...]:
         """What is done once a program, then the loops in which anything takes time."""
         [first], *loops = [list(_parts(turn, warps, self._rates)) for turn in self.turns]
-        return (first, *(part for loop in loops for part in loop if part.alone_cycles))
+        inner = [part for loop in loops for part in loop]
+        return (first, *(one for one in inner if one.alone_cycles or one.memory_cycles))
 
     def read_bytes(self) -> Expression:
         """Of the tensors that are copied, each once and as a whole."""
