@@ -74,6 +74,25 @@ ODD = {
     (4096, 4096, 4095): (774.5, 894.3, 949.1, 1083.0, 818.7, 1004.0),
 }
 
+# Few programs of long sums, some of which blocks share out: 64x64, 64x128 and 128x128, each by 1, 2
+# and 4 blocks.
+SHARED_OUT = tuple((m, n, s) for m, n in ((64, 64), (64, 128), (128, 128)) for s in (1, 2, 4))
+FEW = {
+    (64, 4096, 4096): (15.45, 16.19, 22.47, 16.91, 18.55, 18.98, 24.69, 22.72, 28.49),
+    (64, 2048, 14336): (35.47, 30.5, 25.5, 43.09, 40.32, 28.24, 67.9, 44.45, 28.0),
+    (256, 1024, 8192): (21.24, 18.59, 28.88, 25.64, 24.59, 22.24, 40.21, 25.32, 18.01),
+    (512, 512, 512): (3.39, 4.98, 9.34, 3.83, 5.64, 7.93, 5.38, 7.55, 8.21),
+    (64, 4096, 14336): (44.75, 43.92, 54.51, 51.73, 50.66, 46.42, 77.8, 59.31, 61.33),
+    (256, 2048, 4096): (13.17, 20.18, 31.36, 14.75, 17.01, 26.94, 22.33, 17.17, 25.75),
+    (1024, 1024, 1024): (9.83, 15.39, 29.36, 6.74, 14.13, 23.22, 8.94, 10.85, 25.14),
+    (64, 512, 8192): (20.63, 15.69, 10.94, 25.27, 21.82, 14.4, 39.32, 24.74, 16.75),
+    (64, 1536, 8192): (21.09, 17.81, 14.53, 25.52, 24.37, 17.55, 39.78, 25.17, 17.88),
+    (64, 2048, 8192): (21.47, 19.27, 17.46, 25.64, 25.39, 18.85, 39.91, 28.52, 19.71),
+    (64, 2560, 8192): (48.86, 21.2, 20.27, 26.96, 26.85, 20.67, 40.15, 28.85, 23.11),
+    (64, 4096, 8192): (27.0, 27.21, 35.17, 30.77, 31.53, 30.04, 45.87, 36.15, 41.52),
+    (64, 6144, 8192): (36.67, 42.16, 46.53, 36.75, 39.43, 41.78, 54.51, 45.23, 51.54),
+}
+
 TEXT = f"""
 {"".join(f"#[instance(BM = {m}, BN = {n})]" for m, n in TILES)}
 #[kernel]
@@ -89,11 +108,14 @@ pub fn k<M: Dim, N: Dim, K: Dim, const BM: usize, const BN: usize>(
 """
 
 
-def costs_of(text, vector_bytes=ALIGNED, blocks=(1,) * len(TILES)):
+SYMBOLS = [f"k__{m}_{n}" for m, n in TILES]
+
+
+def costs_of(text, vector_bytes=ALIGNED, symbols=SYMBOLS, blocks=(1,) * len(TILES)):
     """Of a variant of which a multiprocessor holds so many blocks."""
     target = resolve("sm_90a")
     with program(text) as lowered:
-        points = [lowered.lowered(f"k__{m}_{n}", vector_bytes)[0] for m, n in TILES]
+        points = [lowered.lowered(symbol, vector_bytes)[0] for symbol in symbols]
     return [
         cost_of(point.work, count, point.threads, 0, target)
         for point, count in zip(points, blocks, strict=True)
@@ -115,12 +137,26 @@ def costs_of_any():
     return costs_of(TEXT, ANY, blocks=(1, 1, 1, 1, 4, 4))
 
 
-def slowdown(costs, shape, times):
+@pytest.fixture(scope="module")
+def costs_shared_out():
+    instances = "".join(
+        f"#[instance(BM = {m}, BN = {n}, hint(split = {s}))]\n"
+        if s > 1
+        else f"#[instance(BM = {m}, BN = {n})]\n"
+        for m, n, s in SHARED_OUT
+    )
+    text = instances + TEXT[TEXT.index("#[kernel]") :]
+    symbols = [f"k__{m}_{n}" + (f"__split{s}" if s > 1 else "") for m, n, s in SHARED_OUT]
+    blocks = tuple(2 if s > 1 and m == 64 else 1 for m, _, s in SHARED_OUT)
+    return costs_of(text, symbols=symbols, blocks=blocks)
+
+
+def slowdown(costs, shape, times, tiles=TILES):
     """The time of the chosen member by that of the fastest."""
     m, n, k = shape
     cycles = [
         cost.cycles(-(-m // bm) * -(-n // bn), {"M": m, "N": n, "K": k}, 132)
-        for cost, (bm, bn) in zip(costs, TILES, strict=False)
+        for cost, (bm, bn, *_) in zip(costs, tiles, strict=False)
     ]
     return times[cycles.index(min(cycles))] / min(times)
 
@@ -139,6 +175,11 @@ def test_the_choice_in_clusters_is_near_to_the_fastest(costs_in_clusters, shape)
 @pytest.mark.parametrize("shape", ODD, ids=lambda shape: "x".join(map(str, shape)))
 def test_the_choice_for_odd_rows_is_near_to_the_fastest(costs_of_any, shape):
     assert slowdown(costs_of_any, shape, ODD[shape]) <= MOST
+
+
+@pytest.mark.parametrize("shape", FEW, ids=lambda shape: "x".join(map(str, shape)))
+def test_the_choice_of_what_is_shared_out_is_near_to_the_fastest(costs_shared_out, shape):
+    assert slowdown(costs_shared_out, shape, FEW[shape], SHARED_OUT) <= MOST
 
 
 def test_most_choices_are_the_fastest(costs):

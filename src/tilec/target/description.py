@@ -32,7 +32,7 @@ class Rates:
     sustained_percent: int = 90
     fragment_percent: int = 60
     load_latency: int = 800
-    copy_latency: int = 1500
+    copy_latency: int = 1900
     spill_latency: int = 32
     exchange_latency: int = 150
 
