@@ -111,7 +111,7 @@ pub fn k<M: Dim, N: Dim, K: Dim, const BM: usize, const BN: usize>(
 SYMBOLS = [f"k__{m}_{n}" for m, n in TILES]
 
 
-def costs_of(text, vector_bytes=ALIGNED, symbols=SYMBOLS, blocks=(1,) * len(TILES)):
+def costs_of(text, vector_bytes=ALIGNED, symbols=SYMBOLS, blocks=(1, 1, 1, 1, 1, 1)):
     """Of a variant of which a multiprocessor holds so many blocks."""
     target = resolve("sm_90a")
     with program(text) as lowered:

@@ -111,9 +111,12 @@ def test_a_wrong_table_is_a_fault(measured, fault):
     assert any(fault in found for found in faults_of(of_family(measured=measured)))
 
 
-def test_a_cost_of_what_is_no_extent_is_a_fault():
+@pytest.mark.parametrize(
+    "cost", [Cost(1, 0, (part(1, 1, "x"),)), Cost(1, 0, (part(1, 1),), memory_cycles="x")]
+)
+def test_a_cost_of_what_is_no_extent_is_a_fault(cost):
     [variant] = SMALL.variants
-    wrong = replace(SMALL, variants=(replace(variant, cost=Cost(1, 0, (part(1, 1, "x"),))),))
+    wrong = replace(SMALL, variants=(replace(variant, cost=cost),))
     assert any("names `x`" in found for found in faults_of(of_family(LARGE, wrong)))
 
 
