@@ -151,9 +151,19 @@ def test_what_tensor_cores_hide_of_second_lines_is_not_waited_for(kernels):
 
 
 def test_short_rings_make_turns_wait(kernels):
+    # Each of two slots is filled, 700 cycles after it was free, and then used for what a turn takes.
+    turn = 16384 / 64 / 0.9
     shallow = loop_of(kernels["shallow__64_64"][0])
-    # One of two slots is read: the other one is filled once it is free, 1900 cycles later.
-    assert shallow.alone_cycles == 1900 > loop_of(kernels["product__64_64"][0]).alone_cycles
+    assert shallow.alone_cycles == round((700 + turn) / 2) > turn
+    assert loop_of(kernels["product__64_64"][0]).alone_cycles == round(turn)
+
+
+def test_what_nobody_read_before_is_waited_for_by_all_blocks_together(kernels):
+    cost = kernels["product__64_64"][0].cost
+    extents = {"M": 64, "N": 4096, "K": 2048}
+    # b has more tiles than a. They come from memory, to one of eight slots.
+    waits = round((1900 + 16384 / 64 / 0.9) / 8)
+    assert evaluate(cost.first_cycles, extents) == 32 * 64 * waits
 
 
 def test_what_is_read_comes_from_memory_once(kernels):

@@ -112,7 +112,12 @@ def test_a_wrong_table_is_a_fault(measured, fault):
 
 
 @pytest.mark.parametrize(
-    "cost", [Cost(1, 0, (part(1, 1, "x"),)), Cost(1, 0, (part(1, 1),), memory_cycles="x")]
+    "cost",
+    [
+        Cost(1, 0, (part(1, 1, "x"),)),
+        Cost(1, 0, (part(1, 1),), memory_cycles="x"),
+        Cost(1, 0, (part(1, 1),), first_cycles="x"),
+    ],
 )
 def test_a_cost_of_what_is_no_extent_is_a_fault(cost):
     [variant] = SMALL.variants
@@ -155,6 +160,13 @@ def test_memory_gives_all_programs_no_more_than_it_can():
     assert cost.cycles(1, {"K": 640}, 132) == 100 + 2 * 640 + 25
     # Many have enough to do.
     assert cost.cycles(132 * 10, {"K": 640}, 132) == 100 + 10 * (30 + 10 * 20)
+
+
+def test_blocks_wait_together_for_what_nobody_read_before():
+    cost = Cost(1, 100, (part(5, 30),), first_cycles=("mul", "K", 100))
+    assert cost.cycles(4, {"K": 64}, 132) == 100 + 64 * 100 // 4 + 25
+    assert cost.cycles(100, {"K": 64}, 132) == 100 + 64 * 100 // 100 + 25
+    assert cost.cycles(1000, {"K": 64}, 10) == 100 + 100 * 30  # ten at one time: 640 each
 
 
 def test_what_is_busy_in_one_part_is_free_in_another():

@@ -48,7 +48,8 @@ class Cost:
     blocks together; parts are what one of them does.
 
     Units:    `start_cycles` pass once in a launch; `memory_cycles` at least, while what all
-              programs read comes from memory
+              programs read comes from memory; `first_cycles` are waited for what nobody read
+              before, by all blocks together
     """
 
     blocks_per_sm: int = 1
@@ -56,6 +57,7 @@ class Cost:
     parts: tuple[Part, ...] = ()
     blocks_per_program: int = 1
     memory_cycles: Expression = 0
+    first_cycles: Expression = 0
 
     def cycles(self, programs: int, values: Mapping[str, Value], multiprocessors: int) -> int:
         """How long a launch takes, by the multiprocessor that has the most to do.
@@ -75,8 +77,10 @@ class Cost:
             multiprocessors -= multiprocessors // _LEFT_OVER
         blocks_of_sm = -(-programs * self.blocks_per_program // multiprocessors)
         rounds = -(-blocks_of_sm // self.blocks_per_sm)
-        memory = max(0, int(evaluate(self.memory_cycles, values)))
-        hidden = max(blocks_of_sm * max(busy), memory)
+        memory = int(evaluate(self.memory_cycles, values))
+        blocks = min(programs * self.blocks_per_program, multiprocessors * self.blocks_per_sm)
+        first = int(evaluate(self.first_cycles, values)) // max(1, blocks)
+        hidden = max(blocks_of_sm * max(busy), memory, first)
         if hidden:
             hidden += max(0, self.parts[0].alone_cycles - max(self.parts[0].busy_cycles))
         return self.start_cycles + max(rounds * alone, hidden)

@@ -61,8 +61,8 @@ class _Turn:
 
     Units:    cycles, but bytes from L2 and to it; `waits` pass while nothing else is done
 
-    Copies are begun `ahead` turns before they are waited for; 0: there are none. `crossing` is what
-    more is copied where a condition holds: bytes of lines that are touched by two rows of a tile.
+    Copies go to rings of `depth` slots; 0: there are none. `crossing` is what more is copied where
+    a condition holds: bytes of lines that are touched by two rows of a tile.
     """
 
     turns: Expression
@@ -74,7 +74,7 @@ class _Turn:
     moved_bytes: int = 0
     waits: int = 0
     loads: bool = False
-    ahead: int = 0
+    depth: int = 0
     crossing: dict[Expression, float] = field(default_factory=dict)
 
 
@@ -93,7 +93,8 @@ class Work:
 
     `at_once` programs are on a multiprocessor at one time; None: as many as there is room for.
     `spilling` is the part in which registers run out, `threads` do a program: 0 for all of a block.
-    All programs together read `read_bytes` from memory, if that is known.
+    All programs together read `read_bytes` from memory, and wait for `first_cycles` for what nobody
+    read before, if that is known.
     """
 
     parts: tuple[Part, ...] = ()
@@ -102,6 +103,7 @@ class Work:
     spilling: int = -1
     threads: int = 0
     read_bytes: Expression = 0
+    first_cycles: Expression = 0
 
 
 def work_of(
@@ -130,7 +132,9 @@ def work_of(
     first, *others = walk.parts(warps)
     # Products that are under way leave threads of a loop nothing to do, and nothing to spill.
     spilling = -1 if any(turn.threads for turn in walk.turns[1:]) else 0
-    work = Work((first, *others), None, 1, spilling, warps * _WARP, walk.read_bytes())
+    threads = warps * _WARP
+    memory = walk.read_bytes(), walk.first_cycles()
+    work = Work((first, *others), None, 1, spilling, threads, *memory)
     if schedule.is_persistent:
         # Teams do a program each: what one does alone hides under what the other one does.
         return replace(work, at_once=schedule.teams)
@@ -161,7 +165,14 @@ def cost_of(work: Work, blocks: int, threads: int, spilled_bytes: int, target: T
     )
     at_once = max(1, blocks) if work.at_once is None else work.at_once
     floor = _quotient(work.read_bytes, rates.memory_bytes)
-    return Cost(at_once, rates.load_latency, tuple(parts), work.blocks_per_program, floor)
+    return Cost(
+        at_once,
+        rates.load_latency,
+        tuple(parts),
+        work.blocks_per_program,
+        floor,
+        work.first_cycles,
+    )
 
 
 def _add_up(turn: _Turn, split: Split, rates: Rates) -> None:
@@ -214,18 +225,35 @@ def _parts(turn: _Turn, warps: int, rates: Rates) -> Iterator[Part]:
 
 def _part(turn: _Turn, warps: int, rates: Rates) -> Part:
     memory = turn.moved_bytes / rates.l2_bytes
-    copies = turn.copied_bytes / rates.l2_bytes * 100 / rates.sustained_percent
-    tensor = turn.tensor * 100 / rates.sustained_percent
+    tensor, copies = _tensor(turn, rates), _copies(turn, rates)
     # A warp issues every other cycle, at best.
     threads = turn.threads * max(1.0, 2 * rates.schedulers / warps)
     if turn.overlaps:
-        ring = rates.copy_latency / turn.ahead if turn.ahead else 0
-        alone = max(tensor, turn.shared, copies, ring) + threads + memory + turn.waits
+        ring = _slot(turn, rates, rates.copy_latency)
+        alone = max(_busiest(turn, rates), ring) + threads + memory + turn.waits
     else:
         waits = turn.waits + turn.loads * rates.load_latency
         alone = tensor + turn.shared + copies + memory + threads + waits
     cycles = (tensor, turn.shared, copies + memory, turn.threads, alone)
     return Part(turn.turns, *map(round, cycles))
+
+
+def _tensor(turn: _Turn, rates: Rates) -> float:
+    return turn.tensor * 100 / rates.sustained_percent
+
+
+def _copies(turn: _Turn, rates: Rates) -> float:
+    return turn.copied_bytes / rates.l2_bytes * 100 / rates.sustained_percent
+
+
+def _busiest(turn: _Turn, rates: Rates) -> float:
+    """What a turn takes in which copies and products overlap, if nobody waits."""
+    return max(_tensor(turn, rates), turn.shared, _copies(turn, rates))
+
+
+def _slot(turn: _Turn, rates: Rates, latency: int) -> float:
+    """How often one of the slots of a ring is full: each is filled, and then used."""
+    return (latency + _busiest(turn, rates)) / turn.depth if turn.depth else 0
 
 
 class _Walk:
@@ -239,6 +267,7 @@ class _Walk:
         stages: Stages | None = None,
     ) -> None:
         self.turns = [_Turn(1)]
+        self._copied: list[tuple[Copied, _Turn]] = []
         self._rates = rates
         self._launch = launch
         planned = schedule if isinstance(schedule, Schedule) else None
@@ -277,6 +306,19 @@ class _Walk:
             for extent in self._launch.tensors[param]:
                 whole = _times(whole, extent)
             found = whole if found == 0 else ("add", found, whole)
+        return found
+
+    def first_cycles(self) -> Expression:
+        """Waits for slots with a tile that nobody read before: of the tensor that has most."""
+        found: Expression = 0
+        for copied, turn in self._copied:
+            extents = self._launch.tensors[copied.param]
+            if not turn.overlaps or len(extents) != len(copied.tile.shape):
+                continue
+            waits: Expression = round(_slot(turn, self._rates, self._rates.memory_latency))
+            for extent, side in zip(extents, copied.tile.shape, strict=True):
+                waits = _times(waits, _quotient(extent, side))
+            found = waits if found == 0 else ("max", found, waits)
         return found
 
     def into(self, block: ir.Block, turn: _Turn) -> None:
@@ -328,7 +370,8 @@ class _Walk:
         turn.copied_bytes += share
         turn.shared += (tile.bytes + lines) / 2 / self._rates.shared_bytes
         turn.overlaps |= is_in_loop(copied.block)
-        turn.ahead = self._depths[copied.load.operation] - 1  # one is being read
+        turn.depth = self._depths[copied.load.operation]
+        self._copied.append((copied, turn))
         crossing = self._crosses(copied.param, tile)
         if crossing is not False:
             two = max(0, tile.swizzle - _COPY_ALIGNMENT) / self._rates.line_bytes

@@ -18,8 +18,9 @@ class Rates:
 
     What costs are estimated by beside that: of their peak, tensor cores keep up
     `sustained_percent`, as copies do, and `fragment_percent` with factors that threads hold; cycles
-    until a load is there, until a copy has filled a slot that became free, until a register that
-    was spilled is there, and until the threads of a block have exchanged something.
+    until a load is there, until a copy from L2 has filled a slot that became free, and one from
+    memory, until a register that was spilled is there, and until the threads of a block have
+    exchanged something.
     """
 
     product_bytes: int
@@ -32,7 +33,8 @@ class Rates:
     sustained_percent: int = 90
     fragment_percent: int = 60
     load_latency: int = 800
-    copy_latency: int = 1900
+    copy_latency: int = 700
+    memory_latency: int = 1900
     spill_latency: int = 32
     exchange_latency: int = 150
 
