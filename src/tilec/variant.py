@@ -20,11 +20,12 @@ from tilec.ops.lowering import TensorMap, teams_of
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.ops.send import By
-from tilec.schedule.cost import Launch, Work, work_of
+from tilec.schedule.cost import Work, work_of
 from tilec.schedule.describe import describe
 from tilec.schedule.describe_stages import with_stages
 from tilec.schedule.plan import NoSchedule, Reason, Schedule
 from tilec.schedule.stages import Stages, blocks_at_once, plan_stages
+from tilec.schedule.walk import Launch
 from tilec.shared_memory.finish import Room, finish
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import stage

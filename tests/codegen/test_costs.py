@@ -151,7 +151,7 @@ def test_what_tensor_cores_hide_of_second_lines_is_not_waited_for(kernels):
 
 
 def test_short_rings_make_turns_wait(kernels):
-    # Each of two slots is filled, 700 cycles after it was free, and then used for what a turn takes.
+    # Each of two slots is filled 700 cycles after it was free, and used for what a turn takes.
     turn = 16384 / 64 / 0.9
     shallow = loop_of(kernels["shallow__64_64"][0])
     assert shallow.alone_cycles == round((700 + turn) / 2) > turn

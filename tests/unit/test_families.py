@@ -153,6 +153,12 @@ def test_blocks_that_are_there_together_hide_what_one_waits_for():
     assert Cost(1, 0, (part(30, 40),), 2).cycles(4, {}, 4) == 80
 
 
+def test_clusters_of_four_leave_multiprocessors_over():
+    # 128 of 132 would do, if these came in fours; eight in 132 are left over.
+    assert Cost(1, 0, (part(10, 10),), cluster_blocks=4).cycles(128, {}, 132) == 20
+    assert Cost(1, 0, (part(10, 10),), cluster_blocks=2).cycles(128, {}, 132) == 10
+
+
 def test_memory_gives_all_programs_no_more_than_it_can():
     turn = part(10, 20, ("ceildiv", "K", 64))
     cost = Cost(1, 100, (part(5, 30), turn), memory_cycles=("mul", "K", 2))

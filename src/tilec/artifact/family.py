@@ -45,7 +45,7 @@ class Cost:
     """What a variant takes, as far as a choice needs it; without parts, nobody knows.
 
     `blocks_per_sm` blocks are on a multiprocessor at one time. Each program is done by so many
-    blocks together; parts are what one of them does.
+    blocks together; parts are what one of them does. Clusters have `cluster_blocks`.
 
     Units:    `start_cycles` pass once in a launch; `memory_cycles` at least, while what all
               programs read comes from memory; `first_cycles` are waited for what nobody read
@@ -58,6 +58,7 @@ class Cost:
     blocks_per_program: int = 1
     memory_cycles: Expression = 0
     first_cycles: Expression = 0
+    cluster_blocks: int = 1
 
     def cycles(self, programs: int, values: Mapping[str, Value], multiprocessors: int) -> int:
         """How long a launch takes, by the multiprocessor that has the most to do.
@@ -73,7 +74,7 @@ class Cost:
             turns = max(0, int(evaluate(part.turns, values)))
             busy = [sum_ + turns * one for sum_, one in zip(busy, part.busy_cycles, strict=True)]
             alone += turns * part.alone_cycles
-        if self.blocks_per_program > _PAIR:
+        if max(self.blocks_per_program, self.cluster_blocks) > _PAIR:
             multiprocessors -= multiprocessors // _LEFT_OVER
         blocks_of_sm = -(-programs * self.blocks_per_program // multiprocessors)
         rounds = -(-blocks_of_sm // self.blocks_per_sm)
