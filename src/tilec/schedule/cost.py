@@ -25,8 +25,6 @@ from tilec.schedule.turn_cost import Turn
 from tilec.schedule.walk import Launch, Walk, element_bytes, quotient
 from tilec.target.description import Rates, Target
 
-# Cycles, by the blocks of a program: measured where there are few programs (docs/notes.md).
-_TOGETHER = {2: 4000, 4: 5000, 8: 7500}
 _WARP, _WORD = 32, 4
 
 
@@ -85,7 +83,7 @@ def work_of(
         # Teams do a program each: what one does alone hides under what the other one does.
         return replace(work, at_once=schedule.teams)
     blocks = schedule.split_blocks
-    parts = (_of_one_block(first, blocks), *others)
+    parts = (_of_one_block(first, blocks, target.rates), *others)
     return replace(work, parts=parts, blocks_per_program=blocks)
 
 
@@ -126,14 +124,14 @@ def _add_up(turn: Turn, split: Split, rates: Rates) -> None:
     """What blocks take to begin together, and to add up sums once they have theirs."""
     sums = sum(prod(shape_of(one)) * element_bytes(one.type) for one in split.loop.results)
     moved = sums if split.blocks == 2 else 2 * sums
-    turn.waits += _TOGETHER[split.blocks] + round(moved / rates.l2_bytes)
+    turn.waits += rates.meeting(split.blocks) + round(moved / rates.l2_bytes)
 
 
-def _of_one_block(part: Part, blocks: int) -> Part:
+def _of_one_block(part: Part, blocks: int, rates: Rates) -> Part:
     """What is done once a program, and by one of its blocks. Of what they take to begin together no
     more than half is hidden by other blocks."""
     if blocks == 1:
         return part
-    waits = _TOGETHER[blocks] // 2
+    waits = rates.meeting(blocks) // 2
     tensor, shared, memory, threads = (cycles // blocks + waits for cycles in part.busy_cycles)
     return Part(part.turns, tensor, shared, memory, threads, part.alone_cycles)

@@ -19,8 +19,8 @@ class Rates:
     What costs are estimated by beside that: of their peak, tensor cores keep up
     `sustained_percent`, as copies do, and `fragment_percent` with factors that threads hold; cycles
     until a load is there, until a copy from L2 has filled a slot that became free, and one from
-    memory, until a register that was spilled is there, and until the threads of a block have
-    exchanged something.
+    memory, until a register that was spilled is there, until the threads of a block have exchanged
+    something, and until so many blocks that do a program together have met, twice.
     """
 
     product_bytes: int
@@ -37,6 +37,11 @@ class Rates:
     memory_latency: int = 1900
     spill_latency: int = 32
     exchange_latency: int = 150
+    meetings: tuple[tuple[int, int], ...] = ((2, 4000), (4, 5000), (8, 7500))
+
+    def meeting(self, blocks: int) -> int:
+        """Cycles that blocks of a program take to begin together and to hand over sums."""
+        return dict(self.meetings)[blocks]
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,8 @@ class Roles:
     are addresses, and what follows the products. A ring has `depth` slots at the most, for more
     hide nothing, or `depth_of_several` where a block does several programs. Math warpgroups do
     programs by turns where each thread has `sums_by_turns` or more. Blocks copy alone what is up to
-    `l2_bytes`, for up to then L2 keeps up.
+    `l2_bytes`, for up to then L2 keeps up. Of those that do a program together, `split_blocks` have
+    room on a multiprocessor, for clusters do not fill all of them.
 
     Units:    registers are those of a thread; `l2_bytes` a cycle of the tensor cores; `rest_bytes`
               of shared memory, left for barriers, reductions and what alignment costs
@@ -60,6 +66,7 @@ class Roles:
     depth: int
     depth_of_several: int
     sums_by_turns: int
+    split_blocks: int
     l2_bytes: int
     rest_bytes: int
 
