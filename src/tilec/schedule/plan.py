@@ -30,6 +30,7 @@ from tilec.schedule.teams import teams_for
 from tilec.target.description import Roles, Target
 
 _LEAST_DEPTH = 2
+_BLOCKS_OF_SPLIT = 2
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def plan(
     found_results = find_results(function)
     stored = _stored_bytes(found_results, groups, teams) if is_persistent else 0
     # Clusters leave multiprocessors over, unless these have room for more than one block.
-    together = limits.split_blocks if split is not None and groups == 1 else 1
+    together = _BLOCKS_OF_SPLIT if split is not None and groups == 1 else 1
     depth, *more = _depth(
         rings, hints, target, stored, fitting, is_persistent=is_persistent, together=together
     )

@@ -52,8 +52,7 @@ class Roles:
     are addresses, and what follows the products. A ring has `depth` slots at the most, for more
     hide nothing, or `depth_of_several` where a block does several programs. Math warpgroups do
     programs by turns where each thread has `sums_by_turns` or more. Blocks copy alone what is up to
-    `l2_bytes`, for up to then L2 keeps up. Of those that do a program together, `split_blocks` have
-    room on a multiprocessor, for clusters do not fill all of them.
+    `l2_bytes`, for up to then L2 keeps up.
 
     Units:    registers are those of a thread; `l2_bytes` a cycle of the tensor cores; `rest_bytes`
               of shared memory, left for barriers, reductions and what alignment costs
@@ -66,7 +65,6 @@ class Roles:
     depth: int
     depth_of_several: int
     sums_by_turns: int
-    split_blocks: int
     l2_bytes: int
     rest_bytes: int
 

@@ -54,7 +54,6 @@ SM_90A = replace(
         depth=8,
         depth_of_several=5,
         sums_by_turns=160,
-        split_blocks=2,
         l2_bytes=40,
         rest_bytes=2 * KIB,
     ),
