@@ -230,7 +230,6 @@ KNOWN_BYTES = {
     "matmul_residual__bf16_128_256_64__tma": 1316,
     "matmul_residual__bf16_128_256_64": 704,
     "matmul_tf32__256_128_32": 660,
-    "matmul_tf32_nt__128_160_32__tma": 100,
     "matmul_tf32_nt__128_192_32__tma": 252,
     "matmul_tf32_nt__128_256_32": 112,
     "matmul_w8a16__bf16_16_64_128": 1532,
