@@ -13,7 +13,7 @@ Source:   PTX ISA, "cp.async.bulk.tensor", "cp.async.bulk.wait_group", "Async pr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from mlir import ir
@@ -23,13 +23,14 @@ from tilec.layout import LANE_BITS, LANES, Layout
 from tilec.layout.boxes import Box, Boxes, boxes_of
 from tilec.layout.matrix_access import MatrixAccesses
 from tilec.layout.traffic import NONE, of_reads, of_writes
-from tilec.ops.between_threads import read_shared, write_shared
+from tilec.ops.between_threads import as_in_memory, read_shared, write_shared
 from tilec.ops.encoding import layout_of
-from tilec.ops.fragments import bit_width, byte_offset, i32, unpack
+from tilec.ops.fragments import bit_width, byte_offset, i32, in_memory, unpack
 from tilec.ops.global_memory import Use, store, store_masked
 from tilec.ops.instruction_set import has_stmatrix
-from tilec.ops.lowering import ELECTED, Lowering, TensorMap, View
+from tilec.ops.lowering import ELECTED, Lowered, Lowering, TensorMap, View
 from tilec.ops.notes import Moved
+from tilec.ops.pending import begin, registers_of
 from tilec.ops.rules import is_tile
 from tilec.ops.shared_matrices import write_matrices
 from tilec.ops.thread_access import Access
@@ -79,15 +80,12 @@ def send_by_copies(
     layout: Layout,
     view: View,
     starts: Sequence[ir.Value],
-    fragment: ir.Value,
+    fragment: Lowered,
     lowering: Lowering,
 ) -> None:
-    """Begin copies of a tile to where it starts in the tensor (i32, one an axis).
-
-    The fragment's elements are as in memory.
-    """
+    """Begin copies of a tile to where it starts in the tensor (i32, one an axis)."""
     lowering.is_sending = True
-    _note(boxes, layout, fragment, lowering, is_read=False)
+    _note(boxes, layout, in_memory(view.element), lowering, is_read=False)
     target = lowering.tensor_map(map_of(view.parameter, boxes))
     whole = boxes.box.bytes << len(layout.warp)
     buffers = [
@@ -103,6 +101,7 @@ def send_by_copies(
     for count, box in enumerate(boxes.boxes):
         buffer = buffers[count % len(buffers)]
         nvvm.cp_async_bulk_wait_group(_still_read(count, len(boxes.boxes), len(buffers)), read=True)
+        begin(fragment, _registers(boxes.boxes, count + 1))
         _write(buffer, box, fragment, lowering)
         nvvm.fence_proxy(
             ir.Attribute.parse("#nvvm.proxy_kind<async.shared>"),
@@ -126,23 +125,21 @@ def send_by_copies(
 def send_by_rows(
     boxes: Boxes,
     access: Callable[[Layout], Access],
-    fragment: ir.Value,
+    fragment: Lowered,
     lowering: Lowering,
     use: Use,
 ) -> None:
-    """Store a tile by rows of its boxes; `access` is that of a layout.
-
-    The fragment's elements are as in memory.
-    """
+    """Store a tile by rows of its boxes; `access` is that of a layout."""
     here = access(boxes.by_rows)
     here.note("store")
-    _note(boxes, boxes.by_rows, fragment, lowering, is_read=True)
-    element = ir.VectorType(fragment.type).element_type
+    element = here.element
+    _note(boxes, boxes.by_rows, element, lowering, is_read=True)
     whole = boxes.box.bytes << len(boxes.by_rows.warp)
     buffers = [lowering.shared_bytes(whole, by_warp=True) for _ in range(BUFFERS)]
     groups = {register: group for group in here.groups for register in group.registers}
     for count, box in enumerate(boxes.boxes):
         buffer = buffers[count % len(buffers)]
+        begin(fragment, _registers(boxes.boxes, count + 1))
         _write(buffer, box, fragment, lowering)
         read = read_shared(buffer, box.reads, element, lowering)
         for group in dict.fromkeys(groups[register] for register in sorted(read)):
@@ -160,10 +157,9 @@ def wait_until_sent() -> None:
 
 
 def _note(
-    boxes: Boxes, layout: Layout, fragment: ir.Value, lowering: Lowering, *, is_read: bool
+    boxes: Boxes, layout: Layout, element: ir.Type, lowering: Lowering, *, is_read: bool
 ) -> None:
     """What writing the boxes of a tile takes, and reading them, if threads do that."""
-    element = ir.VectorType(fragment.type).element_type
     size = bit_width(element) // 8
     took = NONE
     for box in boxes.boxes:
@@ -171,12 +167,26 @@ def _note(
     lowering.note(Moved("box", (str(element),), layout, boxes.by_rows, took))
 
 
-def _write(buffer: ir.Value, box: Box, fragment: ir.Value, lowering: Lowering) -> None:
-    if isinstance(box.writes, MatrixAccesses) and has_stmatrix():
-        write_matrices(buffer, box.writes, fragment, lowering)
-        return
-    assert not isinstance(box.writes, MatrixAccesses), "kernels with roles have `stmatrix`"
-    write_shared(buffer, box.writes, unpack(fragment), lowering)
+def _registers(boxes: Sequence[Box], number: int) -> list[int]:
+    """The registers in a box, in order; none if there is no such box."""
+    if number >= len(boxes):
+        return []
+    return sorted(register for one in boxes[number].writes.accesses for register in one.registers)
+
+
+def _write(buffer: ir.Value, box: Box, fragment: Lowered, lowering: Lowering) -> None:
+    """Write a box, access by access: each has its registers made just before it."""
+    for access in box.writes.accesses:
+        held = sorted(set(access.registers))
+        places = {register: place for place, register in enumerate(held)}
+        piece = as_in_memory(registers_of(fragment, held))
+        own = replace(access, registers=tuple(places[r] for r in access.registers))
+        writes = replace(box.writes, accesses=(own,))
+        if isinstance(writes, MatrixAccesses):
+            assert has_stmatrix(), "kernels with roles have `stmatrix`"
+            write_matrices(buffer, writes, piece, lowering)
+        else:
+            write_shared(buffer, writes, unpack(piece), lowering)
 
 
 def _still_read(count: int, boxes: int, buffers: int) -> int:
