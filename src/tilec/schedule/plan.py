@@ -21,6 +21,7 @@ from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
 from tilec.ops.send import BUFFERS, By
+from tilec.schedule.ahead import Ahead, find_ahead, why_ahead
 from tilec.schedule.cluster import sharing
 from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
@@ -84,6 +85,7 @@ class Schedule:
     cluster: Cluster | None = None
     teams: int = 1
     split: Split | None = None
+    ahead: tuple[Ahead, ...] = ()
 
     @property
     def split_blocks(self) -> int:
@@ -183,6 +185,9 @@ def plan(
         reasons.append(Reason("several programs a block", why))
     reasons += [_why_result(one, results_by) for one in found_results]
     turning = [one for ring in rings if is_in_loop(ring[0].block) for one in ring]
+    threads = _THREADS_OF_GROUP * groups // teams
+    ahead = () if split is not None else tuple(find_ahead(function, products, threads))
+    reasons += [Reason(*why_ahead(one)) for one in ahead]
     found = sharing(function, turning, products, hints, target, is_persistent=is_persistent)
     if found is not None:
         reasons.append(Reason(found.what, found.why))
@@ -210,6 +215,7 @@ def plan(
         None if found is None else found.cluster,
         teams,
         split,
+        ahead,
     )
 
 

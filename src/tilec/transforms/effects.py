@@ -19,7 +19,8 @@ from tilec.ops.rules import OpRules
 def is_removable(op: ir.OpView) -> bool:
     """Whether nobody misses it once its results are unused: loads too, which only read.
 
-    A part that nobody uses still says what the grid is.
+    A part that nobody uses still says what the grid is, and what reads for no result (a prefetch)
+    does so for what it does to caches.
     """
     name = op.operation.name
     declared = declarations().get(name)
@@ -27,7 +28,7 @@ def is_removable(op: ir.OpView) -> bool:
         return False
     if type(rules()[name]).host_grid is not OpRules.host_grid:
         return False
-    return declared.pure or bool(declared.reads)
+    return declared.pure or (bool(declared.reads) and len(op.results) > 0)
 
 
 def is_movable(op: ir.OpView) -> bool:

@@ -1,0 +1,132 @@
+"""Loads that follow products, of tensors that nobody writes: begun before the products.
+
+What stands behind a loop of products would wait for memory with nothing to hide that. So tiles that
+take few registers of a thread, such as a bias or scales, are loaded before the loop. Larger ones,
+such as a residual, are fetched to L2 there, and loaded where they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal, TypeAlias
+
+from mlir import ir
+
+from tilec.ir.dialect import declarations
+from tilec.ir.walk import argument_names
+from tilec.ops.fragments import bit_width
+from tilec.ops.memory_layout import contiguous_axis
+from tilec.ops.registry import rules
+from tilec.ops.rules import AccessShape, is_tile, shape_of
+from tilec.schedule.products import Product
+from tilec.schedule.results import parameter_of
+
+How: TypeAlias = Literal["registers", "L2"]
+# Of the 32-bit registers of a thread, those that sums and what is loaded before them may take.
+_HELD_PER_THREAD = 216
+_WORD_BITS = 32
+# Elements. A thread has one in four of the columns that it has sums of, and few of the rows.
+_MOST_IN_REGISTERS = 512
+_THREADS_OF_A_ROW = 4
+# Units: bytes. What is less other blocks have read.
+_LEAST_IN_L2 = 4096
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """A load that is begun before a loop which it follows; `moved` goes with it, in order."""
+
+    op: ir.OpView
+    loop: ir.OpView
+    param: str
+    how: How
+    moved: tuple[ir.OpView, ...]
+
+
+def find_ahead(function: ir.OpView, products: Sequence[Product], threads: int) -> list[Ahead]:
+    """The loads that are begun early, in program order; `threads` do a program."""
+    names = argument_names(function)
+    left = _HELD_PER_THREAD - sum(one.held_words for one in products) // threads
+    found: list[Ahead] = []
+    for op, loop in _after_loops(products):
+        access = rules()[op.operation.name].access(op)
+        assert access is not None, "it loads"
+        moved = _moved_with(op, loop)
+        if moved is None:
+            continue
+        how: How = "L2"
+        words = _words(access)
+        if prod(access.shape) <= _MOST_IN_REGISTERS and words <= left:
+            how, left = "registers", left - words
+        elif not _is_fetched(access):
+            continue
+        found.append(Ahead(op, loop, parameter_of(access.view, names), how, moved))
+    return found
+
+
+def why_ahead(one: Ahead) -> tuple[str, str]:
+    """What is done with a load, and why."""
+    if one.how == "registers":
+        return f"`{one.param}` is loaded before the products", "it takes few registers beside sums"
+    why = "what follows products waits for no DRAM, and registers are left to sums"
+    return f"`{one.param}` is fetched to L2 before the products", why
+
+
+def _after_loops(products: Sequence[Product]) -> Iterator[tuple[ir.OpView, ir.OpView]]:
+    """Loads behind loops of products, in the same block, and the last such loop before each."""
+    inside = {product.op.operation.block for product in products}
+    loops = {block.owner.operation for block in inside if block.owner.name == "scf.for"}
+    for block in dict.fromkeys(loop.block for loop in loops):
+        last: ir.OpView | None = None
+        for op in block.operations:
+            if op.operation in loops:
+                last = op
+            elif last is not None and _may_move(op):
+                yield op, last
+
+
+def _may_move(op: ir.OpView) -> bool:
+    rule = rules()[op.operation.name]
+    access = rule.access(op)
+    return access is not None and access.tile in list(op.results) and rule.may_wait(op)
+
+
+def _moved_with(op: ir.OpView, loop: ir.OpView) -> tuple[ir.OpView, ...] | None:
+    """What a load is made of that stands behind a loop; None if it cannot stand before it."""
+    block = op.operation.block
+    order = {one.operation: place for place, one in enumerate(block.operations)}
+    behind: set[ir.Operation] = set()
+    left = [op]
+    while left:
+        one = left.pop()
+        for value in one.operands:
+            if isinstance(value.owner, ir.Block):
+                continue
+            maker = value.owner.operation
+            if maker not in order or order[maker] < order[loop.operation] or maker in behind:
+                continue
+            if not _is_pure_number(maker.opview):
+                return None
+            behind.add(maker)
+            left.append(maker.opview)
+    return tuple(one.opview for one in sorted(behind, key=order.__getitem__))
+
+
+def _is_pure_number(op: ir.OpView) -> bool:
+    declared = declarations().get(op.operation.name)
+    is_pure = declared.pure if declared is not None else op.operation.name.startswith("arith.")
+    return is_pure and not any(is_tile(value) for value in (*op.operands, *op.results))
+
+
+def _words(access: AccessShape) -> int:
+    """At most so many 32-bit registers of a thread, where it meets sums."""
+    bits = bit_width(ir.RankedTensorType(access.tile.type).element_type)
+    return max(1, prod(shape_of(access.tile)) // _THREADS_OF_A_ROW * bits // _WORD_BITS)
+
+
+def _is_fetched(access: AccessShape) -> bool:
+    """Whether rows of it are whole lines, and it is worth it."""
+    axis, size = contiguous_axis(access.view), bit_width(access.tile.type.element_type) // 8
+    return axis is not None and prod(access.shape) * size >= _LEAST_IN_L2
