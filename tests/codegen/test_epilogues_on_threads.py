@@ -1,4 +1,4 @@
-"""What follows products, thread by thread: loads that begin before them, tiles computed in boxes."""
+"""What follows products, thread by thread: loads that begin before, tiles made box by box."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ Source:   PTX ISA, "cp.async.bulk.tensor", "cp.async.bulk.wait_group", "Async pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -22,6 +22,8 @@ from tilec.ir.dialects import arith, nvvm, scf
 from tilec.layout import LANE_BITS, LANES, Layout
 from tilec.layout.boxes import Box, Boxes, boxes_of
 from tilec.layout.matrix_access import MatrixAccesses
+from tilec.layout.shared_access import Access as SharedAccess
+from tilec.layout.shared_access import ThreadAccesses
 from tilec.layout.traffic import NONE, of_reads, of_writes
 from tilec.ops.between_threads import as_in_memory, read_shared, write_shared
 from tilec.ops.encoding import layout_of
@@ -40,6 +42,10 @@ SENT = "warp.sent"
 By: TypeAlias = Literal["copies", "rows"]
 # Buffers of a tile that take turns.
 BUFFERS = 2
+# Registers: what is computed at once, to hide the latency of instructions; and how far ahead loads
+# begin, to hide that of L2. What is loaded element by element takes twice the registers.
+_PIECE = 8
+_AHEAD, _AHEAD_BY_ELEMENTS = 40, 16
 
 
 @dataclass(frozen=True)
@@ -98,11 +104,11 @@ def send_by_copies(
     warp_bits = (1 << number for number in range(len(layout.warp)))
     number = lowering.thread_number((*[0] * LANE_BITS, *warp_bits))
     place = arith.muli(number, i32(boxes.box.bytes))
+    pieces = _Pieces(boxes.boxes, fragment, _AHEAD)
     for count, box in enumerate(boxes.boxes):
         buffer = buffers[count % len(buffers)]
         nvvm.cp_async_bulk_wait_group(_still_read(count, len(boxes.boxes), len(buffers)), read=True)
-        begin(fragment, _registers(boxes.boxes, count + 1))
-        _write(buffer, box, fragment, lowering)
+        _write(buffer, box, pieces, lowering)
         nvvm.fence_proxy(
             ir.Attribute.parse("#nvvm.proxy_kind<async.shared>"),
             space=ir.Attribute.parse("#nvvm.shared_space<cta>"),
@@ -137,10 +143,10 @@ def send_by_rows(
     whole = boxes.box.bytes << len(boxes.by_rows.warp)
     buffers = [lowering.shared_bytes(whole, by_warp=True) for _ in range(BUFFERS)]
     groups = {register: group for group in here.groups for register in group.registers}
+    pieces = _Pieces(boxes.boxes, fragment, _AHEAD_BY_ELEMENTS)
     for count, box in enumerate(boxes.boxes):
         buffer = buffers[count % len(buffers)]
-        begin(fragment, _registers(boxes.boxes, count + 1))
-        _write(buffer, box, fragment, lowering)
+        _write(buffer, box, pieces, lowering)
         read = read_shared(buffer, box.reads, element, lowering)
         for group in dict.fromkeys(groups[register] for register in sorted(read)):
             elements = [read[register][0] for register in group.registers]
@@ -167,26 +173,63 @@ def _note(
     lowering.note(Moved("box", (str(element),), layout, boxes.by_rows, took))
 
 
-def _registers(boxes: Sequence[Box], number: int) -> list[int]:
-    """The registers in a box, in order; none if there is no such box."""
-    if number >= len(boxes):
-        return []
-    return sorted(register for one in boxes[number].writes.accesses for register in one.registers)
+class _Pieces:
+    """The registers of boxes, made a few at a time just before they are written.
 
+    What they need from memory is begun `ahead` registers before.
+    """
 
-def _write(buffer: ir.Value, box: Box, fragment: Lowered, lowering: Lowering) -> None:
-    """Write a box, access by access: each has its registers made just before it."""
-    for access in box.writes.accesses:
-        held = sorted(set(access.registers))
+    def __init__(self, boxes: Sequence[Box], fragment: Lowered, ahead: int) -> None:
+        self._fragment = fragment
+        self._left = [one for box in boxes for one in _accesses_of_pieces(box)]
+        self._ahead = ahead
+        self._begun = self._made = 0
+
+    def next(self) -> tuple[ThreadAccesses, ir.Value]:
+        """The next accesses, and what they write: registers as in memory, numbered anew."""
+        while self._begun < len(self._left) and self._held() < self._ahead:
+            begin(self._fragment, _registers(self._left[self._begun]))
+            self._begun += 1
+        accesses = self._left[self._made]
+        self._made += 1
+        held = _registers(accesses)
         places = {register: place for place, register in enumerate(held)}
-        piece = as_in_memory(registers_of(fragment, held))
-        own = replace(access, registers=tuple(places[r] for r in access.registers))
-        writes = replace(box.writes, accesses=(own,))
-        if isinstance(writes, MatrixAccesses):
+        own = tuple(
+            replace(one, registers=tuple(places[r] for r in one.registers))
+            for one in accesses.accesses
+        )
+        piece = as_in_memory(registers_of(self._fragment, held))
+        return replace(accesses, accesses=own), piece
+
+    def _held(self) -> int:
+        """The registers that were begun and not made."""
+        return sum(len(_registers(one)) for one in self._left[self._made : self._begun])
+
+
+def _accesses_of_pieces(box: Box) -> Iterator[ThreadAccesses]:
+    """The accesses that write a box, several together where each has few registers."""
+    together: list[SharedAccess] = []
+    for one in box.writes.accesses:
+        together.append(one)
+        if sum(len(each.registers) for each in together) >= _PIECE:
+            yield replace(box.writes, accesses=tuple(together))
+            together = []
+    if together:
+        yield replace(box.writes, accesses=tuple(together))
+
+
+def _registers(accesses: ThreadAccesses) -> list[int]:
+    return sorted({register for one in accesses.accesses for register in one.registers})
+
+
+def _write(buffer: ir.Value, box: Box, pieces: _Pieces, lowering: Lowering) -> None:
+    for _ in _accesses_of_pieces(box):
+        accesses, piece = pieces.next()
+        if isinstance(accesses, MatrixAccesses):
             assert has_stmatrix(), "kernels with roles have `stmatrix`"
-            write_matrices(buffer, writes, piece, lowering)
+            write_matrices(buffer, accesses, piece, lowering)
         else:
-            write_shared(buffer, writes, unpack(piece), lowering)
+            write_shared(buffer, accesses, unpack(piece), lowering)
 
 
 def _still_read(count: int, boxes: int, buffers: int) -> int:
