@@ -1,8 +1,8 @@
 """What becomes of each loop around products of the corpus (`tests/programs/dot_*.tile`).
 
 `corpus_schedules.txt` says so, kernel by kernel: the products that are overlapped with copies, what
-is loaded before them, and for all others, the reason. `make bless` rewrites it: what leaves the fast path shows in the
-difference.
+is loaded before them, and for all others, the reason. `make bless` rewrites it: what leaves the
+fast path shows in the difference.
 """
 
 from __future__ import annotations

@@ -22,10 +22,9 @@ from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, is_tile, shape_of
 from tilec.schedule.products import Product
 from tilec.schedule.results import parameter_of
+from tilec.target.description import Roles
 
 How: TypeAlias = Literal["registers", "L2"]
-# Of the 32-bit registers of a thread, those that sums and what is loaded before them may take.
-_HELD_PER_THREAD = 216
 _WORD_BITS = 32
 # Elements. A thread has one in four of the columns that it has sums of, and few of the rows.
 _MOST_IN_REGISTERS = 512
@@ -45,10 +44,20 @@ class Ahead:
     moved: tuple[ir.OpView, ...]
 
 
-def find_ahead(function: ir.OpView, products: Sequence[Product], threads: int) -> list[Ahead]:
-    """The loads that are begun early, in program order; `threads` do a program."""
+def find_ahead(
+    function: ir.OpView,
+    products: Sequence[Product],
+    threads: int,
+    limits: Roles,
+    *,
+    is_aligned: bool,
+) -> list[Ahead]:
+    """The loads that are begun early, in program order; `threads` do a program.
+
+    `is_aligned`: rows begin where what fetches them wants it.
+    """
     names = argument_names(function)
-    left = _HELD_PER_THREAD - sum(one.held_words for one in products) // threads
+    left = limits.ahead_registers - sum(one.held_words for one in products) // threads
     found: list[Ahead] = []
     for op, loop in _after_loops(products):
         access = rules()[op.operation.name].access(op)
@@ -60,7 +69,7 @@ def find_ahead(function: ir.OpView, products: Sequence[Product], threads: int) -
         words = _words(access)
         if prod(access.shape) <= _MOST_IN_REGISTERS and words <= left:
             how, left = "registers", left - words
-        elif not _is_fetched(access):
+        elif not (is_aligned and _is_fetched(access)):
             continue
         found.append(Ahead(op, loop, parameter_of(access.view, names), how, moved))
     return found
@@ -77,13 +86,14 @@ def why_ahead(one: Ahead) -> tuple[str, str]:
 def _after_loops(products: Sequence[Product]) -> Iterator[tuple[ir.OpView, ir.OpView]]:
     """Loads behind loops of products, in the same block, and the last such loop before each."""
     inside = {product.op.operation.block for product in products}
+    copied = {one.load.operation for product in products for one in product.copied}
     loops = {block.owner.operation for block in inside if block.owner.name == "scf.for"}
     for block in dict.fromkeys(loop.block for loop in loops):
         last: ir.OpView | None = None
         for op in block.operations:
             if op.operation in loops:
                 last = op
-            elif last is not None and _may_move(op):
+            elif last is not None and op.operation not in copied and _may_move(op):
                 yield op, last
 
 

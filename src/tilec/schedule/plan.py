@@ -175,8 +175,10 @@ def plan(
         reasons.append(Reason("several programs a block", why))
     reasons += [_why_result(one, results_by) for one in found_results]
     turning = [one for ring in rings if is_in_loop(ring[0].block) for one in ring]
-    threads = _THREADS_OF_GROUP * groups // teams
-    ahead = () if split is not None else tuple(find_ahead(function, products, threads))
+    ahead: tuple[Ahead, ...] = ()
+    if split is None:
+        threads, is_aligned = WARPGROUP_THREADS * groups // teams, results_by == "copies"
+        ahead = tuple(find_ahead(function, products, threads, limits, is_aligned=is_aligned))
     reasons += [Reason(*why_ahead(one)) for one in ahead]
     found = sharing(function, turning, products, hints, target, is_persistent=is_persistent)
     if found is not None:
