@@ -213,18 +213,6 @@ irdl.dialect @warp {
     irdl.operands(channel: %ring, slot: %place, view: %view, indices: variadic %index)
   }
 
-  irdl.operation @prefetch attributes {
-    summary = "Begins to bring a tile of `shape` at `indices`, counted in `unit`s, to L2: nobody waits for it.",
-    reads = ["view"], writes = []
-  } {
-    %view = irdl.base "!builtin.memref"
-    %index = irdl.is index
-    %unit = irdl.base "#builtin.string"
-    %shape = irdl.base "#builtin.array"
-    irdl.attributes { "unit" = %unit, "shape" = %shape }
-    irdl.operands(view: %view, indices: variadic %index)
-  }
-
   irdl.operation @publish attributes {
     summary = "Hands a slot on: it is full once all that `fill` began has come.", reads = [], writes = []
   } {

@@ -30,7 +30,6 @@ from simt_strands import LATE, Timing
 
 from tilec.ops.formats import dtype_of, saturated_f8
 from tilec.ops.global_memory import KEEP_TOGETHER
-from tilec.ops.prefetch import PREFETCH
 from tilec.ops.registry import rules
 
 # Between the times of blocks that run together: more than any has.
@@ -498,13 +497,6 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
     if "wgmma" in text or not text:
         return simt_async.wgmma_text(self, text, operands, active)
     if text == KEEP_TOGETHER:
-        return []
-    if text.endswith(PREFETCH):
-        pointer, size, *masks = operands
-        here = active & masks[0] if masks else active
-        _check_alignment(pointer, 16, here)
-        for start in range(0, int(size[0]), 16):  # all of it is memory
-            _loaded(self, pointer + start, here, 16, False, True)
         return []
     form = _form_of(text)
     predicate, kind, relaxed, read_only, words, bits, _ = form

@@ -196,8 +196,6 @@ class _Machine:
                     channel = self.channels[op.operands[0]]
                     while len(channel.released) < channel.acquired:
                         yield "waits"
-                case "warp.prefetch":
-                    pass
                 case "warp.is_program":
                     self.values[op.results[0]] = 1
                 case name if name.startswith("warp."):

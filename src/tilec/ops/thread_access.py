@@ -199,10 +199,6 @@ class Access:
         """Whether the whole group is inside (i1); None if it always is."""
         return self._mask(group, 0, self.width)
 
-    def mask_of_run(self, group: Group, count: int) -> ir.Value | None:
-        """Whether so many elements from the group's first one on are inside (i1)."""
-        return self._mask(group, 0, count)
-
     def element_mask(self, group: Group, element: int) -> ir.Value | None:
         """Whether one element of the group is inside (i1); None if it always is."""
         return self._mask(group, element, 1)

@@ -1,8 +1,7 @@
 """Loads that follow products, of tensors that nobody writes: begun before the products.
 
-What stands behind a loop of products would wait for memory with nothing to hide that. So tiles that
-take few registers of a thread, such as a bias or scales, are loaded before the loop. Larger ones,
-such as a residual, are fetched to L2 there, and loaded where they are needed.
+What stands behind a loop of products waits for memory with nothing to hide that. So tiles that take
+few registers of a thread, such as a bias or scales, are loaded before the loop.
 """
 
 from __future__ import annotations
@@ -10,27 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Literal, TypeAlias
 
 from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ir.walk import argument_names
 from tilec.ops.fragments import bit_width
-from tilec.ops.memory_layout import contiguous_axis
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, is_tile, shape_of
 from tilec.schedule.products import Product
 from tilec.schedule.results import parameter_of
 from tilec.target.description import Roles
 
-How: TypeAlias = Literal["registers", "L2"]
 _WORD_BITS = 32
 # Elements. A thread has one in four of the columns that it has sums of, and few of the rows.
-_MOST_IN_REGISTERS = 512
+_MOST_ELEMENTS = 512
 _THREADS_OF_A_ROW = 4
-# Units: bytes. What is less other blocks have read.
-_LEAST_IN_L2 = 4096
 
 
 @dataclass(frozen=True)
@@ -40,47 +34,24 @@ class Ahead:
     op: ir.OpView
     loop: ir.OpView
     param: str
-    how: How
     moved: tuple[ir.OpView, ...]
 
 
 def find_ahead(
-    function: ir.OpView,
-    products: Sequence[Product],
-    threads: int,
-    limits: Roles,
-    *,
-    is_aligned: bool,
+    function: ir.OpView, products: Sequence[Product], threads: int, limits: Roles
 ) -> list[Ahead]:
-    """The loads that are begun early, in program order; `threads` do a program.
-
-    `is_aligned`: rows begin where what fetches them wants it.
-    """
+    """The loads that are begun early, in program order; `threads` do a program."""
     names = argument_names(function)
     left = limits.ahead_registers - sum(one.held_words for one in products) // threads
     found: list[Ahead] = []
     for op, loop in _after_loops(products):
         access = rules()[op.operation.name].access(op)
         assert access is not None, "it loads"
-        moved = _moved_with(op, loop)
-        if moved is None:
-            continue
-        how: How = "L2"
-        words = _words(access)
-        if prod(access.shape) <= _MOST_IN_REGISTERS and words <= left:
-            how, left = "registers", left - words
-        elif not (is_aligned and _is_fetched(access)):
-            continue
-        found.append(Ahead(op, loop, parameter_of(access.view, names), how, moved))
+        moved, words = _moved_with(op, loop), _words(access)
+        if moved is not None and prod(access.shape) <= _MOST_ELEMENTS and words <= left:
+            left -= words
+            found.append(Ahead(op, loop, parameter_of(access.view, names), moved))
     return found
-
-
-def why_ahead(one: Ahead) -> tuple[str, str]:
-    """What is done with a load, and why."""
-    if one.how == "registers":
-        return f"`{one.param}` is loaded before the products", "it takes few registers beside sums"
-    why = "what follows products waits for no DRAM, and registers are left to sums"
-    return f"`{one.param}` is fetched to L2 before the products", why
 
 
 def _after_loops(products: Sequence[Product]) -> Iterator[tuple[ir.OpView, ir.OpView]]:
@@ -134,9 +105,3 @@ def _words(access: AccessShape) -> int:
     """At most so many 32-bit registers of a thread, where it meets sums."""
     bits = bit_width(ir.RankedTensorType(access.tile.type).element_type)
     return max(1, prod(shape_of(access.tile)) // _THREADS_OF_A_ROW * bits // _WORD_BITS)
-
-
-def _is_fetched(access: AccessShape) -> bool:
-    """Whether rows of it are whole lines, and it is worth it."""
-    axis, size = contiguous_axis(access.view), bit_width(access.tile.type.element_type) // 8
-    return axis is not None and prod(access.shape) * size >= _LEAST_IN_L2

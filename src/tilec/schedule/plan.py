@@ -21,7 +21,7 @@ from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
 from tilec.ops.send import BUFFERS, By
-from tilec.schedule.ahead import Ahead, find_ahead, why_ahead
+from tilec.schedule.ahead import Ahead, find_ahead
 from tilec.schedule.cluster import sharing
 from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
@@ -177,9 +177,9 @@ def plan(
     turning = [one for ring in rings if is_in_loop(ring[0].block) for one in ring]
     ahead: tuple[Ahead, ...] = ()
     if split is None:
-        threads, is_aligned = WARPGROUP_THREADS * groups // teams, results_by == "copies"
-        ahead = tuple(find_ahead(function, products, threads, limits, is_aligned=is_aligned))
-    reasons += [Reason(*why_ahead(one)) for one in ahead]
+        threads = WARPGROUP_THREADS * groups // teams
+        ahead = tuple(find_ahead(function, products, threads, limits))
+    reasons += [_why_ahead(one) for one in ahead]
     found = sharing(function, turning, products, hints, target, is_persistent=is_persistent)
     if found is not None:
         reasons.append(Reason(found.what, found.why))
@@ -222,6 +222,11 @@ def _stored_bytes(stores: Sequence[Result | Stored], groups: int, teams: int) ->
     whole = [one.bytes for one in stores if isinstance(one, Stored)]
     at_once = min(max(whole, default=0), PIECE_BYTES)
     return WARPGROUP_WARPS * groups * sum(boxes) + teams * at_once
+
+
+def _why_ahead(one: Ahead) -> Reason:
+    why = "it takes few registers beside sums, and what follows products does not wait for it"
+    return Reason(f"`{one.param}` is loaded before the products", why)
 
 
 def _why_result(one: Result | Stored, by: By) -> Reason:

@@ -19,8 +19,7 @@ from tilec.ops.rules import OpRules
 def is_removable(op: ir.OpView) -> bool:
     """Whether nobody misses it once its results are unused: loads too, which only read.
 
-    A part that nobody uses still says what the grid is, and what reads for no result (a prefetch)
-    does so for what it does to caches.
+    A part that nobody uses still says what the grid is.
     """
     name = op.operation.name
     declared = declarations().get(name)
@@ -28,7 +27,7 @@ def is_removable(op: ir.OpView) -> bool:
         return False
     if type(rules()[name]).host_grid is not OpRules.host_grid:
         return False
-    return declared.pure or (bool(declared.reads) and len(op.results) > 0)
+    return declared.pure or bool(declared.reads)
 
 
 def is_movable(op: ir.OpView) -> bool:

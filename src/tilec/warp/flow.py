@@ -41,9 +41,8 @@ _COMPUTES = (
     "warp.get", "warp.no_slot", "warp.tile", "warp.read", "warp.release", "warp.dot", "warp.drain",
     "warp.wait", "warp.await_turn", "warp.pass_turn",
 )  # fmt: skip
-# What concerns nothing that is held (`programs`, `teams` and `split` say where it may stand; a
-# prefetch may anywhere).
-_ELSEWHERE = (PROGRAM, IS_PROGRAM, MINE, SKIP, "warp.prefetch", *OF_SPLIT)
+# What concerns nothing that is held (`programs`, `teams` and `split` say where it may stand).
+_ELSEWHERE = (PROGRAM, IS_PROGRAM, MINE, SKIP, *OF_SPLIT)
 
 # Of each slot that is got: the age of the oldest one that is held then, by channel.
 Oldest = dict[ir.OpView, dict[ir.Value, int]]
