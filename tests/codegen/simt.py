@@ -312,7 +312,11 @@ def _is_pointer(kind: ir.Type) -> bool:
 
 
 _SATURATING = {"llvm.fptosi.sat": 1, "llvm.fptoui.sat": 0}
-_SAME_MEANING = {"llvm.sqrt": "math.sqrt", "llvm.fma": "math.fma"}
+_SAME_MEANING = {
+    "llvm.sqrt": "math.sqrt",
+    "llvm.fma": "math.fma",
+    "llvm.nvvm.ex2.approx.ftz": "math.exp2",
+}
 
 
 def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
