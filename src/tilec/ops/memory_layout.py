@@ -73,10 +73,11 @@ def is_as_wide(
     """Whether threads that hold a tile so move it in pieces as wide as in its best layout, and no
     more of them.
 
-    Of what has one axis each may have copies: it is short, and caches serve it.
+    Of what is long along one axis at most each may have copies: it is short, and caches serve it.
     """
     least = memory_layout(access, bounds, placing).registers
-    if len(access.shape) > 1 and layout.registers > least:
+    is_short = sum(extent > 1 for extent in access.shape) <= 1
+    if not is_short and layout.registers > least:
         return False
     contiguous = contiguous_axis(access.view)
     if contiguous is None:
