@@ -26,7 +26,8 @@ from tilec.ops.convert import converted
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import element_of, rounded, unsigned, wide
 from tilec.ops.fragments import bit_width, pack, unpack
-from tilec.ops.lower_dot import Factor, lower_fma, lower_mma, mma_for
+from tilec.ops.lower_control import terminator_of
+from tilec.ops.lower_dot import Factor, lower_fma, lower_mma, mma_for, order_of_neighbours
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.registry import rules
 from tilec.ops.rules import (
@@ -253,13 +254,12 @@ class _Matmul(OpRules):
             return Places((*factors, sums), (sums,))
         if sums is None or not is_accumulator_layout(sums, mma):
             sums = accumulator_layout(shape, placing.warps, mma, rows_first=_is_chained(op))
+        layouts = _factor_layouts(op, sums, mma, placing)
         wanted = (
             layout
             if _lies_in_shared(value) or _is_held(value, layout, op)
             else _made_or_default(value, placing)
-            for value, layout in zip(
-                list(op.operands)[:2], operand_layouts(sums, mma, depth), strict=True
-            )
+            for value, layout in zip(list(op.operands)[:2], layouts, strict=True)
         )
         return Places((*wanted, sums), (sums,))
 
@@ -301,6 +301,7 @@ _FACTOR_WORDS = 64
 _MMA_CYCLES = 16.0
 # How far back it is asked how a tile is made.
 _MOST_STEPS = 6
+_MOST_ON_THE_WAY = 16
 
 
 def _element_name(tile: ir.Type) -> str:
@@ -335,8 +336,64 @@ def _is_held(factor: ir.Value, layout: Layout, op: ir.OpView) -> bool:
     return words <= (_FACTOR_WORDS if is_from_here else 2 * _FACTOR_WORDS)
 
 
+def _factor_layouts(
+    op: ir.OpView, sums: Layout, mma: Mma, placing: Placing
+) -> tuple[Layout, Layout]:
+    """As instructions take factors; or in another order along k, where threads then load both from
+    memory as they are taken, and else would exchange them."""
+    factors, depth = list(op.operands)[:2], shape_of(op.operands[0])[-1]
+    plain = operand_layouts(sums, mma, depth)
+    order = order_of_neighbours(mma, bit_width(element_of(factors[0].type)) // 8, depth)
+    if order.neighbours in (None, mma.word):
+        return plain
+    others = operand_layouts(sums, mma, depth, order)
+    for layouts in (plain, others):
+        if all(comes_as(*one, placing) for one in zip(factors, layouts, strict=True)):
+            return layouts
+    return plain
+
+
 def _made_or_default(value: ir.Value, placing: Placing) -> Layout:
     return _made_in(value, placing) or placing.default(shape_of(value))
+
+
+def comes_as(
+    value: ir.Value, layout: Layout, placing: Placing, steps: int = _MOST_ON_THE_WAY
+) -> bool:
+    """Whether threads load a tile, or what it is computed of, such that they have it in a layout."""
+    if steps == 0:
+        return False
+    if isinstance(value.owner, ir.Block):
+        return all(comes_as(one, layout, placing, steps - 1) for one in _carried_into(value)) and bool(_carried_into(value))
+    op = value.owner.opview
+    rule = rules()[op.operation.name]
+    if rule.control or rule.lies_in_shared or _is_fixed(op, rule, placing):
+        return False
+    operands = rule.serve(op, layout, placing)
+    if operands is None:
+        return False
+    return all(
+        wanted is not None and comes_as(operand, wanted, placing, steps - 1)
+        for operand, wanted in zip(op.operands, operands, strict=True)
+        if is_tile(operand)
+    )
+
+
+def _carried_into(value: ir.Value) -> tuple[ir.Value, ...]:
+    """What a variable of a loop is before its first turn, and after each; nothing if it is none."""
+    block = value.owner
+    loop = block.owner
+    if loop.name != "scf.for":
+        return ()
+    number = ir.BlockArgument(value).arg_number - 1
+    return loop.operands[3 + number], terminator_of(block).operands[number]
+
+
+def _is_fixed(op: ir.OpView, rule: OpRules, placing: Placing) -> bool:
+    """Whether it wants a layout of its own, and takes no other."""
+    if rule.flexible or type(rule).place is OpRules.place:
+        return False
+    return any(one is not None for one in rule.place(op, [None] * len(op.operands), placing).results)
 
 
 def _made_in(value: ir.Value, placing: Placing, steps: int = _MOST_STEPS) -> Layout | None:
