@@ -13,6 +13,7 @@ from tilec.ops.lowering import SLOT
 from tilec.ops.registry import rules
 from tilec.schedule.plan import Schedule
 from tilec.schedule.products import Computed, Copied, Factor
+from tilec.transforms.computed_factors import are_made_apart, compute_late, halved
 from tilec.transforms.of_roles import PRODUCT, first_made, made, mark_of, memory_of, takes_held
 
 
@@ -183,6 +184,7 @@ class MathWarps:
         them when it has begun its own products; after it, the last ones are."""
         [body] = loop.regions[0].blocks
         left = self.rewrite(body)
+        self._make_in_turns(body)
         if left:
             loop = self._handing_on(loop, left)
             [body] = loop.regions[0].blocks
@@ -202,6 +204,15 @@ class MathWarps:
             for number, slot in zip(left, handed, strict=True):
                 self._release(number, slot)
         _guard(loop, len(loop.results) - len(left))
+
+    def _make_in_turns(self, body: ir.Block) -> None:
+        """One factor that is computed is computed while products of another one are under way."""
+        begun = [op for op in body.operations if op.operation.name == "warp.dot"]
+        if len(begun) == 1 and begun[0].results[0] in self.begun:
+            self.begun.discard(begun[0].results[0])
+            begun = halved(begun[0])
+            self.begun.update(op.results[0] for op in begun)
+        compute_late(begun)
 
     def _handing_on(self, loop: ir.OpView, left: Sequence[int]) -> ir.OpView:
         """The loop with one more variable for each of these channels: the slot of the turn
@@ -239,17 +250,27 @@ class MathWarps:
 
 
 def _drain_before_made(body: ir.Block) -> ir.Operation | None:
-    """Waits for the products of the turn before, ahead of what makes registers that they read.
+    """Waits for products of the turn before, ahead of what makes registers that they read; the last
+    wait, when all of them are over.
 
     None if products of this block take nothing from registers, or are waited for in their turn.
     """
     ops = list(body.operations)
-    held = [i for i, op in enumerate(ops) if op.operation.name == "warp.dot" and takes_held(op)]
-    if not held or any(op.operation.name == "warp.wait" for op in ops[held[-1] :]):
+    products = [op for op in ops if op.operation.name == "warp.dot"]
+    held = [op for op in products if takes_held(op)]
+    if not held or any(op.operation.name == "warp.wait" for op in ops[ops.index(held[-1]) :]):
         return None
-    first = first_made([ops[i] for i in held])
-    with first.location, ir.InsertionPoint(first):
-        return _drain(0)
+    if len(held) == len(products) and are_made_apart(held):
+        # Since each began a turn ago, so many others have.
+        firsts = [first_made([op], behind) for behind, op in zip([None, *held], held, strict=False)]
+        drains = [_drain_before(first, len(held) - 1) for first in firsts]
+        return drains[-1]
+    return _drain_before(first_made(held), 0)
+
+
+def _drain_before(op: ir.OpView, pending: int) -> ir.Operation:
+    with op.location, ir.InsertionPoint(op):
+        return _drain(pending)
 
 
 def _drain(pending: int) -> ir.Operation:
