@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowered import ALIGNED, ANY, program
+from lowered import ANY, program
 from overlapped import BF16, LATE, Timing, expect
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -67,7 +67,9 @@ def _of_4_bits(name: str, symbol: str, m: int, n: int, groups: int) -> None:
     wanted = (x.astype(float) @ weights.T).astype(BF16).astype(float)
     given = {"y": np.full((m, n), np.nan, BF16), "x": x, "q": q, "scale": scale}
     with program((KERNELS / f"{name}.tile").read_text()) as threads:
-        expect(threads, symbol, given, {"y": wanted}, LATE, Timing(seed=3, split=True), overlaps=None)
+        expect(
+            threads, symbol, given, {"y": wanted}, LATE, Timing(seed=3, split=True), overlaps=None
+        )
 
 
 @pytest.mark.parametrize(

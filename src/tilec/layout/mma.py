@@ -140,7 +140,7 @@ class KOrder:
 
 
 def k_order(mma: Mma, depth: int, neighbours: int | None = None) -> KOrder:
-    """The order along k of tiles of this depth; with so many neighbours, or as many as there are."""
+    """The order along k of tiles of a depth: that of instructions, or with so many neighbours."""
     inner = depth & -depth
     if neighbours is None or inner < mma.k:
         return KOrder(mma.word, inner)

@@ -32,9 +32,7 @@ def lanes_beyond(mma: Mma, depth: int) -> int:
     return sum(1 << bit for bit, (_, k) in enumerate(mma.a.lane) if k >= depth)
 
 
-def mma_steps(
-    a: Layout, b: Layout, c: Layout, mma: Mma, order: KOrder | None = None
-) -> list[Step]:
+def mma_steps(a: Layout, b: Layout, c: Layout, mma: Mma, order: KOrder | None = None) -> list[Step]:
     """The instructions of a product, along k first outermost."""
     depth = a.shape[-1]
     word = elements_per_word(mma, depth)

@@ -23,9 +23,7 @@ from tilec.ops.lower_wgmma import WgmmaDot, finish, start, wait
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import OpRules, Places, Placing, is_tile, shape_of
 
-
-# Where along k of the second factor a shorter first one begins, which is in registers; not there: at
-# its start.
+# Where along k of the second factor a shorter first one begins, if not at its start.
 K_FROM = "k_from"
 
 

@@ -22,11 +22,11 @@ from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import constant, make, make_with_body, segments
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.comes_as import comes_as
 from tilec.ops.convert import converted
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import element_of, rounded, unsigned, wide
 from tilec.ops.fragments import bit_width, pack, unpack
-from tilec.ops.lower_control import terminator_of
 from tilec.ops.lower_dot import Factor, lower_fma, lower_mma, mma_for, order_of_neighbours
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.registry import rules
@@ -301,7 +301,6 @@ _FACTOR_WORDS = 64
 _MMA_CYCLES = 16.0
 # How far back it is asked how a tile is made.
 _MOST_STEPS = 6
-_MOST_ON_THE_WAY = 16
 
 
 def _element_name(tile: ir.Type) -> str:
@@ -355,45 +354,6 @@ def _factor_layouts(
 
 def _made_or_default(value: ir.Value, placing: Placing) -> Layout:
     return _made_in(value, placing) or placing.default(shape_of(value))
-
-
-def comes_as(
-    value: ir.Value, layout: Layout, placing: Placing, steps: int = _MOST_ON_THE_WAY
-) -> bool:
-    """Whether threads load a tile, or what it is computed of, such that they have it in a layout."""
-    if steps == 0:
-        return False
-    if isinstance(value.owner, ir.Block):
-        return all(comes_as(one, layout, placing, steps - 1) for one in _carried_into(value)) and bool(_carried_into(value))
-    op = value.owner.opview
-    rule = rules()[op.operation.name]
-    if rule.control or rule.lies_in_shared or _is_fixed(op, rule, placing):
-        return False
-    operands = rule.serve(op, layout, placing)
-    if operands is None:
-        return False
-    return all(
-        wanted is not None and comes_as(operand, wanted, placing, steps - 1)
-        for operand, wanted in zip(op.operands, operands, strict=True)
-        if is_tile(operand)
-    )
-
-
-def _carried_into(value: ir.Value) -> tuple[ir.Value, ...]:
-    """What a variable of a loop is before its first turn, and after each; nothing if it is none."""
-    block = value.owner
-    loop = block.owner
-    if loop.name != "scf.for":
-        return ()
-    number = ir.BlockArgument(value).arg_number - 1
-    return loop.operands[3 + number], terminator_of(block).operands[number]
-
-
-def _is_fixed(op: ir.OpView, rule: OpRules, placing: Placing) -> bool:
-    """Whether it wants a layout of its own, and takes no other."""
-    if rule.flexible or type(rule).place is OpRules.place:
-        return False
-    return any(one is not None for one in rule.place(op, [None] * len(op.operands), placing).results)
 
 
 def _made_in(value: ir.Value, placing: Placing, steps: int = _MOST_STEPS) -> Layout | None:

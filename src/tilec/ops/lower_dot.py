@@ -151,9 +151,10 @@ def order_of_neighbours(mma: Mma, element_bytes: int, depth: int) -> KOrder:
 def _order_of(factors: Sequence[Factor], sums: Layout, mma: Mma) -> KOrder:
     """The order along k in which a factor came; that of instructions if none came in another."""
     depth = factors[0].layout.shape[-1]
-    if all(isinstance(factor.fragment, ir.Value) for factor in factors):
-        element = ir.VectorType(factors[0].fragment.type).element_type
-        other = order_of_neighbours(mma, bit_width(element) // 8, depth)
+    held = [factor.fragment for factor in factors if isinstance(factor.fragment, ir.Value)]
+    if len(held) == len(factors):
+        size = bit_width(ir.VectorType(held[0].type).element_type) // 8
+        other = order_of_neighbours(mma, size, depth)
         layouts = operand_layouts(sums, mma, depth, other)
         if any(one.layout == wanted for one, wanted in zip(factors, layouts, strict=True)):
             return other

@@ -34,7 +34,7 @@ def widened(values: ir.Value, target: ir.Type, *, is_signed: bool) -> ir.Value:
 
 
 def may_shift_words(kind: ir.Type, count: int | None) -> bool:
-    """Whether `shifted_right` is for fragments of this type, and a count that is known if at all."""
+    """Whether `shifted_right` is for fragments of this type and such a count, if it is known."""
     return _bits(kind) in (8, 16) and count is not None and _fills_words(kind)
 
 
@@ -43,7 +43,9 @@ def shifted_right(values: ir.Value, count: int) -> ir.Value:
     bits = _bits(values.type)
     own = (1 << bits - count) - 1
     mask = sum(own << first for first in range(0, _WORD_BITS, bits))
-    return _each_word(values, lambda word: arith.andi(arith.shrui(word, i32(count)), i32(_signed(mask))))
+    return _each_word(
+        values, lambda word: arith.andi(arith.shrui(word, i32(count)), i32(_signed(mask)))
+    )
 
 
 def from_pieces(pieces: Sequence[ir.Value], kind: ir.Type) -> ir.Value:
@@ -69,7 +71,8 @@ def _permuted(word: ir.Value, selector: int) -> ir.Value:
 
 
 def _fills_words(kind: ir.Type) -> bool:
-    return ir.VectorType(kind).shape[0] * _bits(kind) % _WORD_BITS == 0
+    count: int = ir.VectorType(kind).shape[0]
+    return count * _bits(kind) % _WORD_BITS == 0
 
 
 def _bits(kind: ir.Type) -> int:

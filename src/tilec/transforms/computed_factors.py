@@ -13,13 +13,14 @@ that nothing else delays the one before.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from mlir import ir
 
 from tilec.ops.async_dot import K_FROM
 from tilec.ops.build import integer
-from tilec.ops.rules import ElementwiseRules, is_tile
 from tilec.ops.registry import rules
+from tilec.ops.rules import ElementwiseRules, is_tile
 from tilec.transforms.of_roles import takes_held
 
 # Units: bytes along k. A half has two instructions at least.
@@ -54,7 +55,10 @@ def halved(product: ir.OpView) -> list[ir.OpView]:
 
 
 def _is_computed_here(factor: ir.Value, product: ir.OpView) -> bool:
-    if isinstance(factor.owner, ir.Block) or factor.owner.operation.block != product.operation.block:
+    if (
+        isinstance(factor.owner, ir.Block)
+        or factor.owner.operation.block != product.operation.block
+    ):
         return False
     return isinstance(rules()[factor.owner.operation.name], ElementwiseRules)
 
@@ -74,7 +78,10 @@ class _Sliced:
     def _make(self, value: ir.Value) -> ir.Value:
         kind = ir.RankedTensorType(value.type)
         target = ir.RankedTensorType.get([*kind.shape[:-1], self.count], kind.element_type)
-        if not isinstance(value.owner, ir.Block) and value.owner.operation.block == self.before.operation.block:
+        if (
+            not isinstance(value.owner, ir.Block)
+            and value.owner.operation.block == self.before.operation.block
+        ):
             op = value.owner.opview
             rule = rules()[op.operation.name]
             if isinstance(rule, ElementwiseRules) and len(op.results) == 1:
@@ -84,9 +91,7 @@ class _Sliced:
             return self._splat(value, target)
         return self._slice(value, target)
 
-    def _clone(
-        self, op: ir.OpView, target: ir.Type, operands: Sequence[ir.Value]
-    ) -> ir.Value:
+    def _clone(self, op: ir.OpView, target: ir.Type, operands: Sequence[ir.Value]) -> ir.Value:
         with op.location, ir.InsertionPoint(self.before):
             made = ir.Operation.create(
                 op.operation.name,
@@ -167,7 +172,7 @@ def are_made_apart(products: Sequence[ir.OpView]) -> bool:
     registers of its own."""
     block = products[0].operation.block
     listed = [op.operation for op in block.operations]
-    for before, op in zip(products, products[1:], strict=False):
+    for before, op in pairwise(products):
         maker = op.operands[0].owner
         if isinstance(maker, ir.Block) or maker.operation not in listed:
             return False

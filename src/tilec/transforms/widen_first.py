@@ -44,7 +44,11 @@ def _widened(value: ir.Value, user: ir.OpView, made: dict[ir.Value, ir.Value]) -
     kind = ir.RankedTensorType(value.type)
     target = ir.RankedTensorType.get(kind.shape, ir.IntegerType.get_signless(16), kind.encoding)
     owner = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if owner is not None and owner.name in _ON_BITS and known_integer(owner.operands[1]) is not None:
+    if (
+        owner is not None
+        and owner.name in _ON_BITS
+        and known_integer(owner.operands[1]) is not None
+    ):
         left = _widened(owner.operands[0], owner.opview, made)
         with owner.location, ir.InsertionPoint.after(owner):
             number = (known_integer(owner.operands[1]) or 0) & 0xFF
