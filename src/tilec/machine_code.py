@@ -168,7 +168,8 @@ def _variant(
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
     preconditions = tuple(_preconditions(point, ranks))
     maps = tuple(
-        manifest.TensorMap(one.param, one.box, one.swizzle, one.writes) for one in point.tensor_maps
+        manifest.TensorMap(one.param, one.box, one.swizzle, one.writes, one.rounds)
+        for one in point.tensor_maps
     )
     return Variant(
         symbol=point.symbol,

@@ -140,7 +140,7 @@ def test_instructions_compute_the_product(mma: Mma, warps: int, batch: tuple[int
 @pytest.mark.parametrize("mma", [F16, F16_SHORT, TF32, BYTES])
 @pytest.mark.parametrize("neighbours", [4, 8, 16])
 def test_another_order_along_k_gives_the_same_product(mma: Mma, neighbours: int) -> None:
-    """A thread has neighbours, and whoever multiplies with it has the same ones of the other factor."""
+    """A thread has neighbours, and what they meet is the same neighbours of the other factor."""
     for shape, depth in every(((8, 16, 16), (64, 16), (16, 8)), (mma.k, 2 * mma.k, 4 * mma.k, 96)):
         sums = accumulator_layout(shape, 8 if len(shape) == 3 else 2, mma)
         order = k_order(mma, depth, neighbours)

@@ -44,7 +44,7 @@ def reads_of(layout: Layout, tile: SwizzledTile, axes: Sequence[int]) -> Reads:
     """The widest accesses; `axes` says which axis of the tensor each axis of the layout is."""
     held: dict[tuple[int, ...], list[int]] = {}
     for register, place in enumerate(register_coordinates(layout)):
-        held.setdefault(_by_tensor(place, axes), []).append(register)
+        held.setdefault(by_tensor(place, axes), []).append(register)
     width = _WIDEST // tile.element_bytes
     while not _is_whole(held, width):
         width //= 2
@@ -64,7 +64,7 @@ def _beside(place: tuple[int, ...], distance: int) -> tuple[int, ...]:
     return (*place[:-1], place[-1] + distance)
 
 
-def _by_tensor(place: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+def by_tensor(place: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(place[list(axes).index(axis)] for axis in range(len(axes)))
 
 
@@ -111,10 +111,7 @@ def _traffic(layout: Layout, tile: SwizzledTile, axes: list[int]) -> Traffic:
     width = reads.width * tile.element_bytes
     firsts = [elements[0][0] for elements in reads.registers]
     places = [
-        [
-            tile.offset_of(_by_tensor(layout.coordinates(one, lane, 0), axes))
-            for lane in range(LANES)
-        ]
+        [tile.offset_of(by_tensor(layout.coordinates(one, lane, 0), axes)) for lane in range(LANES)]
         for one in firsts
     ]
     return Traffic(
@@ -134,23 +131,18 @@ def _loaded(
 ) -> ir.Value:
     """The fragment of elements of type `held`."""
     assert_disjoint(layout)
-    tile, reads = source.tile, reads_of(layout, source.tile, axes)
-    own = [lowering.thread_coordinate(layout, axes.index(axis)) for axis in range(len(axes))]
-    far, near = _place_of_thread(tile, own)
-    first = arith.addi(source.address, far)
+    reads = reads_of(layout, source.tile, axes)
+    thread = ByThread.of(source, layout, axes, lowering)
     stored = in_memory(held)
     order = _order_of_words(reads, layout.registers) if stored == held else None
     size = reads.width * bit_width(stored)
-    vector = ir.VectorType.get([reads.width], stored)
-    piece = vector if order is None else ir.IntegerType.get_signless(min(size, _WORD_BITS))
-    if order is not None and size > _WORD_BITS:
-        piece = ir.VectorType.get([size // _WORD_BITS], piece)
-    loaded: list[ir.Value] = []
-    for start in reads.starts:
-        beyond, within = _place(tile, start)
-        place = arith.addi(first, arith.xori(near, i32(within)) if within else near)
-        pointer = llvm.inttoptr(llvm_ptr(3), arith.addi(place, i32(beyond)) if beyond else place)
-        loaded.append(llvm.load(piece, pointer, alignment=size // 8))
+    piece = ir.VectorType.get([reads.width], stored)
+    if order is not None:
+        piece = _words_of(size)
+    loaded = [
+        llvm.load(piece, llvm.inttoptr(llvm_ptr(3), thread.address(start)), alignment=size // 8)
+        for start in reads.starts
+    ]
     if order is not None:
         ordered = [loaded[number] for number in order]
         pieces = [w for one in ordered for w in (unpack(one) if size > _WORD_BITS else [one])]
@@ -160,6 +152,12 @@ def _loaded(
         for element, numbers in zip(unpack(one), registers, strict=True):
             found.update(dict.fromkeys(numbers, element))
     return pack([from_memory(found[register], held) for register in range(len(found))])
+
+
+def _words_of(bits: int) -> ir.Type:
+    """What an access of so many bits gives: an integer, or several words."""
+    one = ir.IntegerType.get_signless(min(bits, _WORD_BITS))
+    return one if bits <= _WORD_BITS else ir.VectorType.get([bits // _WORD_BITS], one)
 
 
 def _order_of_words(reads: Reads, count: int) -> list[int] | None:
@@ -176,6 +174,32 @@ def _order_of_words(reads: Reads, count: int) -> list[int] | None:
     if sorted(by_first) != list(range(0, count, reads.width)):
         return None
     return [by_first[first] for first in sorted(by_first)]
+
+
+@dataclass(frozen=True)
+class ByThread:
+    """Where a thread accesses a tile in shared memory: the parts (i32) that are its own.
+
+    Units:    bytes
+    """
+
+    tile: SwizzledTile
+    first: ir.Value
+    near: ir.Value
+
+    @staticmethod
+    def of(place: SharedTile, layout: Layout, axes: Sequence[int], lowering: Lowering) -> ByThread:
+        """For a tile that threads hold in a layout; `axes` is that of `reads_of`."""
+        own = [lowering.thread_coordinate(layout, axes.index(axis)) for axis in range(len(axes))]
+        far, near = _place_of_thread(place.tile, own)
+        return ByThread(place.tile, arith.addi(place.address, far), near)
+
+    def address(self, start: Sequence[int]) -> ir.Value:
+        """The address (i32) of what the first thread has at these coordinates."""
+        beyond, within = _place(self.tile, start)
+        near = arith.xori(self.near, i32(within)) if within else self.near
+        place = arith.addi(self.first, near)
+        return arith.addi(place, i32(beyond)) if beyond else place
 
 
 def _place(tile: SwizzledTile, coordinate: Sequence[int]) -> tuple[int, int]:

@@ -73,4 +73,5 @@ def _is_number(op: ir.OpView) -> bool:
     declared = declarations().get(op.operation.name)
     if declared is not None:
         return declared.pure
-    return op.operation.name.startswith(("arith.", "memref."))
+    name: str = op.operation.name
+    return name.startswith(("arith.", "memref."))
