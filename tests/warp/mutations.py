@@ -78,8 +78,8 @@ HARMLESS = {
     ("later", "warp.release", "warp.pass_turn"),
     # Blocks and teams are asked for in any order.
     ("earlier", "warp.mine", "warp.is_program"),
-    # To show, or to meet, once more or elsewhere: nothing is written, read or over in between. (Which
-    # are needed, `test_mutated_staged` says.)
+    # To show, or to meet, once more or elsewhere: nothing is written, read or over in between.
+    # (Which are needed, `test_mutated_staged` says.)
     ("delete", "warp.drain", ""),
     ("delete", "warp.join_warps", ""),
     ("drain more", "warp.drain", ""),

@@ -1,13 +1,13 @@
-"""Factors that math warps write to shared memory for products: `warp.buffer`, `warp.write`, `warp.show`.
+"""Factors that math warps write to shared memory for products: `warp.buffer`, `warp.write`.
 
 A buffer has one place, or two that take turns: threads write the one while products read the other.
-What was written is there for products (which read by the asynchronous proxy) once each thread that
-wrote has made a fence, and all have met.
+What was written is there for products, which read by the asynchronous proxy, once each thread that
+wrote has made a fence (`warp.show`) and all have met (`warp.join_warps`).
 
-Layout:   neighbouring elements along the contiguous axis of memory in a thread, 16 bytes of them, and
-          lanes along the other one. Eight lanes then write the eight rows of a pattern, whose pieces lie
-          in different banks; and they read likewise where they read 16 bytes of slots, while
-          single elements of rows that lie the other way are those of neighbouring lanes.
+Layout:   a thread has 16 bytes of neighbours along the contiguous axis of memory; lanes go along
+          the other one. Eight lanes then write the eight rows of a pattern, whose pieces lie in
+          different banks. So do they read slots in which rows lie alike; where they lie the other
+          way, the single elements that neighbouring lanes read are neighbours.
 Source:   PTX ISA, "Async proxy", "wgmma.fence"
 """
 
@@ -41,8 +41,8 @@ _WIDEST = 16  # bytes of one access
 
 @dataclass(frozen=True)
 class Buffer:
-    """Units:    `address` (i32) in bytes of shared memory; `next` is a variable (an i32), the number of
-    the place that is written next, None where there is one"""
+    """Units:    `address` (i32) in bytes of shared memory; `next` is a variable (an i32), the number
+    of the place that is written next, None where there is one"""
 
     address: ir.Value
     tile: SwizzledTile

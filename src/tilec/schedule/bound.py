@@ -2,7 +2,8 @@
 
 Products read both factors from shared memory: each instruction its 64 rows of the first and its
 columns of the second. A factor that is computed is read once, by threads, as what it is computed
-of; the second one is written, too. Copies write there, and read from L2: of what the blocks of a cluster share, each block a part.
+of; the second one is written, too. Copies write there, and read from L2: of what the blocks of a
+cluster share, each block a part.
 """
 
 from __future__ import annotations

@@ -1,25 +1,23 @@
-"""Factors that math warps write to shared memory for products to read: `warp.write` and what orders it.
+"""Factors that math warps write to shared memory for products to read, and what orders that.
 
 Before:   a product of a value that is computed; its block is a copy of the program
-After:    the value is written where it is made, and shown; the warps come together before the product
+After:    the value is written where it is made, and shown; the warps meet before the product
 
     two places              one place
     b = …                   b = …
-                            drain 0; join_warps      # nobody reads the place any more
+                            drain 0; join_warps   # nobody reads the place any more
     m = write b; show       m = write b; show
-    drain 0                                          # the place before is not read by these warps
+    drain 0                                       # these warps do not read the place before
     a = …                   a = …
-    join_warps              join_warps               # all have written, and know of the drains
+    join_warps              join_warps            # all have written, and know of the drains
     dot a m                 dot a m
 
-With two places what the next turn multiplies is computed and written beside the products of this one.
-What the first factor is computed of is read as late as can be, since its registers may only be made when
-no product reads them.
+With two places what the next turn multiplies is computed and written beside the products of this
+one. What the first factor is computed of is read as late as can be, since its registers may only be
+made when no product reads them.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from mlir import ir
 
@@ -110,8 +108,3 @@ def _in_block(op: ir.OpView, block: ir.Block) -> ir.Operation | None:
     while here is not None and here.block != block:
         here = here.parent
     return here
-
-
-def joined(ops: Sequence[ir.OpView]) -> list[ir.OpView]:
-    """Those of these operations at which the warps come together."""
-    return [op for op in ops if op.operation.name == "warp.join_warps"]

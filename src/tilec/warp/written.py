@@ -1,8 +1,8 @@
 """What threads write to shared memory for products to read: a buffer's places, at one moment.
 
 Of each place is known how far what was written there is on its way to products of all warps, and
-how far products of all warps are from reading it no more. Only barriers of all math warps tell of other
-warps; all of them follow one path, so what these threads did before a barrier all have done.
+how far products of all warps are from reading it no more. Only meetings of all math warps tell of
+other warps; all of them follow one path, so what these did before one all have done.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ WRITTEN, SHOWN, SEEN = range(3)
 
 @dataclass(frozen=True)
 class Place:
-    """One place of a buffer, written by the one in `by`; by this or that, or nobody, if it is empty.
+    """One place of a buffer, written by the one in `by`; by this or that, or nobody, if empty.
 
     `stage`: whether it was shown since, and seen by all warps. `since` counts the products of these
-    warps that have begun since the last one that reads it, at least, or is None if none is under way
-    that does; `is_free` if that is known of all warps.
+    warps that have begun since the last one that reads it, at least, or is None if none that does
+    is under way; `is_free` if that is known of all warps.
     """
 
     by: tuple[ir.OpView, ...] = ()
