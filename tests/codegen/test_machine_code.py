@@ -229,9 +229,13 @@ KNOWN_BYTES = {
     "matmul_residual__bf16_128_256_64__v16": 284,
     "matmul_residual__bf16_128_256_64__tma": 1316,
     "matmul_residual__bf16_128_256_64": 704,
-    "matmul_w8a16__bf16_16_64_128": 1532,
-    "matmul_w8a16__bf16_16_64_128__split2": 1532,
-    "matmul_w8a16__bf16_256_128_64": 48,
+    "matmul_w4a16__16_64_64": 660,
+    "matmul_w4a16__16_64_64__split2": 660,
+    "matmul_w4a16__128_128_64__tma": 44,
+    "matmul_w4a16__192_128_64": 180,
+    "matmul_w4a16__256_128_64": 948,
+    "matmul_w8a16__bf16_16_64_128": 1418,
+    "matmul_w8a16__bf16_16_64_128__split2": 1418,
 }
 
 

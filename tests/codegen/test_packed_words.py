@@ -77,7 +77,9 @@ def _of_4_bits(name: str, symbol: str, m: int, n: int, groups: int) -> None:
     [
         ("matmul_w4a16", "matmul_w4a16__16_64_64", 3, 64, 3),
         ("matmul_w4a16", "matmul_w4a16__128_128_64", 130, 136, 5),
-        ("skinny_w4a16", "skinny_w4a16__16_64", 5, 24, 9),
+        ("matmul_w4a16", "matmul_w4a16__256_128_64", 130, 136, 5),
+        ("skinny_w4a16", "skinny_w4a16__8_16_64_4__warps4", 9, 24, 5),
+        ("skinny_w4a16", "skinny_w4a16__16_16_64_8__warps8", 5, 24, 9),
     ],
 )
 def test_weights_of_4_bits(name: str, symbol: str, m: int, n: int, groups: int) -> None:

@@ -460,10 +460,20 @@ KERNELS: dict[str, Kernel] = {
         _matmul_w4a16,
         _packed_products,
         _LARGE_PACKED,
-        tuple((tile, "bf16", 128) for tile in ("16_64_64", "16_64_64__split2", "128_128_64")),
+        (
+            *((tile, "bf16", 128) for tile in ("16_64_64", "16_64_64__split2", "128_128_64")),
+            *((f"{rows}_128_64", "bf16", rows) for rows in (192, 256)),
+        ),
     ),
     "skinny_w4a16": Kernel(
-        _matmul_w4a16, _packed_products, _LARGE_PACKED, (("16_64", "bf16", 16),)
+        _skinny_w4a16,
+        _packed_products,
+        _LARGE_PACKED,
+        tuple(
+            (f"{rows}_16_64_{warps}__warps{warps}", "bf16", 16)
+            for rows in (8, 16)
+            for warps in (4, 8)
+        ),
     ),
     "matmul_skinny": Kernel(
         _matmul_skinny,
