@@ -22,7 +22,7 @@ from tilec.ops.rules import is_tile, shape_of
 _MOST_ELEMENTS = 2
 
 
-def load_early(body: ir.Block, threads: int) -> None:
+def loads_before_slots(body: ir.Block, threads: int) -> None:
     """Moves loads of a loop's body, in place."""
     ops = list(body.operations)
     get = next((op for op in ops if op.operation.name == "warp.get"), None)

@@ -15,7 +15,7 @@ from tilec.ops.registry import rules
 from tilec.schedule.plan import Schedule
 from tilec.schedule.products import Computed, Copied, Factor, Staged, rounding_of
 from tilec.transforms.computed_factors import are_made_apart, compute_late, halved
-from tilec.transforms.load_early import load_early
+from tilec.transforms.load_early import loads_before_slots
 from tilec.transforms.of_roles import PRODUCT, first_made, made, mark_of, memory_of, takes_held
 from tilec.transforms.staged_factors import StagedFactors, drain
 
@@ -204,7 +204,7 @@ class MathWarps:
         [body] = loop.regions[0].blocks
         left = self.rewrite(body)
         self._make_in_turns(body)
-        load_early(body, LANES * self.schedule.team_warps)
+        loads_before_slots(body, LANES * self.schedule.team_warps)
         if left:
             loop = self._handing_on(loop, left)
             [body] = loop.regions[0].blocks

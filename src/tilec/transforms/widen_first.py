@@ -27,7 +27,21 @@ def widen_first(function: ir.OpView) -> None:
             continue
         wide = _widened(op.operands[0], op, made)
         op.results[0].replace_all_uses_with(wide)
+        before = op.operands[0]
         op.operation.erase()
+        _erase_unused(before)
+
+
+def _erase_unused(value: ir.Value) -> None:
+    """What was done to bytes, where that is done to halves now."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name not in _ON_BITS:
+        return
+    if any(True for _ in value.uses):
+        return
+    before = owner.operands[0]
+    owner.operation.erase()
+    _erase_unused(before)
 
 
 def _are_bytes_to_halves(op: ir.OpView) -> bool:
