@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from conftest import files_in
 
-from tilec.buildsystem.children import RECURSION_LIMIT, Crashed, run_in_children
+from tilec.children import RECURSION_LIMIT, Crashed, run_in_children
 from tilec.compilation import Options
 from tilec.sources import read_sources
 

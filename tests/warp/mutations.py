@@ -74,7 +74,11 @@ HARMLESS = {
     ("earlier", "warp.mine", "warp.program"),
     # The turn is over when the last slot was got.
     ("earlier", "warp.pass_turn", "warp.release"),
+    ("earlier", "warp.pass_turn", "warp.dot"),
     ("later", "warp.pass_turn", "arith.truncf"),
+    ("later", "warp.pass_turn", "warp.drain"),
+    ("earlier", "warp.drain", "warp.pass_turn"),
+    ("later", "warp.dot", "warp.pass_turn"),
     ("later", "warp.release", "warp.pass_turn"),
     # Blocks and teams are asked for in any order.
     ("earlier", "warp.mine", "warp.is_program"),

@@ -157,8 +157,10 @@ class _Create(OpRules):
     ) -> Sequence[Lowered]:
         depth, slot = number_of(op, "depth"), Slot(tiles_of(op))
         filling, reading = (Cursor(lowering.variable(), lowering.variable()) for _ in range(2))
-        slots = lowering.ring(depth * slot.bytes, slot.alignment)
-        barriers = lowering.ring(2 * depth * BARRIER_BYTES, BARRIER_BYTES, throughout=True)
+        assert lowering.start is not None, "a kernel with channels has roles"
+        with lowering.start.places:
+            slots = lowering.ring(depth * slot.bytes, slot.alignment)
+            barriers = lowering.ring(2 * depth * BARRIER_BYTES, BARRIER_BYTES, throughout=True)
         # Products are of a whole warpgroup: one thread of it speaks for all. What threads read is
         # read by each warp for itself.
         readers = LANES if BY_WARP in op.attributes else LANES * WARPGROUP_WARPS
@@ -167,21 +169,21 @@ class _Create(OpRules):
         channel = Channel(
             depth, slot, slots, barriers, filling, reading, readers, _rounding(op), shared, blocks
         )
-        self._begin(channel, lowering)
+        self._begin(channel)
+        with lowering.start.making:
+            self._make(channel, lowering)
         return [channel]
 
-    def _begin(self, channel: Channel, lowering: Lowering) -> None:
+    def _begin(self, channel: Channel) -> None:
         for cursor in (channel.filling, channel.reading):
             for variable in (cursor.slot, cursor.parity):
                 llvm.store(i32(0), variable)
-        first = scf.IfOp(arith.cmpi(arith.CmpIPredicate.eq, lowering.thread, i32(0)))
-        with ir.InsertionPoint(first.then_block):
-            arrivals = lowering.warps * LANES // channel.readers * channel.blocks
-            for slot in range(channel.depth):
-                nvvm.mbarrier_init(channel.full(i32(slot)), i32(1))
-                nvvm.mbarrier_init(channel.empty(i32(slot)), i32(arrivals))
-            nvvm.fence_mbarrier_init()
-            scf.yield_([])
+
+    def _make(self, channel: Channel, lowering: Lowering) -> None:
+        arrivals = lowering.warps * LANES // channel.readers * channel.blocks
+        for slot in range(channel.depth):
+            nvvm.mbarrier_init(channel.full(i32(slot)), i32(1))
+            nvvm.mbarrier_init(channel.empty(i32(slot)), i32(arrivals))
 
 
 class _Acquire(OpRules):

@@ -41,8 +41,10 @@ _WIDEST = 16  # bytes of one access
 
 @dataclass(frozen=True)
 class Buffer:
-    """Units:    `address` (i32) in bytes of shared memory; `next` is a variable (an i32), the number
-    of the place that is written next, None where there is one"""
+    """`next` is the number of the place that is written next (a variable); None where there is one.
+
+    Units:    `address` (i32) in bytes of shared memory
+    """
 
     address: ir.Value
     tile: SwizzledTile

@@ -171,6 +171,11 @@ class Touch:
     is_async: bool = False
     slot: int | None = None
 
+    @property
+    def what(self) -> tuple[Buffer, bool, bool, int | None]:
+        """All but where it is."""
+        return self.buffer, self.writes, self.is_async, self.slot
+
 
 @dataclass(frozen=True)
 class Barrier:
@@ -394,8 +399,7 @@ def _goes_on(node: Node, after: Node | None) -> bool:
     """Whether it is the same access as the one before it, to other elements: one stands for all."""
     if not isinstance(node, Touch) or not isinstance(after, Touch):
         return False
-    mine, others = (replace(one, op=node.op) for one in (node, after))
-    return mine == others
+    return node.what == after.what
 
 
 def _touches(bodies: tuple[Skeleton, ...]) -> list[Touch]:
