@@ -144,8 +144,8 @@ def _kernel(
 def _cost(point: EntryPoint, taken: Resources, target: Target) -> Cost:
     smem = taken.smem + point.smem_bytes
     fits = occupancy(point.threads, taken.registers, smem, target).blocks
-    spilled = (taken.spill_stores + taken.spill_loads) * point.threads
-    return cost_of(point.work, fits, spilled, target)
+    spilled = taken.spill_stores + taken.spill_loads
+    return cost_of(point.work, fits, point.threads, spilled, target)
 
 
 def _preconditions(point: EntryPoint, ranks: Mapping[str, int]) -> Iterator[Precondition]:
