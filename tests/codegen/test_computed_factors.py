@@ -166,7 +166,7 @@ def test_a_product_of_a_product() -> None:
     run(program, given, {"z": between @ wide(y)}, *BOTH)
 
 
-# ---- in turns: one factor is computed while the product of another one is under way ---------------
+# ---- in turns: one factor is computed while a product of another one is under way ----------------
 
 
 def in_turns(body: str, tensors: str) -> str:

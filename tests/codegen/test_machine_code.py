@@ -236,7 +236,6 @@ KNOWN_BYTES = {
     "matmul_w4a16__16_64_64": 660,
     "matmul_w4a16__16_64_64__split2": 660,
     "matmul_w4a16__128_128_64__tma": 44,
-    "matmul_w4a16__192_128_64": 180,
     "matmul_w4a16__256_128_64": 948,
     "matmul_w8a16__bf16_16_64_128": 1418,
     "matmul_w8a16__bf16_16_64_128__split2": 1418,

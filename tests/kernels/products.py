@@ -462,7 +462,7 @@ KERNELS: dict[str, Kernel] = {
         _LARGE_PACKED,
         (
             *((tile, "bf16", 128) for tile in ("16_64_64", "16_64_64__split2", "128_128_64")),
-            *((f"{rows}_128_64", "bf16", rows) for rows in (192, 256)),
+            ("256_128_64", "bf16", 256),
         ),
     ),
     "skinny_w4a16": Kernel(
@@ -479,7 +479,13 @@ KERNELS: dict[str, Kernel] = {
         _matmul_skinny,
         _few_rows,
         ({"M": 16, "N": 500, "K": 2000}, {"M": 5, "N": 1032, "K": 1024}),
-        _tiles(("f16", "16_512", 16), ("bf16", "16_512", 16)),
+        _tiles(
+            *(
+                (element, tile, 16)
+                for element in ("f16", "bf16")
+                for tile in ("8_16_1024", "16_16_512")
+            )
+        ),
     ),
     "gemv": Kernel(
         _gemv,

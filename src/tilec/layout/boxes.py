@@ -64,7 +64,7 @@ def box_of(shape: Sequence[int], element_bytes: int) -> SwizzledTile | None:
 
 
 def narrow_box_of(shape: Sequence[int], element_bytes: int) -> SwizzledTile | None:
-    """The box of a warp that has as few columns as a product has rows for it: of transposed sums."""
+    """The box of a warp that has as few columns as it has rows of a product: of transposed sums."""
     box, swizzle = box_of(shape, element_bytes), MOST_ROWS * element_bytes
     if box is None or swizzle not in SWIZZLES or swizzle > box.swizzle:
         return None

@@ -44,8 +44,8 @@ def bytes_to_bf16(values: ir.Value, *, is_signed: bool) -> ir.Value:
 
 
 def _in_pairs(values: ir.Value, *, is_signed: bool) -> ir.Value:
-    """Two at a time. Seven bits below 0x4300 are bf16 from 128 to 255, and the eighth one there makes
-    256 of 128: what is left of both are sums without rounding."""
+    """Two at a time. Seven bits below 0x4300 are bf16 from 128 to 255, the eighth one makes 256 of
+    128 there: their difference needs no rounding."""
     count = ir.VectorType(values.type).shape[0]
     half = ir.IntegerType.get_signless(16)
     halves = widened(values, ir.VectorType.get([count], half), is_signed=False)
