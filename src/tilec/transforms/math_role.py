@@ -19,8 +19,8 @@ from tilec.transforms.load_early import loads_before_slots
 from tilec.transforms.of_roles import PRODUCT, first_made, made, mark_of, memory_of, takes_held
 from tilec.transforms.staged_factors import StagedFactors, drain
 
-# Of slots that factors are computed from in turns, for one is held half a turn longer than else. With
-# two weights of 4 bits by 256 rows were at 0.78 of cuBLAS, not 0.85 (H100, 4096³).
+# Of slots that factors are computed from in turns, for one is held half a turn longer than else:
+# with two, weights of 4 bits by 256 rows were at 0.78 of cuBLAS, not 0.85 (H100, 4096³).
 _LEAST_DEPTH_IN_TURNS = 3
 
 
