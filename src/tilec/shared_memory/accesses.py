@@ -384,7 +384,7 @@ class _Reader:
 def _ends_products(op: ir.OpView, name: str) -> bool:
     """Whether it waits for products, which have read rings until then."""
     if name == "llvm.inline_asm":
-        return ir.StringAttr(op.attributes["asm_string"]).value.startswith(_WGMMA_WAIT)
+        return bool(ir.StringAttr(op.attributes["asm_string"]).value.startswith(_WGMMA_WAIT))
     return name == "nvvm.wgmma.wait.group.sync.aligned"
 
 
