@@ -325,6 +325,8 @@ def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array
         plain = SimpleNamespace(results=[SimpleNamespace(type=_element(op.results[0].type))])
         rule: Any = rules()[_SAME_MEANING[name]]
         return list(rule.interpret(plain, operands, None))
+    if name == "llvm.nvvm.prmt":
+        return [_permuted(*operands)]
     signed = _SATURATING[name]
     plain = SimpleNamespace(
         results=[SimpleNamespace(type=_element(op.results[0].type))],
@@ -332,6 +334,18 @@ def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array
     )
     cast: Any = rules()["tile.saturating_cast"]
     return list(cast.interpret(plain, operands, None))
+
+
+def _permuted(low: Array, high: Array, selector: Array) -> Array:
+    """Four of eight bytes, or their signs (PTX ISA, "prmt")."""
+    both = np.stack([low, high], axis=1).astype(np.uint32).view(np.uint8)
+    result = np.zeros((len(low), 4), np.uint8)
+    for place in range(4):
+        chosen = selector >> 4 * place
+        byte = np.take_along_axis(both, (chosen & 7)[:, None], axis=1)[:, 0]
+        signs = np.where(byte & 0x80, 0xFF, 0).astype(np.uint8)
+        result[:, place] = np.where(chosen & 8, signs, byte)
+    return result.view(np.int32)[:, 0]
 
 
 def _f8_of(op: ir.OpView, values: Array) -> Array:
