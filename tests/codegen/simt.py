@@ -164,6 +164,7 @@ def _run_to_end(block: _Block, arguments: Sequence[Any]) -> None:
     numbers = [np.asarray(v).astype(kind) for v, kind in zip(arguments, kinds, strict=True)]
     block.bind(code.body, [np.full(threads, number) for number in numbers])
     block.memory.add(machine.shared)
+    machine.strand = machine.strands.current.number
     try:
         with np.errstate(all="ignore"):
             block.run(code.body, np.ones(threads, bool))

@@ -37,9 +37,11 @@ from tilec.ops.lowering import (
 )
 from tilec.ops.notes import Note, Place
 from tilec.ops.order import count_of, delinearised, grouped
-from tilec.ops.persistent import register
+from tilec.ops.persistent import register, small, wide
 from tilec.ops.registry import rules
+from tilec.ops.roles import ROLES
 from tilec.ops.rules import is_tile
+from tilec.ops.start import begin
 
 # Where a block's shared memory begins, as bytes that only a launch knows the number of.
 SHARED = "shared_memory"
@@ -196,6 +198,10 @@ def _emit_entry(
         split=split_of(kernel),
     )
     walker.lowering = lowering
+    if any(op.operation.name == ROLES for op in source.operations):
+        lowering.start = begin(
+            lowering, tensor_maps.values(), waits_for_cluster=lowering.cluster is not None
+        )
     grid = walker.emit_grid(source)
     lowering.grid = grid
     if ROWS_TOGETHER in kernel.attributes:
@@ -207,9 +213,7 @@ def _emit_entry(
         walker.emit_block(source)
         return lowering
     if ROWS_TOGETHER in kernel.attributes:
-        ids, is_program = _program_in_groups(
-            grid, lowering.rows_together, is_split=lowering.split > 1
-        )
+        ids, is_program = _program_in_groups(lowering)
     else:
         ids, is_program = _program_of_block(grid)
     guard = scf.IfOp(is_program)
@@ -271,20 +275,23 @@ def _program_of_block(grid: Sequence[ir.Value]) -> tuple[tuple[ir.Value, ...], i
     return tuple(program), is_program
 
 
-def _program_in_groups(
-    grid: Sequence[ir.Value], rows: int, *, is_split: bool = False
-) -> tuple[tuple[ir.Value, ...], ir.Value]:
+def _program_in_groups(lowering: Lowering) -> tuple[tuple[ir.Value, ...], ir.Value]:
     """As `_program_of_block`, in the order of `grouped`: blocks that run together share memory.
 
-    `is_split`: the blocks of a cluster, which lie along x, are one program.
+    The blocks of a split program are those of a cluster, which lie along x: a power of two.
     """
-    x = register(nvvm.read_ptx_sreg_clusterid_x if is_split else nvvm.read_ptx_sreg_ctaid_x)
-    across = register(nvvm.read_ptx_sreg_nclusterid_x if is_split else nvvm.read_ptx_sreg_nctaid_x)
+    x, across = register(nvvm.read_ptx_sreg_ctaid_x), register(nvvm.read_ptx_sreg_nctaid_x)
+    if lowering.split > 1:
+        bits = index(lowering.split.bit_length() - 1)
+        x, across = arith.shrui(x, bits), arith.shrui(across, bits)
     y, z = register(nvvm.read_ptx_sreg_ctaid_y), register(nvvm.read_ptx_sreg_ctaid_z)
     down = register(nvvm.read_ptx_sreg_nctaid_y)
     number = arith.addi(x, arith.muli(across, arith.addi(y, arith.muli(down, z))))
-    is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count_of(grid))
-    return grouped(number, grid, rows), is_program
+    has_roles = lowering.start is not None
+    [number, *extents] = small([number, *lowering.grid]) if has_roles else [number, *lowering.grid]
+    is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count_of(extents))
+    ids = grouped(number, extents, lowering.rows_together)
+    return wide(ids) if has_roles else ids, is_program
 
 
 def _either(

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.ir.dialects import arith
-from tilec.ops.fragments import index
 from tilec.ops.lowering import Cluster
-from tilec.ops.order import count_of, grouped
+from tilec.ops.order import count_of, grouped, number_as
 
 
 @dataclass(frozen=True)
 class Step:
     """What one block does.
 
-    Types:    `program` are index, one an axis; `is_together` (i1): the cluster's programs are
+    Types:    `program` are numbers, one an axis; `is_together` (i1): the cluster's programs are
               neighbours along its axis; `is_program` (i1): it is not another block's program
     """
 
@@ -27,26 +26,26 @@ class Step:
 
 
 def steps_of(grid: Sequence[ir.Value], cluster: Cluster) -> ir.Value:
-    """How many steps clusters take for all programs, together (index)."""
+    """How many steps clusters take for all programs, together."""
     _, whole, left = _parts(grid, cluster)
-    return arith.addi(whole, arith.ceildivui(left, index(cluster.blocks)))
+    return arith.addi(whole, arith.ceildivui(left, number_as(left, cluster.blocks)))
 
 
 def step_of(
     number: ir.Value, grid: Sequence[ir.Value], rows: int, cluster: Cluster, rank: ir.Value
 ) -> Step:
-    """Step `number` of block `rank` (index) of its cluster, where `rows` rows are walked together.
+    """Step `number` of block `rank` of its cluster, where `rows` rows are walked together.
 
     First groups of neighbours. The programs that no group has, fewer than a group along the axis,
     are walked one after the other; where these end within a step, the last one is done again. Each
     program has one step and block (`tests/codegen/test_order.py`).
     """
-    axis, blocks = cluster.axis, index(cluster.blocks)
+    axis, blocks = cluster.axis, number_as(number, cluster.blocks)
     groups, whole, left = _parts(grid, cluster)
     is_together = arith.cmpi(arith.CmpIPredicate.slt, number, whole)
     single = arith.addi(arith.muli(arith.subi(number, whole), blocks), rank)
     is_left = arith.cmpi(arith.CmpIPredicate.slt, single, left)
-    last = arith.subi(left, index(1))
+    last = arith.subi(left, number_as(left, 1))
     place = arith.select(is_together, number, arith.minsi(single, last))
     done = arith.muli(groups, blocks)
     extents = list(grid)
@@ -62,8 +61,9 @@ def step_of(
 
 def _parts(grid: Sequence[ir.Value], cluster: Cluster) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Whole groups along the axis; how many there are in all; how many programs are in none."""
-    extent, blocks = grid[cluster.axis], index(cluster.blocks)
-    others = count_of([one for axis, one in enumerate(grid) if axis != cluster.axis])
+    extent = grid[cluster.axis]
+    blocks, one = number_as(extent, cluster.blocks), number_as(extent, 1)
+    others = count_of([one, *(other for axis, other in enumerate(grid) if axis != cluster.axis)])
     groups = arith.divui(extent, blocks)
     rest = arith.subi(extent, arith.muli(groups, blocks))
     return groups, arith.muli(groups, others), arith.muli(rest, others)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tilec.ops.channel import Channel, SharedTile
     from tilec.ops.split import Offered
     from tilec.ops.staged import Ring, StagedFactor
+    from tilec.ops.start import Start
     from tilec.ops.teams import Turns
 
 # A value, or what is known while compiling only: a view, a channel or ring, a tile in shared
@@ -100,6 +101,8 @@ class View:
 class TensorMap:
     """What a launcher describes to the hardware: a parameter, and how tiles of it are copied.
 
+    `rounds`: f32 is rounded to tf32 on the way.
+
     Shapes:   `box` has the extents of one copy, in the order of the tensor's axes
     Units:    `swizzle` in bytes
     """
@@ -108,6 +111,7 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle: Swizzle
     writes: bool = False  # to the tensor
+    rounds: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,8 +185,10 @@ class Lowering:
     meanwhile: list[Callable[[], None]] = field(default_factory=list)
     teams: int = 1  # that the math warps are
     turns: Turns | None = None  # of the teams, where there are several
+    start: Start | None = None  # of a block with roles
     is_sending: bool = False  # hardware copies what was written to `sent_bytes`
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
+    _warpgroup: ir.Value | None = None
 
     def takes_aligned(self, parameter: str, size: int) -> None:
         """Note that this parameter is accessed in pieces of `size` bytes."""
@@ -290,15 +296,23 @@ class Lowering:
     def as_team(self, team: Team) -> Iterator[None]:
         """What is lowered inside is the work of these threads only."""
         outer = self.team, self.entry, self._coordinates, self.thread
+        outer_group, self._warpgroup = self._warpgroup, None
         if team.count > 1:
             self.thread = arith.andi(self.thread, i32(team.threads - 1))
         # What depends on the thread is made anew: it stands where not all threads come.
         self.team, self.entry, self._coordinates = team, first_place(), {}
         yield
         self.team, self.entry, self._coordinates, self.thread = outer
+        self._warpgroup = outer_group
 
     def warpgroup(self) -> ir.Value:
         """The number (i32) of this thread's warpgroup, which the assembler sees to be uniform."""
+        if self._warpgroup is None:
+            with self.entry:
+                self._warpgroup = self._shuffled_warpgroup()
+        return self._warpgroup
+
+    def _shuffled_warpgroup(self) -> ir.Value:
         word = ir.IntegerType.get_signless(32)
         group = arith.shrui(self.thread, i32((LANES * 4).bit_length() - 1))
         return nvvm.shfl_sync(
