@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-# Operations and arrays are many, and few of them cycles: looking for these takes a tenth of the time.
+# Operations and arrays are many, and few of them cycles: looking for these takes time.
 gc.set_threshold(50_000, 20, 100)
 
 
