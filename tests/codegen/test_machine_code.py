@@ -233,9 +233,12 @@ KNOWN_BYTES = {
     "matmul_tf32_nt__128_160_32__tma": 100,
     "matmul_tf32_nt__128_192_32__tma": 252,
     "matmul_tf32_nt__128_256_32": 112,
-    "matmul_w8a16__bf16_16_64_128": 1532,
-    "matmul_w8a16__bf16_16_64_128__split2": 1532,
-    "matmul_w8a16__bf16_256_128_64": 48,
+    "matmul_w4a16__16_64_64": 660,
+    "matmul_w4a16__16_64_64__split2": 660,
+    "matmul_w4a16__128_128_64__tma": 44,
+    "matmul_w4a16__256_128_64": 948,
+    "matmul_w8a16__bf16_16_64_128": 1418,
+    "matmul_w8a16__bf16_16_64_128__split2": 1418,
 }
 
 

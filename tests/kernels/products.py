@@ -237,8 +237,10 @@ def _matmul_w8a16(element: str, n: Extents, rng: np.random.Generator) -> Built:
     return {"y": Output(exact.shape, element), "x": x, "q": q, "scale": scale}, exact, error
 
 
-def _matmul_w4a16(element: str, n: Extents, rng: np.random.Generator) -> Built:
-    """e: as `_matmul`, and a product and an addition more for each group."""
+def _of_4_bits(
+    element: str, n: Extents, rng: np.random.Generator
+) -> tuple[dict[str, Output | Argument], np.ndarray, np.ndarray]:
+    """Arguments, and both factors."""
     half = 64
     x = normal(rng, (n["M"], n["K"]), element)
     q = Argument(rng.integers(0, 256, (n["N"], n["H"])), "u8")
@@ -246,8 +248,21 @@ def _matmul_w4a16(element: str, n: Extents, rng: np.random.Generator) -> Built:
     bytes_of_group = q.values.reshape(n["N"], n["S"], 1, half)
     halves = np.concatenate([bytes_of_group & 15, bytes_of_group >> 4], axis=2) - 8.0
     weights = (halves * scale.values[:, :, None, None]).reshape(n["N"], n["K"])
-    exact, error = _product(x.values, weights.T, 2 * n["S"])
-    return {"y": Output(exact.shape, element), "x": x, "q": q, "scale": scale}, exact, error
+    given = {"y": Output((n["M"], n["N"]), element), "x": x, "q": q, "scale": scale}
+    return given, x.values, weights
+
+
+def _matmul_w4a16(element: str, n: Extents, rng: np.random.Generator) -> Built:
+    """e: as `_matmul`, and the rounding of each weight to bf16."""
+    given, x, weights = _of_4_bits(element, n, rng)
+    exact, error = _product(x, weights.T)
+    return given, exact, error + 2.0**-9 * (np.abs(x) @ np.abs(weights.T))
+
+
+def _skinny_w4a16(element: str, n: Extents, rng: np.random.Generator) -> Built:
+    """e: as `_matmul`, and a product and an addition more for each group."""
+    given, x, weights = _of_4_bits(element, n, rng)
+    return given, *_product(x, weights.T, 2 * n["S"])
 
 
 def _matmul_skinny(element: str, n: Extents, rng: np.random.Generator) -> Built:
@@ -447,16 +462,32 @@ KERNELS: dict[str, Kernel] = {
         _matmul_w4a16,
         _packed_products,
         _LARGE_PACKED,
-        tuple((tile, "bf16", 128) for tile in ("16_64_64", "16_64_64__split2", "128_128_64")),
+        (
+            *((tile, "bf16", 128) for tile in ("16_64_64", "16_64_64__split2", "128_128_64")),
+            ("256_128_64", "bf16", 256),
+        ),
     ),
     "skinny_w4a16": Kernel(
-        _matmul_w4a16, _packed_products, _LARGE_PACKED, (("16_64", "bf16", 16),)
+        _skinny_w4a16,
+        _packed_products,
+        _LARGE_PACKED,
+        tuple(
+            (f"{rows}_16_64_{warps}__warps{warps}", "bf16", 16)
+            for rows in (8, 16)
+            for warps in (4, 8)
+        ),
     ),
     "matmul_skinny": Kernel(
         _matmul_skinny,
         _few_rows,
         ({"M": 16, "N": 500, "K": 2000}, {"M": 5, "N": 1032, "K": 1024}),
-        _tiles(("f16", "16_512", 16), ("bf16", "16_512", 16)),
+        _tiles(
+            *(
+                (element, tile, 16)
+                for element in ("f16", "bf16")
+                for tile in ("8_16_1024", "16_16_512")
+            )
+        ),
     ),
     "gemv": Kernel(
         _gemv,

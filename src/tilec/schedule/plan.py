@@ -333,7 +333,7 @@ def _why_so(product: Product) -> Iterator[Reason]:
     """What is done otherwise with a product than it is written."""
     place = _at(product.op)
     if isinstance(product.a, Computed):
-        why = "it is computed: by the threads that multiply, once the product before is done"
+        why = "it is computed by the threads that multiply, when nothing reads its registers"
         yield Reason(f"a factor in registers{place}", why)
     if TURNED in product.op.attributes:
         why = "tensor cores take the first factor from registers, and 64 rows or more"
