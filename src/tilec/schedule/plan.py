@@ -188,8 +188,8 @@ def plan(
     turning = [one for ring in rings if is_in_loop(ring[0].block) for one in ring]
     ahead: tuple[Ahead, ...] = ()
     if split is None:
-        threads = WARPGROUP_THREADS * groups // teams
-        ahead = tuple(find_ahead(function, products, threads, limits))
+        threads, is_aligned = WARPGROUP_THREADS * groups // teams, results_by == "copies"
+        ahead = tuple(find_ahead(function, products, threads, limits, is_aligned=is_aligned))
     reasons += [_why_ahead(one) for one in ahead]
     found = sharing(function, turning, products, hints, target, is_persistent=is_persistent)
     if found is not None:
