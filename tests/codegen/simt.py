@@ -92,6 +92,8 @@ class Code:
     def _step(self, op: ir.OpView) -> _Step:
         name = op.operation.name
         known = None if name in _LAST else simt_async.rule_of(op) or _RULES.get(name)
+        if known is None and name in _PREPARED:
+            known = _PREPARED[name](op)
         execute = None if name in _LAST else known or _meaning_of(op)
         return _Step(
             op, execute, tuple(map(self.number, op.operands)), tuple(map(self.number, op.results))
@@ -304,15 +306,23 @@ def _element(kind: ir.Type) -> ir.Type:
 
 
 def _dtype(kind: ir.Type) -> np.dtype[Any]:
-    return np.dtype(np.int64) if _is_pointer(kind) else dtype_of(_element(kind))
+    # Types are few, and a type does not outlive its context: they are remembered by their texts.
+    text = str(kind)
+    if text not in _DTYPES:
+        is_pointer = text.startswith("!llvm.ptr")
+        _DTYPES[text] = np.dtype(np.int64) if is_pointer else dtype_of(_element(kind))
+    return _DTYPES[text]
 
 
-def _is_pointer(kind: ir.Type) -> bool:
-    return str(kind).startswith("!llvm.ptr")
+_DTYPES: dict[str, np.dtype[Any]] = {}
 
 
 _SATURATING = {"llvm.fptosi.sat": 1, "llvm.fptoui.sat": 0}
-_SAME_MEANING = {"llvm.sqrt": "math.sqrt", "llvm.fma": "math.fma"}
+_SAME_MEANING = {
+    "llvm.sqrt": "math.sqrt",
+    "llvm.fma": "math.fma",
+    "llvm.nvvm.ex2.approx.ftz": "math.exp2",
+}
 
 
 def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
@@ -367,9 +377,12 @@ def _f8_to_f16(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> 
 # ---- vectors and structs -------------------------------------------------------------------------
 
 
-def _extract(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+_Rule = Callable[["_Block", ir.OpView, list[Array], Array], list[Array]]
+
+
+def _extract(op: ir.OpView) -> _Rule:
     [place] = op.attributes["static_position"]
-    return [operands[0][:, place]]
+    return lambda block, op, operands, active: [operands[0][:, place]]
 
 
 def _from_elements(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
@@ -419,12 +432,15 @@ def _address_of(self: _Block, op: ir.OpView, operands: list[Array], active: Arra
     return [np.full(len(active), self.machine.base)]
 
 
-def _element_pointer(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
-    base, *dynamic = operands
+def _element_pointer(op: ir.OpView) -> _Rule:
     [constant] = ir.DenseI32ArrayAttr(op.attributes["rawConstantIndices"])
-    offset = dynamic[0] if dynamic else np.asarray(constant)
-    kind = ir.TypeAttr(op.attributes["elem_type"]).value
-    return [base + offset.astype(np.int64) * _dtype(kind).itemsize]
+    size = _dtype(ir.TypeAttr(op.attributes["elem_type"]).value).itemsize
+
+    def moved(_: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+        base, *dynamic = operands
+        return [base + (dynamic[0].astype(np.int64) if dynamic else constant) * size]
+
+    return moved
 
 
 def _load(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
@@ -758,9 +774,13 @@ def _while(self: _Block, op: ir.OpView, operands: list[Array], active: Array) ->
         carried = self.run(after, active)
 
 
+# What reads its attributes once, and is run often.
+_PREPARED: dict[str, Callable[[ir.OpView], _Rule]] = {
+    "vector.extract": _extract,
+    "llvm.getelementptr": _element_pointer,
+}
 _LAST = frozenset({"scf.yield", "scf.condition", "llvm.return"})
 _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]] = {
-    "vector.extract": _extract,
     "vector.from_elements": _from_elements,
     "vector.broadcast": _broadcast,
     "vector.bitcast": _bitcast,
@@ -773,7 +793,6 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "llvm.bitcast": _same_bits,
     "llvm.call_intrinsic": _intrinsic,
     "llvm.mlir.addressof": _address_of,
-    "llvm.getelementptr": _element_pointer,
     "llvm.load": _load,
     "llvm.store": _store,
     "llvm.inline_asm": _assembly,
