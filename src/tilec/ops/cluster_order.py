@@ -34,7 +34,7 @@ def steps_of(grid: Sequence[ir.Value], cluster: Cluster) -> ir.Value:
 def step_of(
     number: ir.Value, grid: Sequence[ir.Value], rows: int, cluster: Cluster, rank: ir.Value
 ) -> Step:
-    """Step `number` of block `rank` of its cluster, where `rows` rows are walked together.
+    """Step `number` of block `rank` of its cluster, where `rows` rows of groups are walked together.
 
     First groups of neighbours. The programs that no group has, fewer than a group along the axis,
     are walked one after the other; where these end within a step, the last one is done again. Each
@@ -50,9 +50,7 @@ def step_of(
     done = arith.muli(groups, blocks)
     extents = list(grid)
     extents[axis] = arith.select(is_together, groups, arith.subi(grid[axis], done))
-    is_of_rows = axis == len(grid) - 2
-    high = max(1, rows // cluster.blocks) if is_of_rows else rows
-    program = list(grouped(place, extents, high))
+    program = list(grouped(place, extents, rows))
     beside = arith.addi(arith.muli(program[axis], blocks), rank)
     program[axis] = arith.select(is_together, beside, arith.addi(done, program[axis]))
     one = arith.constant(ir.IntegerType.get_signless(1), 1)

@@ -41,10 +41,13 @@ class Roles:
     are addresses, and what follows the products. A ring has `depth` slots at the most, for more
     hide nothing, or `depth_of_several` where a block does several programs. Math warpgroups do
     programs by turns where each thread has `sums_by_turns` or more. Blocks copy alone what is up to
-    `l2_bytes`, for up to then L2 keeps up.
+    `l2_bytes`, for up to then L2 keeps up; and where turns are shorter than `cluster_cycles`, for
+    to wait for each other so often costs more. `rows_together` rows of programs are walked at a
+    time, or of clusters.
 
-    Units:    registers are those of a thread; `l2_bytes` a cycle of the tensor cores; `rest_bytes`
-              of shared memory, left for barriers, reductions and what alignment costs
+    Units:    registers are those of a thread; `l2_bytes` a cycle of the tensor cores, whose cycles
+              turns are told in; `rest_bytes` of shared memory, left for barriers, reductions and
+              what alignment costs
     """
 
     math_groups: int
@@ -55,6 +58,8 @@ class Roles:
     depth_of_several: int
     sums_by_turns: int
     l2_bytes: int
+    cluster_cycles: int
+    rows_together: int
     rest_bytes: int
 
 
