@@ -33,6 +33,21 @@ def _operations(m: int, n: int, k: int) -> Operations:
     return Operations(2 * m * n * k, "16-bit mma")
 
 
+# ---- of f32 --------------------------------------------------------------------------------------
+
+
+def _tf32(m: int, n: int, k: int, *, transposed: bool) -> Case:
+    # Each factor is rounded by up to 2^-11: a sum by that of k such errors, eight times their
+    # magnitude at most.
+    rounding = 2.0**-8 * k**0.5
+    return Case(
+        name=named("f32", m, n, k),
+        outputs=(product_output("f32", m, n, k, more=rounding),),
+        inputs=(Input((m, k), "f32"), Input((n, k) if transposed else (k, n), "f32")),
+        operations=Operations(2 * m * n * k, "tf32 mma"),
+    )
+
+
 # ---- with more around them -----------------------------------------------------------------------
 
 
@@ -191,7 +206,19 @@ def _in_shares(kernels: Kernels) -> Call:
 _FEW_ROWS = tuple((m, n, k) for m in (1, 16) for n, k in ((4096, 4096), (14336, 4096)))
 _VECTORS = ((6144, 2560), (2560, 4096), (19456, 2560), (2560, 9728), (151936, 2560))
 
+_CUBES = tuple((side, side, side) for side in (2048, 4096, 8192))
+
 BENCHMARKS = (
+    *(
+        Benchmark(
+            name=name,
+            ours=fitting(name),
+            operation=f"torch_operations:{name}",
+            rivals=(_torch(name),),
+            cases=tuple(_tf32(*n, transposed=name.endswith("nt")) for n in _CUBES),
+        )
+        for name in ("matmul_tf32", "matmul_tf32_nt")
+    ),
     Benchmark(
         name="matmul_bias_gelu",
         ours=fitting("matmul_bias_gelu"),

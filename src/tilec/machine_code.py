@@ -144,8 +144,8 @@ def _kernel(
 def _cost(point: EntryPoint, taken: Resources, target: Target) -> Cost:
     smem = taken.smem + point.smem_bytes
     fits = occupancy(point.threads, taken.registers, smem, target).blocks
-    spilled = (taken.spill_stores + taken.spill_loads) * point.threads
-    return cost_of(point.work, fits, spilled, target)
+    spilled = taken.spill_stores + taken.spill_loads
+    return cost_of(point.work, fits, point.threads, spilled, target)
 
 
 def _preconditions(point: EntryPoint, ranks: Mapping[str, int]) -> Iterator[Precondition]:
@@ -163,7 +163,8 @@ def _variant(
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
     preconditions = tuple(_preconditions(point, ranks))
     maps = tuple(
-        manifest.TensorMap(one.param, one.box, one.swizzle, one.writes) for one in point.tensor_maps
+        manifest.TensorMap(one.param, one.box, one.swizzle, one.writes, one.rounds)
+        for one in point.tensor_maps
     )
     return Variant(
         symbol=point.symbol,

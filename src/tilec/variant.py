@@ -25,6 +25,7 @@ from tilec.schedule.describe import describe
 from tilec.schedule.describe_stages import with_stages
 from tilec.schedule.plan import NoSchedule, Reason, Schedule
 from tilec.schedule.stages import Stages, blocks_at_once, plan_stages
+from tilec.schedule.walk import Launch
 from tilec.shared_memory.finish import Room, finish
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import stage
@@ -210,6 +211,7 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
     The function that is not taken is erased.
     """
     hints, target, told = wanted.hints, wanted.target, wanted.instance.description
+    launch = Launch(told.grid, told.dims, {one.name: one.extents for one in told.parameters})
     with stage("schedule"):
         schedule: Schedule | NoSchedule = NoSchedule()
         if wanted.may_have_roles:
@@ -219,7 +221,7 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
             # What it names in the function is gone once it is carried out.
             report = describe(schedule, target)
             warps = schedule.team_warps
-            work = work_of(function, schedule, target, told.grid, told.dims, warps)
+            work = work_of(function, schedule, target, launch, warps)
             function, schedule = _with_roles(function, schedule)
     if isinstance(schedule, Schedule):
         loader_warps = schedule.warps - schedule.math_warps
@@ -230,7 +232,7 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
         placing = Placing(warps, wanted.vector_bytes)
         stages = plan_stages(function, hints, target, placing, wanted.fitting)
         report = with_stages(describe(schedule, target), stages)
-        work = work_of(function, schedule, target, told.grid, told.dims, warps, stages)
+        work = work_of(function, schedule, target, launch, warps, stages)
         stage_loads(function, stages)
     return _Scheduled(function, schedule, stages, report, work, warps, 0, 1)
 

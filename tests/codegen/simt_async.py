@@ -85,6 +85,7 @@ class Machine:
         # By threads: of each piece the strand that stored there last, and its time then.
         self.stored_by = np.full(count, -1)
         self.stored_at = np.full(count, -1)
+        self.stored_time = np.full(count, -1)  # of the block
         self.other_readers = {}  # number of a strand of another block -> its times
 
     # ---- accesses of threads -----------------------------------------------------------------
@@ -108,6 +109,10 @@ class Machine:
             strand = self.strands.current
             self.stored_by[pieces] = strand.number
             self.stored_at[pieces] = strand.clock.get(strand.number, 0)
+            self.stored_time[pieces] = self.memory.clock.block
+            for number, times in self.read_by.items():
+                if not strand.has_seen(number, int(times[pieces].max())):
+                    raise SimtError("a store to what others read, but nobody said so")
             for number, times in self.other_readers.items():
                 if not strand.has_seen(number, int(times[pieces].max())):
                     raise SimtError("a store to what another block reads")
@@ -200,7 +205,21 @@ class Machine:
         if not self.shared.written[:whole].reshape(-1, PIECE)[pieces].all():
             raise SimtError("a product reads what nobody wrote")
         self._expect_seen(pieces)
+        self._expect_shown(pieces)
         self.readers[pieces] += 1
+
+    def _expect_shown(self, pieces: Array) -> None:
+        """That what threads stored here was fenced, and all who did have met with these since."""
+        if self.is_stored[pieces].any():
+            raise SimtError("a product of what threads stored, without a fence between")
+        if (self.stored_time[pieces] == self.memory.clock.block).any():
+            raise SimtError("a product of what threads stored, without a barrier between")
+        writers = zip(self.stored_by[pieces], self.stored_at[pieces], strict=True)
+        strand = self.strands.current
+        if any(
+            n >= 0 and not strand.has_seen(n, t) for n, t in {(int(a), int(b)) for a, b in writers}
+        ):
+            raise SimtError("a product of what other threads stored, but nobody said so")
 
     def end_reading(self, pieces: Array) -> None:
         self.readers[pieces] -= 1
@@ -215,9 +234,9 @@ class Machine:
         self.read_by[strand.number][pieces] = strand.clock.get(strand.number, 0)
 
     def fence(self) -> None:
-        """What threads stored is visible to copies."""
+        """What these threads stored is visible to copies and products."""
         if self._is_used:
-            self.is_stored[:] = False
+            self.is_stored[self.stored_by == self.strands.current.number] = False
 
     # ---- barriers ----------------------------------------------------------------------------
 

@@ -43,6 +43,25 @@ def _matmul_nt(element: str, n: Extents, rng: np.random.Generator) -> Built:
     return {"c": Output(exact.shape, element), "a": a, "b": b}, exact, error
 
 
+def _tf32(values: np.ndarray) -> np.ndarray:
+    """f32 to nearest even with 11 bits, of which the first one is not stored."""
+    fraction, exponent = np.frexp(values)
+    return np.ldexp(np.rint(np.ldexp(fraction, 11)), exponent - 11)
+
+
+def _matmul_tf32(_: str, n: Extents, rng: np.random.Generator) -> Built:
+    """e: the additions. Products of 11 bits are exact."""
+    a, b = normal(rng, (n["M"], n["K"]), "f32"), normal(rng, (n["K"], n["N"]), "f32")
+    exact, error = _product(_tf32(a.values), _tf32(b.values))
+    return {"c": Output(exact.shape, "f32"), "a": a, "b": b}, exact, error
+
+
+def _matmul_tf32_nt(_: str, n: Extents, rng: np.random.Generator) -> Built:
+    a, b = normal(rng, (n["M"], n["K"]), "f32"), normal(rng, (n["N"], n["K"]), "f32")
+    exact, error = _product(_tf32(a.values), _tf32(b.values).T)
+    return {"c": Output(exact.shape, "f32"), "a": a, "b": b}, exact, error
+
+
 def _matmul_tn(element: str, n: Extents, rng: np.random.Generator) -> Built:
     a, b = normal(rng, (n["K"], n["M"]), element), normal(rng, (n["K"], n["N"]), element)
     exact, error = _product(a.values.T, b.values)
@@ -364,6 +383,14 @@ _FAMILY = tuple(
 )
 _SPLIT = tuple((element, "64_128_64__split4", 128) for element in ("f16", "bf16"))
 _OF_128 = _tiles(("bf16", "128_128_64", 128))
+_OF_TF32 = tuple(
+    (f"{m}_{n}_32", "f32", max(m, n))
+    for m, n in ((64, 64), (64, 128), (128, 128), (192, 128), (256, 128))
+)
+_OF_TF32_NT = tuple(
+    (f"{m}_{n}_32", "f32", n)
+    for m, n in ((64, 64), (64, 128), (128, 128), (128, 160), (128, 192), (128, 256))
+)
 _LARGE_PACKED = tuple(
     {"M": m, "N": n, "K": 128 * s, "H": 64 * s, "S": s} for m, n, s in ((16, 500, 9), (300, 264, 5))
 )
@@ -374,6 +401,8 @@ KERNELS: dict[str, Kernel] = {
     ),
     "matmul_nt": Kernel(_matmul_nt, _products, _LARGE, _tiles(*_FAMILY, *_SPLIT)),
     "matmul_tn": Kernel(_matmul_tn, _products, _LARGE, _OF_256),
+    "matmul_tf32": Kernel(_matmul_tf32, _products, _LARGE, _OF_TF32),
+    "matmul_tf32_nt": Kernel(_matmul_tf32_nt, _products, _LARGE, _OF_TF32_NT),
     "matmul_batched": Kernel(
         _matmul_batched,
         _batches,

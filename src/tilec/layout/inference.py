@@ -54,7 +54,8 @@ class Node:
     `place` gives the layouts of operands and results from those that operands have (None: not
     known), `serve` those of the operands from which the results come out in a layout, or None.
     `cost` is that of one execution. An open node makes a tile. Values are numbers into
-    `Problem.values`, None for no tile. Nodes of one `group` have the same key.
+    `Problem.values`, None for no tile. Nodes of one `group` have the same key. `is_permutation`:
+    what it makes is its first operand with its axes in another order.
     """
 
     operands: tuple[int | None, ...]
@@ -65,6 +66,7 @@ class Node:
     cost: Callable[[Places], float]
     turns: float
     group: int
+    is_permutation: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,11 @@ class _Candidates:
 
     def _forwards(self, node: Node) -> None:
         if node.is_open:
-            self._note(node.results, node.place([self._first(n) for n in node.operands]).results)
+            firsts = [self._first(n) for n in node.operands]
+            self._note(node.results, node.place(firsts).results)
+            # Sums that are transposed come up late: their layout is not the first one.
+            for layout in self._of(node.operands[0])[1:] if node.is_permutation else ():
+                self._note(node.results, node.place([layout, *firsts[1:]]).results)
             return
         shape = key_shape(node, self.problem)
         keys = [key for n in node.operands for key in self._of(n) if key.shape == shape]

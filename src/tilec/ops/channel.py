@@ -62,6 +62,7 @@ class Channel:
     filling: Cursor
     reading: Cursor
     readers: int  # threads that share one arrival: those of a warpgroup or of a warp
+    rounding: frozenset[int]  # the tiles that copies round to tf32
     shared: frozenset[int] = frozenset()  # the tiles that the blocks of a cluster share
     blocks: int = 1  # that fill and empty its slots
 
@@ -103,6 +104,25 @@ def shared_of(op: ir.OpView) -> frozenset[int]:
     )
 
 
+def _rounding(op: ir.OpView) -> frozenset[int]:
+    """Which tiles of a `warp.channel` are rounded to tf32, by their numbers."""
+    kinds = (
+        ir.MemRefType(ir.TypeAttr(kind).value) for kind in ir.ArrayAttr(op.attributes["tiles"])
+    )
+    return frozenset(
+        number
+        for number, kind in enumerate(kinds)
+        if isinstance(kind.element_type, ir.FloatTF32Type)
+    )
+
+
+def is_copied_as(source: ir.Type, element: ir.Type) -> bool:
+    """Whether copies bring elements of a tensor as those of a tile in a slot."""
+    return element == source or (
+        isinstance(source, ir.F32Type) and isinstance(element, ir.FloatTF32Type)
+    )
+
+
 def shares_of(tile: SwizzledTile, blocks: int) -> Shares:
     """As so many blocks copy a tile that they share."""
     found = Shares.of(tile, blocks)
@@ -126,9 +146,10 @@ class _Create(OpRules):
 
     def tensor_maps(self, op: ir.OpView) -> Sequence[TensorMap]:
         shared, found = shared_of(op), []
+        rounding = _rounding(op)
         for number, (param, tile) in enumerate(zip(params_of(op), tiles_of(op), strict=True)):
             box = shares_of(tile, _blocks_around(op)).box if number in shared else tile.box
-            found.append(TensorMap(param, box, tile.swizzle))
+            found.append(TensorMap(param, box, tile.swizzle, rounds=number in rounding))
         return found
 
     def lower(
@@ -145,7 +166,9 @@ class _Create(OpRules):
         readers = LANES if BY_WARP in op.attributes else LANES * WARPGROUP_WARPS
         shared = shared_of(op)
         blocks = _blocks_around(op) if shared else 1
-        channel = Channel(depth, slot, slots, barriers, filling, reading, readers, shared, blocks)
+        channel = Channel(
+            depth, slot, slots, barriers, filling, reading, readers, _rounding(op), shared, blocks
+        )
         self._begin(channel)
         with lowering.start.making:
             self._make(channel, lowering)
@@ -197,7 +220,7 @@ class _Fill(OpRules):
         address = channel.address(slot, number)
         is_shared = number in channel.shared
         box = shares_of(tile, channel.blocks).box if is_shared else tile.box
-        source = lowering.tensor_map(TensorMap(view.parameter, box, tile.swizzle))
+        source = lowering.tensor_map(_map(channel, number, view, box))
         filling = _Filling(source, channel.full(slot), address, starts)
         if is_shared:
             assert lowering.is_together is not None, "a program was said"
@@ -205,6 +228,12 @@ class _Fill(OpRules):
         else:
             filling.copy(tile.copies)
         return []
+
+
+def _map(channel: Channel, tile: int, view: View, box: tuple[int, ...]) -> TensorMap:
+    """What describes the tensor that a tile is copied from."""
+    swizzle = channel.slot.tiles[tile].swizzle
+    return TensorMap(view.parameter, box, swizzle, rounds=tile in channel.rounding)
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,8 @@ class View:
 class TensorMap:
     """What a launcher describes to the hardware: a parameter, and how tiles of it are copied.
 
+    `rounds`: f32 is rounded to tf32 on the way.
+
     Shapes:   `box` has the extents of one copy, in the order of the tensor's axes
     Units:    `swizzle` in bytes
     """
@@ -109,6 +111,7 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle: Swizzle
     writes: bool = False  # to the tensor
+    rounds: bool = False
 
 
 @dataclass(frozen=True)

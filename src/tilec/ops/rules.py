@@ -328,6 +328,10 @@ class OpRules:
         """
         return None
 
+    def rounded(self, op: ir.OpView) -> ir.Type | None:
+        """The element type that it rounds its operand to, if copies by hardware round likewise."""
+        return None
+
     def multiplied(self, op: ir.OpView) -> tuple[str, str, str] | None:
         """For a matrix product: the element types of both factors and the sums, by the language."""
         return None

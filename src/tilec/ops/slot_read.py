@@ -42,7 +42,7 @@ def reads_of(layout: Layout, tile: SwizzledTile, axes: Sequence[int]) -> Reads:
     """The widest accesses; `axes` says which axis of the tensor each axis of the layout is."""
     held: dict[tuple[int, ...], list[int]] = {}
     for register, place in enumerate(register_coordinates(layout)):
-        held.setdefault(_by_tensor(place, axes), []).append(register)
+        held.setdefault(by_tensor(place, axes), []).append(register)
     width = _WIDEST // tile.element_bytes
     while not _is_whole(held, width):
         width //= 2
@@ -62,7 +62,7 @@ def _beside(place: tuple[int, ...], distance: int) -> tuple[int, ...]:
     return (*place[:-1], place[-1] + distance)
 
 
-def _by_tensor(place: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+def by_tensor(place: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(place[list(axes).index(axis)] for axis in range(len(axes)))
 
 
@@ -110,10 +110,7 @@ def _traffic(layout: Layout, tile: SwizzledTile, axes: list[int]) -> Traffic:
     width = reads.width * tile.element_bytes
     firsts = [elements[0][0] for elements in reads.registers]
     places = [
-        [
-            tile.offset_of(_by_tensor(layout.coordinates(one, lane, 0), axes))
-            for lane in range(LANES)
-        ]
+        [tile.offset_of(by_tensor(layout.coordinates(one, lane, 0), axes)) for lane in range(LANES)]
         for one in firsts
     ]
     return Traffic(
@@ -132,21 +129,43 @@ def _loaded(
     source: SharedTile, layout: Layout, axes: list[int], kind: ir.Type, lowering: Lowering
 ) -> list[ir.Value]:
     assert_disjoint(layout)
-    tile, reads = source.tile, reads_of(layout, source.tile, axes)
-    own = [lowering.thread_coordinate(layout, axes.index(axis)) for axis in range(len(axes))]
-    far, near = _place_of_thread(tile, own)
-    first = arith.addi(source.address, far)
+    reads = reads_of(layout, source.tile, axes)
+    thread = ByThread.of(source, layout, axes, lowering)
     vector = ir.VectorType.get([reads.width], kind)
     alignment = reads.width * bit_width(kind) // 8
     found: dict[int, ir.Value] = {}
     for start, registers in zip(reads.starts, reads.registers, strict=True):
-        beyond, within = _place(tile, start)
-        place = arith.addi(first, arith.xori(near, i32(within)) if within else near)
-        pointer = llvm.inttoptr(llvm_ptr(3), arith.addi(place, i32(beyond)) if beyond else place)
+        pointer = llvm.inttoptr(llvm_ptr(3), thread.address(start))
         elements = unpack(llvm.load(vector, pointer, alignment=alignment))
         for element, numbers in zip(elements, registers, strict=True):
             found.update(dict.fromkeys(numbers, element))
     return [found[register] for register in range(len(found))]
+
+
+@dataclass(frozen=True)
+class ByThread:
+    """Where a thread accesses a tile in shared memory: the parts (i32) that are its own.
+
+    Units:    bytes
+    """
+
+    tile: SwizzledTile
+    first: ir.Value
+    near: ir.Value
+
+    @staticmethod
+    def of(place: SharedTile, layout: Layout, axes: Sequence[int], lowering: Lowering) -> ByThread:
+        """For a tile that threads hold in a layout; `axes` is that of `reads_of`."""
+        own = [lowering.thread_coordinate(layout, axes.index(axis)) for axis in range(len(axes))]
+        far, near = _place_of_thread(place.tile, own)
+        return ByThread(place.tile, arith.addi(place.address, far), near)
+
+    def address(self, start: Sequence[int]) -> ir.Value:
+        """The address (i32) of what the first thread has at these coordinates."""
+        beyond, within = _place(self.tile, start)
+        near = arith.xori(self.near, i32(within)) if within else self.near
+        place = arith.addi(self.first, near)
+        return arith.addi(place, i32(beyond)) if beyond else place
 
 
 def _place(tile: SwizzledTile, coordinate: Sequence[int]) -> tuple[int, int]:

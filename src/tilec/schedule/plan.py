@@ -26,6 +26,7 @@ from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, fi
 from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
 from tilec.schedule.split import Split, split_for
+from tilec.schedule.staging import staged_bytes, why_staged
 from tilec.schedule.teams import teams_for
 from tilec.target.description import Roles, Target
 
@@ -69,6 +70,7 @@ class Schedule:
     cluster: Cluster | None = None
     teams: int = 1
     split: Split | None = None
+    staged_places: int = 0  # of each factor that threads write to shared memory
 
     @property
     def split_blocks(self) -> int:
@@ -112,15 +114,17 @@ def plan(
     target: Target,
     fitting: int | None = None,
     results_by: By = "copies",
+    *,
+    stages: bool = False,
 ) -> Schedule | NoSchedule:
     """How to overlap copies and products of a kernel, if that can be and gains something.
 
     `fitting`: no deeper rings than so, for deeper ones were tried and leave too little room.
-    `results_by`: how tiles leave that may leave box by box.
+    `results_by`: how tiles leave that may leave box by box. `stages` is that of `find_products`.
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
-    factors = find_products(function, is_fast=bool(hints.get("fast_math")))
+    factors = find_products(function, is_fast=bool(hints.get("fast_math")), stages=stages)
     limits = target.roles
     if limits is None:
         why = f"{target.name} has no asynchronous products"
@@ -155,14 +159,21 @@ def plan(
     stored = _stored_bytes(found_results, groups, teams) if is_persistent else 0
     # Clusters leave multiprocessors over, unless these have room for more than one block.
     together = _BLOCKS_OF_SPLIT if split is not None and groups == 1 else 1
-    depth, *more = _depth(
-        rings, hints, target, stored, fitting, is_persistent=is_persistent, together=together
-    )
+    places = 2 if (staged := staged_bytes(products)) else 0
+    while True:
+        beside = stored + places * staged
+        depth, *more = _depth(
+            rings, hints, target, beside, fitting, is_persistent=is_persistent, together=together
+        )
+        if depth >= _LEAST_DEPTH or places < 2:
+            break
+        places = 1
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
     rows = min(_rows_of_square(products, target), limits.rows_together)
     shares = groups > 1
     reasons += [*(why for one in products for why in _why_so(one))]
+    reasons += why_staged(products, places)
     reasons += [
         *more,
         _why_order(rows, target),
@@ -200,6 +211,7 @@ def plan(
         None if found is None else found.cluster,
         teams,
         split,
+        places,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tilec.layout.wgmma import WARPGROUP_THREADS, fits
 from tilec.ops.registry import rules
-from tilec.schedule.products import Computed, Product
+from tilec.schedule.products import Computed, Product, Staged
 from tilec.schedule.reason import Reason
 from tilec.target.description import Roles
 
@@ -49,6 +49,8 @@ def _obstacle(products: Sequence[Product], hints: Mapping[str, Any], limits: Rol
     """What keeps a warpgroup from doing programs alone."""
     if not hints.get("persistent", True):
         return "a block does one program"
+    if any(isinstance(product.b, Staged) for product in products):
+        return "all math warps write a factor together"
     for product in products:
         if not fits(product.shape, 1):
             rows, columns = product.shape

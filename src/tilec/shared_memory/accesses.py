@@ -5,7 +5,7 @@ alike is one unit of it: no barrier may stand inside.
 
 Of roles, the math warps are the block: they have a barrier of their own. The loader writes to rings
 only, and channels order that: a ring is read for as long as its barriers are waited for or arrived
-at, and has been written for the last time before that.
+at, or products are waited for, and has been written for the last time before that.
 
 Of several teams each is the block in turn: they do the same, and touch no bytes of each other's.
 
@@ -59,6 +59,7 @@ SEND = "nvvm.cp.async.bulk.tensor.global.shared.cta"
 _COMMIT = "nvvm.cp.async.bulk.commit.group"
 _WAIT = "nvvm.cp.async.bulk.wait_group"
 _FENCE = "nvvm.fence.proxy"
+_WGMMA_WAIT = "wgmma.wait_group"
 
 # What accesses to shared memory are made of, and whether they write. Inline PTX may do either.
 _ACCESSES = {
@@ -331,6 +332,8 @@ class _Reader:
         if name == _COMPUTED:
             self.computed.update(op.results)
             return None
+        if _ends_products(op, name):
+            return Unit(op, tuple(Touch(op, ring, writes=False) for ring in self.rings))
         touched = [v for v in op.operands if v.type == self.pointer]
         if not touched:
             return None
@@ -376,6 +379,13 @@ class _Reader:
                 node = None if name == _COMMIT else self._node(inner)
                 assert node is None, f"one thread of a warp does {inner}"
         return found
+
+
+def _ends_products(op: ir.OpView, name: str) -> bool:
+    """Whether it waits for products, which have read rings until then."""
+    if name == "llvm.inline_asm":
+        return bool(ir.StringAttr(op.attributes["asm_string"]).value.startswith(_WGMMA_WAIT))
+    return name == "nvvm.wgmma.wait.group.sync.aligned"
 
 
 def _of_rings(node: Node | None) -> TypeGuard[Unit]:

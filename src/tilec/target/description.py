@@ -14,23 +14,34 @@ class Rates:
     Units:    `product_bytes` is how many products are summed by the tensor cores, times the bytes
               of an element; `shared_bytes` go to or from shared memory; `l2_bytes` come from L2,
               in lines of `line_bytes`; `lanes` are instructions of threads, which `schedulers`
-              give out, a warp at a time
+              give out, a warp at a time. From memory `memory_bytes` come, to all of them together
 
     What costs are estimated by beside that: of their peak, tensor cores keep up
-    `sustained_percent`, and `fragment_percent` with factors that threads hold; cycles until a load
-    is there, and until the threads of a block have exchanged something.
+    `sustained_percent`, as copies do, and `fragment_percent` with factors that threads hold; cycles
+    until a load is there, until a copy from L2 has filled a slot that became free, and one from
+    memory, until a register that was spilled is there, until the threads of a block have exchanged
+    something, and until so many blocks that do a program together have met, twice.
     """
 
     product_bytes: int
     shared_bytes: int
     l2_bytes: int
+    memory_bytes: int
     line_bytes: int = 128
     lanes: int = 128
     schedulers: int = 4
     sustained_percent: int = 90
     fragment_percent: int = 60
     load_latency: int = 800
+    copy_latency: int = 700
+    memory_latency: int = 1900
+    spill_latency: int = 32
     exchange_latency: int = 150
+    meetings: tuple[tuple[int, int], ...] = ((2, 4000), (4, 5000), (8, 7500))
+
+    def meeting(self, blocks: int) -> int:
+        """Cycles that blocks of a program take to begin together and to hand over sums."""
+        return dict(self.meetings)[blocks]
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,14 @@ def _node(draft: _Draft, operands: tuple[int | None, ...], group: int, placing: 
         lambda places: rule.layout_cost(op, places, placing),
         turns,
         group,
+        _is_permutation(op, rule),
     )
+
+
+def _is_permutation(op: ir.OpView, rule: OpRules) -> bool:
+    """Whether it gives the axes of a tile in another order."""
+    moved = rule.moved_axes(op)
+    return moved is not None and sorted(map(str, moved)) == sorted(map(str, range(len(moved))))
 
 
 def _same_for_all(operands: int, results: int) -> Callable[[Sequence[Layout | None]], Places]:

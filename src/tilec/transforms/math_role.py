@@ -12,21 +12,27 @@ from tilec.ops.lower_control import terminator_of
 from tilec.ops.lowering import SLOT
 from tilec.ops.registry import rules
 from tilec.schedule.plan import Schedule
-from tilec.schedule.products import Computed, Copied, Factor
+from tilec.schedule.products import Computed, Copied, Factor, Staged, rounding_of
 from tilec.transforms.of_roles import PRODUCT, first_made, made, mark_of, memory_of, takes_held
+from tilec.transforms.staged_factors import StagedFactors, drain
 
 
 class MathWarps:
     """What the math warps do, made from a copy of everything."""
 
     def __init__(
-        self, schedule: Schedule, channels: Sequence[ir.Value], read: set[tuple[int, int]]
+        self,
+        schedule: Schedule,
+        channels: Sequence[ir.Value],
+        read: set[tuple[int, int]],
+        staged: StagedFactors,
     ) -> None:
         self.schedule = schedule
         self.channels = channels
         self.tiles: dict[tuple[int, int], ir.Value] = {}  # by channel and place
         self.slots: dict[int, ir.Value] = {}
         self.read = read
+        self.staged = staged
         self.begun: set[ir.Value] = set()  # sums that are under way
 
     def rewrite(self, block: ir.Block) -> list[int]:
@@ -69,27 +75,33 @@ class MathWarps:
 
     def _read(self, op: ir.OpView, load: Copied, tile: ir.Value) -> None:
         """What used the load uses registers that the tile is read into."""
+        rounding = rounding_of(op)
+        result = op.results[0] if rounding is None else rounding.results[0]
         read = ir.Operation.create(
             "warp.read",
-            results=[op.results[0].type],
+            results=[result.type],
             operands=[tile],
             attributes={"axes": integer_list(load.order)},
         )
-        op.results[0].replace_all_uses_with(read.results[0])
+        result.replace_all_uses_with(read.results[0])
 
     def _begin(self, op: ir.OpView) -> None:
-        product = self.schedule.products[ir.IntegerAttr(op.attributes[PRODUCT]).value]
+        number = ir.IntegerAttr(op.attributes[PRODUCT]).value
+        product = self.schedule.products[number]
         # A tile in registers is that of this copy of the program.
         is_held = isinstance(product.a, Computed)
         first = op.operands[0] if is_held else self._tile_of(product.a)
-        factors = [first, self._tile_of(product.b)]
+        if isinstance(product.b, Staged):
+            second = self.staged.tile_of(product.b, number, op)
+        else:
+            second = self._tile_of(product.b)
         chosen = product.instruction
         names = [ir.StringAttr.get(name) for name in (chosen.a, chosen.b, chosen.total)]
         with op.location, ir.InsertionPoint(op):
             begun = ir.Operation.create(
                 "warp.dot",
                 results=[op.results[0].type],
-                operands=[*factors, op.operands[2]],
+                operands=[first, second, op.operands[2]],
                 attributes={
                     "a_k": integer(1 if isinstance(product.a, Computed) else product.a.k_axis),
                     "b_k": integer(product.b.k_axis),
@@ -224,12 +236,12 @@ class MathWarps:
         with loop.location, ir.InsertionPoint(wider.body):
             scf.yield_(yielded)
         before = list(wider.body.arguments)[len(wider.body.arguments) - len(left) :]
-        drain = _drain_before_made(wider.body)
-        if drain is None:
+        waits = _drain_before_made(wider.body)
+        if waits is None:
             begun = [op for op in wider.body.operations if op.operation.name == "warp.dot"]
             with loop.location, ir.InsertionPoint.after(begun[-1].operation):
-                drain = _drain(len(begun))
-        with loop.location, ir.InsertionPoint.after(drain):
+                waits = drain(len(begun))
+        with loop.location, ir.InsertionPoint.after(waits):
             for number, slot in zip(left, before, strict=True):
                 self._release(number, slot)
         for old, new in zip(loop.results, wider.results, strict=False):
@@ -245,15 +257,16 @@ def _drain_before_made(body: ir.Block) -> ir.Operation | None:
     """
     ops = list(body.operations)
     held = [i for i, op in enumerate(ops) if op.operation.name == "warp.dot" and takes_held(op)]
-    if not held or any(op.operation.name == "warp.wait" for op in ops[held[-1] :]):
+    before = [i for i, op in enumerate(ops) if op.operation.name == "warp.drain"]
+    if held and any(op.operation.name == "warp.wait" for op in ops[held[-1] :]):
         return None
-    first = first_made([ops[i] for i in held])
-    with first.location, ir.InsertionPoint(first):
-        return _drain(0)
-
-
-def _drain(pending: int) -> ir.Operation:
-    return ir.Operation.create("warp.drain", attributes={"pending": integer(pending)})
+    first = ops.index(first_made([ops[i] for i in held])) if held else len(ops)
+    if before and before[0] < first:
+        return ops[before[0]].operation  # what threads write to shared memory waits, too
+    if not held:
+        return None
+    with ops[first].location, ir.InsertionPoint(ops[first]):
+        return drain(0)
 
 
 def _guard(loop: ir.OpView, count: int) -> None:
