@@ -221,11 +221,14 @@ FEW_BYTES = 32  # which ptxas gives up for a block more on a processor, or for 3
 # Sums of 128 by 192 or 256 leave few registers to what comes after products, which is when these
 # spill, or to elements that are loaded one by one (docs/notes.md, Missing).
 KNOWN_BYTES = {
+    "matmul_bias_gelu__bf16_128_128_64__tma": 88,
     "matmul_bias_gelu__bf16_128_192_64__v16": 1824,
     "matmul_bias_gelu__bf16_128_192_64__tma": 604,
     "matmul_bias_gelu__bf16_128_256_64": 120,
     "matmul_f8__bf16_128_192_128": 56,
     "matmul_grouped__bf16_128_128_64__tma": 84,
+    "matmul_residual__bf16_128_128_64__v16": 172,
+    "matmul_residual__bf16_128_128_64__tma": 438,
     "matmul_residual__bf16_128_256_64__v16": 284,
     "matmul_residual__bf16_128_256_64__tma": 1316,
     "matmul_residual__bf16_128_256_64": 704,

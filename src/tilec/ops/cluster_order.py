@@ -34,7 +34,7 @@ def steps_of(grid: Sequence[ir.Value], cluster: Cluster) -> ir.Value:
 def step_of(
     number: ir.Value, grid: Sequence[ir.Value], rows: int, cluster: Cluster, rank: ir.Value
 ) -> Step:
-    """Step `number` of block `rank` of its cluster, where `rows` rows of groups are walked together.
+    """Step `number` of block `rank` of its cluster, where `rows` rows are walked together.
 
     First groups of neighbours. The programs that no group has, fewer than a group along the axis,
     are walked one after the other; where these end within a step, the last one is done again. Each

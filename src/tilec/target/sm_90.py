@@ -55,7 +55,7 @@ SM_90A = replace(
         depth_of_several=5,
         sums_by_turns=128,
         l2_bytes=40,
-        cluster_cycles=1024,
+        cluster_cycles=768,
         rows_together=8,
         rest_bytes=2 * KIB,
     ),
