@@ -315,7 +315,7 @@ irdl.dialect @warp {
   }
 
   irdl.operation @dot attributes {
-    summary = "Begins to add a product of factors in shared memory, along the axes `a_k` and `b_k` of theirs; the first may be a tile in registers. `elements` are the types of the factors and sums in the language.",
+    summary = "Begins to add a product of factors in shared memory, along the axes `a_k` and `b_k` of theirs; the first may be a tile in registers, and then shorter along k: it meets the second one from `k_from` on, if that is said. `elements` are the types of the factors and sums in the language.",
     reads = [], writes = []
   } {
     %sums = irdl.base "!builtin.tensor"

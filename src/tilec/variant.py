@@ -39,6 +39,7 @@ from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
 from tilec.transforms.stage_loads import stage_loads
 from tilec.transforms.turn_products import plan_either_way
+from tilec.transforms.widen_first import widen_first
 from tilec.warp.verify import expect_no_problem, problems_of
 
 
@@ -265,6 +266,7 @@ def _to_threads(made: _Scheduled, wanted: Wanted, body: ir.Block) -> ThreadCode:
     function = made.function
     with stage("layouts"):
         mark_last_uses(function)
+        widen_first(function)
         place_layouts(function, Placing(made.warps, wanted.vector_bytes))
         expect_no_problem(function, "place_layouts")
     # After layouts, which say what thread touches which element.

@@ -221,24 +221,24 @@ FEW_BYTES = 32  # which ptxas gives up for a block more on a processor, or for 3
 # Sums of 128 by 192 or 256 leave few registers to what comes after products, which is when these
 # spill, or to elements that are loaded one by one (docs/notes.md, Missing).
 KNOWN_BYTES = {
-    "matmul_bias_gelu__bf16_128_128_64__tma": 88,
-    "matmul_bias_gelu__bf16_128_192_64__v16": 1824,
-    "matmul_bias_gelu__bf16_128_192_64__tma": 604,
+    "matmul_bias_gelu__bf16_128_192_64__tma": 372,
     "matmul_bias_gelu__bf16_128_256_64": 120,
     "matmul_f8__bf16_128_192_128": 56,
     "matmul_grouped__bf16_128_128_64__tma": 84,
-    "matmul_residual__bf16_128_128_64__v16": 172,
-    "matmul_residual__bf16_128_128_64__tma": 438,
-    "matmul_residual__bf16_128_256_64__v16": 284,
-    "matmul_residual__bf16_128_256_64__tma": 1316,
+    "matmul_residual__bf16_128_128_64__ping_pong__tma": 48,
+    "matmul_residual__bf16_128_192_64__v16": 36,
+    "matmul_residual__bf16_128_192_64__tma": 1306,
     "matmul_residual__bf16_128_256_64": 704,
     "matmul_tf32__256_128_32": 660,
     "matmul_tf32_nt__128_160_32__tma": 100,
     "matmul_tf32_nt__128_192_32__tma": 252,
     "matmul_tf32_nt__128_256_32": 112,
-    "matmul_w8a16__bf16_16_64_128": 1532,
-    "matmul_w8a16__bf16_16_64_128__split2": 1532,
-    "matmul_w8a16__bf16_256_128_64": 48,
+    "matmul_w4a16__16_64_64": 660,
+    "matmul_w4a16__16_64_64__split2": 660,
+    "matmul_w4a16__128_128_64__tma": 44,
+    "matmul_w4a16__256_128_64": 948,
+    "matmul_w8a16__bf16_16_64_128": 1418,
+    "matmul_w8a16__bf16_16_64_128__split2": 1418,
 }
 
 

@@ -35,6 +35,12 @@ HARMLESS = {
     ("earlier", "warp.drain", "warp.tile"),
     ("later", "warp.release", "warp.dot"),
     ("later", "warp.release", "arith.addf"),
+    # What a factor is computed of is in registers of its own.
+    ("later", "warp.drain", "warp.read"),
+    ("later", "warp.drain", "tensor.extract_slice"),
+    ("later", "warp.release", "tensor.extract_slice"),
+    ("earlier", "warp.read", "warp.drain"),
+    ("later", "warp.read", "warp.tile"),
     # It waits once more, or for products that need not be done.
     ("duplicate", "warp.drain", ""),
     ("drain less", "warp.drain", ""),

@@ -37,6 +37,7 @@ from tilec.ops.lowering import (
 )
 from tilec.ops.notes import Note, Place
 from tilec.ops.order import count_of, delinearised, grouped
+from tilec.ops.pending import waiting
 from tilec.ops.persistent import register, small, wide
 from tilec.ops.registry import rules
 from tilec.ops.roles import ROLES
@@ -181,7 +182,7 @@ def _emit_entry(
     for slot, argument in zip(source.arguments, arguments, strict=True):
         values[slot] = _argument(slot, argument, names[slot])
     thread = nvvm.read_ptx_sreg_tid_x(ir.IntegerType.get_signless(32))
-    walker = TileWalker(values)
+    walker = TileWalker(values, _waiting(kernel))
     # Everything up to the grid's own definition is scalar arithmetic on the arguments.
     lowering = Lowering(
         warps,
@@ -309,11 +310,35 @@ def _either(
     return list(branch.results)
 
 
+def _waiting(kernel: ir.OpView) -> set[ir.Operation]:
+    """What is emitted where a tile leaves, box by box."""
+    ends = [op for op in operations(kernel) if rules()[op.operation.name].leaves_in_pieces(op)]
+
+    def may_wait(op: ir.OpView) -> bool:
+        return rules()[op.operation.name].may_wait(op)
+
+    found = waiting(ends, may_wait, _is_before_loop) if ends else set()
+    return found - {op.operation for op in ends}
+
+
+def _is_before_loop(op: ir.OpView) -> bool:
+    """Whether it loads, and a loop comes between it and what follows in its block."""
+    if rules()[op.operation.name].access(op) is None:
+        return False
+    after = False
+    for other in op.operation.block.operations:
+        if after and any(rules()[one.operation.name].loop for one in (other, *operations(other))):
+            return True
+        after = after or other == op
+    return False
+
+
 class TileWalker:
     """Emits the operations of a block, keeping what each value of the tile level became."""
 
-    def __init__(self, values: dict[ir.Value, Lowered]) -> None:
+    def __init__(self, values: dict[ir.Value, Lowered], waiting: set[ir.Operation]) -> None:
         self.values = values
+        self.waiting = waiting
         self.lowering: Lowering
 
     def emit_grid(self, block: ir.Block) -> tuple[ir.Value, ...]:
@@ -358,6 +383,9 @@ class TileWalker:
             operands = [self.values[v] for v in op.operands]
             if rule.control:  # what is left for later is for this block
                 self.lowering.do_meanwhile()
-            results = rule.lower(op, operands, self.lowering)
+            if op.operation in self.waiting:
+                results: Sequence[Lowered] = [rule.pending(op, operands, self.lowering)]
+            else:
+                results = rule.lower(op, operands, self.lowering)
         for result, value in zip(op.results, results, strict=True):
             self.values[result] = value

@@ -63,6 +63,14 @@ def box_of(shape: Sequence[int], element_bytes: int) -> SwizzledTile | None:
     return SwizzledTile(extents, element_bytes, whole.swizzle)
 
 
+def narrow_box_of(shape: Sequence[int], element_bytes: int) -> SwizzledTile | None:
+    """The box of a warp that has as few columns as it has rows of a product: of transposed sums."""
+    box, swizzle = box_of(shape, element_bytes), MOST_ROWS * element_bytes
+    if box is None or swizzle not in SWIZZLES or swizzle > box.swizzle:
+        return None
+    return SwizzledTile((*box.shape[:-1], MOST_ROWS), element_bytes, swizzle)
+
+
 @lru_cache(maxsize=256)
 def boxes_of(layout: Layout, element_bytes: int) -> Boxes | None:
     """How warps take out a tile that they hold so; None: not box by box."""

@@ -24,14 +24,17 @@ from tilec.ops.notes import Note, Place, place_of
 
 if TYPE_CHECKING:
     from tilec.ops.channel import Channel, SharedTile
+    from tilec.ops.pending import Pending
     from tilec.ops.split import Offered
     from tilec.ops.staged import Ring, StagedFactor
     from tilec.ops.start import Start
     from tilec.ops.teams import Turns
 
 # A value, or what is known while compiling only: a view, a channel or ring, a tile in shared
-# memory, what blocks offer.
-Lowered: TypeAlias = "ir.Value | View | Channel | SharedTile | Ring | StagedFactor | Offered"
+# memory, what blocks offer, a tile that is computed later.
+Lowered: TypeAlias = (
+    "ir.Value | View | Channel | SharedTile | Ring | StagedFactor | Offered | Pending"
+)
 
 # Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits; "ldmatrix").
 SHARED_ALIGNMENT = 16
@@ -187,6 +190,7 @@ class Lowering:
     turns: Turns | None = None  # of the teams, where there are several
     start: Start | None = None  # of a block with roles
     is_sending: bool = False  # hardware copies what was written to `sent_bytes`
+    piece: int | None = None  # so many registers of a tile are lowered; None: all
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
     _warpgroup: ir.Value | None = None
 
@@ -207,10 +211,17 @@ class Lowering:
         if not isinstance(tile_level, ir.RankedTensorType):
             is_slot = str(tile_level) == SLOT
             return ir.IntegerType.get_signless(32) if is_slot else in_registers(tile_level)
-        registers = layout_of(tile_level).registers
+        registers = layout_of(tile_level).registers if self.piece is None else self.piece
         return ir.VectorType.get(
             [registers], in_registers(ir.RankedTensorType(tile_level).element_type)
         )
+
+    @contextmanager
+    def in_piece(self, registers: int) -> Iterator[None]:
+        """What is lowered inside is so many registers of each tile."""
+        outer, self.piece = self.piece, registers
+        yield
+        self.piece = outer
 
     def do_meanwhile(self, left: int = 0) -> None:
         """Emit what is to be done meanwhile, but for so many."""

@@ -20,9 +20,11 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width, i32, in_memory, in_registers, llvm_ptr, pack, unpack
 from tilec.ops.lowering import Lowered, Lowering, assert_disjoint, register_coordinates
 from tilec.ops.notes import Moved
+from tilec.ops.packed_words import from_pieces
 from tilec.ops.rules import OpRules, Places, Placing, shape_of
 
 _WIDEST = 16  # bytes of one access
+_WORD_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,7 @@ class _Read(OpRules):
         lowering.note(Moved("slot", (str(held),), layout, layout, took))
         # No load of another turn, nor one of this turn before its slot is full.
         llvm.inline_asm(None, [], "", "~{memory}", has_side_effects=True)
-        registers = _loaded(source, layout, axes_of(op), in_memory(held), lowering)
-        return [pack([from_memory(value, held) for value in registers])]
+        return [_loaded(source, layout, axes_of(op), held, lowering)]
 
 
 def _traffic(layout: Layout, tile: SwizzledTile, axes: list[int]) -> Traffic:
@@ -126,20 +127,53 @@ def axes_of(op: ir.OpView) -> list[int]:
 
 
 def _loaded(
-    source: SharedTile, layout: Layout, axes: list[int], kind: ir.Type, lowering: Lowering
-) -> list[ir.Value]:
+    source: SharedTile, layout: Layout, axes: list[int], held: ir.Type, lowering: Lowering
+) -> ir.Value:
+    """The fragment of elements of type `held`."""
     assert_disjoint(layout)
     reads = reads_of(layout, source.tile, axes)
     thread = ByThread.of(source, layout, axes, lowering)
-    vector = ir.VectorType.get([reads.width], kind)
-    alignment = reads.width * bit_width(kind) // 8
+    stored = in_memory(held)
+    order = _order_of_words(reads, layout.registers) if stored == held else None
+    size = reads.width * bit_width(stored)
+    piece = ir.VectorType.get([reads.width], stored)
+    if order is not None:
+        piece = _words_of(size)
+    loaded = [
+        llvm.load(piece, llvm.inttoptr(llvm_ptr(3), thread.address(start)), alignment=size // 8)
+        for start in reads.starts
+    ]
+    if order is not None:
+        ordered = [loaded[number] for number in order]
+        pieces = [w for one in ordered for w in (unpack(one) if size > _WORD_BITS else [one])]
+        return from_pieces(pieces, ir.VectorType.get([layout.registers], held))
     found: dict[int, ir.Value] = {}
-    for start, registers in zip(reads.starts, reads.registers, strict=True):
-        pointer = llvm.inttoptr(llvm_ptr(3), thread.address(start))
-        elements = unpack(llvm.load(vector, pointer, alignment=alignment))
-        for element, numbers in zip(elements, registers, strict=True):
+    for one, registers in zip(loaded, reads.registers, strict=True):
+        for element, numbers in zip(unpack(one), registers, strict=True):
             found.update(dict.fromkeys(numbers, element))
-    return [found[register] for register in range(len(found))]
+    return pack([from_memory(found[register], held) for register in range(len(found))])
+
+
+def _words_of(bits: int) -> ir.Type:
+    """What an access of so many bits gives: an integer, or several words."""
+    one = ir.IntegerType.get_signless(min(bits, _WORD_BITS))
+    return one if bits <= _WORD_BITS else ir.VectorType.get([bits // _WORD_BITS], one)
+
+
+def _order_of_words(reads: Reads, count: int) -> list[int] | None:
+    """Which access gives which registers, if each gives neighbours, in their order: nothing of what
+    it loads has to be taken apart then. None otherwise."""
+    by_first: dict[int, int] = {}
+    for number, registers in enumerate(reads.registers):
+        if any(len(numbers) != 1 for numbers in registers):
+            return None
+        [first] = registers[0]
+        if [n for [n] in registers] != list(range(first, first + reads.width)):
+            return None
+        by_first[first] = number
+    if sorted(by_first) != list(range(0, count, reads.width)):
+        return None
+    return [by_first[first] for first in sorted(by_first)]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
 from tilec.ops.send import BUFFERS, By
+from tilec.schedule.ahead import Ahead, find_ahead
 from tilec.schedule.cluster import sharing
 from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
@@ -70,6 +71,7 @@ class Schedule:
     cluster: Cluster | None = None
     teams: int = 1
     split: Split | None = None
+    ahead: tuple[Ahead, ...] = ()
     staged_places: int = 0  # of each factor that threads write to shared memory
 
     @property
@@ -184,6 +186,11 @@ def plan(
         reasons.append(Reason("several programs a block", why))
     reasons += [_why_result(one, results_by) for one in found_results]
     turning = [one for ring in rings if is_in_loop(ring[0].block) for one in ring]
+    ahead: tuple[Ahead, ...] = ()
+    if split is None:
+        threads = WARPGROUP_THREADS * groups // teams
+        ahead = tuple(find_ahead(function, products, threads, limits))
+    reasons += [_why_ahead(one) for one in ahead]
     found = sharing(function, turning, products, hints, target, is_persistent=is_persistent)
     if found is not None:
         reasons.append(Reason(found.what, found.why))
@@ -211,6 +218,7 @@ def plan(
         None if found is None else found.cluster,
         teams,
         split,
+        ahead,
         places,
     )
 
@@ -226,6 +234,11 @@ def _stored_bytes(stores: Sequence[Result | Stored], groups: int, teams: int) ->
     whole = [one.bytes for one in stores if isinstance(one, Stored)]
     at_once = min(max(whole, default=0), PIECE_BYTES)
     return WARPGROUP_WARPS * groups * sum(boxes) + teams * at_once
+
+
+def _why_ahead(one: Ahead) -> Reason:
+    why = "it takes few registers beside sums, and what follows products does not wait for it"
+    return Reason(f"`{one.param}` is loaded before the products", why)
 
 
 def _why_result(one: Result | Stored, by: By) -> Reason:
@@ -320,7 +333,7 @@ def _why_so(product: Product) -> Iterator[Reason]:
     """What is done otherwise with a product than it is written."""
     place = _at(product.op)
     if isinstance(product.a, Computed):
-        why = "it is computed: by the threads that multiply, once the product before is done"
+        why = "it is computed by the threads that multiply, when nothing reads its registers"
         yield Reason(f"a factor in registers{place}", why)
     if TURNED in product.op.attributes:
         why = "tensor cores take the first factor from registers, and 64 rows or more"

@@ -36,7 +36,6 @@ def teams_for(
     if asked:
         return _TEAMS, (Reason(what, "asked for by `ping_pong`"),)
     sums = _sums(products)
-    # With fewer, a program reads more for each sum than L2 gives to all, unless its loop is short.
     only_multiply = all(map(_only_adds, products))
     least = limits.sums_by_turns if only_multiply else _SUMS_BESIDE_WORK
     if sums < least or "warps" in hints:

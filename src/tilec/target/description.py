@@ -51,7 +51,8 @@ class Roles:
     A math thread has room for `held_registers` of sums and of factors that it computes; beside them
     are addresses, and what follows the products. A ring has `depth` slots at the most, for more
     hide nothing, or `depth_of_several` where a block does several programs. Math warpgroups do
-    programs by turns where each thread has `sums_by_turns` or more. Blocks copy alone what is up to
+    programs by turns where each thread has `sums_by_turns` or more. Sums and what is loaded before
+    products for use after them take up to `ahead_registers`. Blocks copy alone what is up to
     `l2_bytes`, for up to then L2 keeps up; and where turns are shorter than `cluster_cycles`, for
     to wait for each other so often costs more. `rows_together` rows of programs are walked at a
     time, or of clusters.
@@ -65,6 +66,7 @@ class Roles:
     loader_registers: int
     math_registers: int
     held_registers: int
+    ahead_registers: int
     depth: int
     depth_of_several: int
     sums_by_turns: int

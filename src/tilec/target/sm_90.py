@@ -51,6 +51,7 @@ SM_90A = replace(
         loader_registers=24,
         math_registers=240,
         held_registers=192,
+        ahead_registers=216,
         depth=8,
         depth_of_several=5,
         sums_by_turns=128,

@@ -60,8 +60,9 @@ def takes_held(product: ir.OpView) -> bool:
     return is_tile(product.operands[0])
 
 
-def first_made(products: Sequence[ir.OpView]) -> ir.OpView:
-    """The first operation of their block that computes what products take from registers.
+def first_made(products: Sequence[ir.OpView], behind: ir.OpView | None = None) -> ir.OpView:
+    """The first operation of their block that computes what products take from registers, behind
+    another one.
 
     Loads of theirs may begin before.
     """
@@ -77,7 +78,9 @@ def first_made(products: Sequence[ir.OpView]) -> ir.OpView:
         if rules()[maker.name].access(maker.opview) is None:
             ops.add(maker)
         left += (value for value in maker.operands if is_tile(value))
-    return next(op for op in block.operations if op.operation in ops)
+    listed = list(block.operations)
+    start = 0 if behind is None else listed.index(behind) + 1
+    return next(op for op in listed[start:] if op.operation in ops)
 
 
 def is_scalar(op: ir.OpView) -> bool:
