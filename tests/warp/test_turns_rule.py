@@ -29,9 +29,10 @@ def product(rows: int, columns: int, hint: str = "") -> str:
 RULE = [
     (128, 192, "", 2, 4, "a warpgroup holds 192 sums a thread"),
     (128, 160, "", 2, 4, "a warpgroup holds 160 sums a thread"),
-    (128, 128, "", 1, 8, ""),
+    (128, 128, "", 2, 4, "a warpgroup holds 128 sums a thread"),
+    (64, 256, "", 2, 4, "a warpgroup holds 128 sums a thread"),
+    (128, 96, "", 1, 8, ""),
     (128, 256, "", 1, 8, ""),
-    (64, 256, "", 1, 4, ""),
     (128, 192, "warps = 8", 1, 8, ""),
     (128, 192, "persistent = false", 1, 8, ""),
     (128, 192, "ping_pong = false", 1, 8, "asked for by `ping_pong = false`"),
@@ -65,3 +66,11 @@ def test_what_is_computed_takes_registers_too() -> None:
     assert "sums and factors would take 224 registers, more than 192" in [
         one.why for one in asked.reasons
     ]
+
+
+def test_who_does_more_than_to_multiply_has_others_beside_it() -> None:
+    text = product(128, 128).replace("[c.id(0), k])", "[c.id(0), k]).max(0.0)")
+    apart = product(128, 128).replace(", sum);", ", Tile::<f32, 128, 128>::zeros()) + sum;")
+    for one in (text, apart):
+        found = planned(one)
+        assert isinstance(found, Schedule) and (found.teams, found.team_warps) == (1, 8)

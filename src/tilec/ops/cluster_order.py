@@ -50,9 +50,7 @@ def step_of(
     done = arith.muli(groups, blocks)
     extents = list(grid)
     extents[axis] = arith.select(is_together, groups, arith.subi(grid[axis], done))
-    is_of_rows = axis == len(grid) - 2
-    high = max(1, rows // cluster.blocks) if is_of_rows else rows
-    program = list(grouped(place, extents, high))
+    program = list(grouped(place, extents, rows))
     beside = arith.addi(arith.muli(program[axis], blocks), rank)
     program[axis] = arith.select(is_together, beside, arith.addi(done, program[axis]))
     one = arith.constant(ir.IntegerType.get_signless(1), 1)

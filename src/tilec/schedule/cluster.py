@@ -67,10 +67,11 @@ def sharing(
 
 
 def _is_much(copies: Sequence[Copied], products: Sequence[Product], target: Target) -> bool:
-    """Whether products would wait for L2, if each block copied everything."""
+    """Whether products would wait for L2, if each block copied everything, and turns are long."""
     assert target.rates and target.roles, f"{target.name} has no asynchronous products"
     turning = [one for one in products if any(copied in copies for copied in one.copied)]
-    return _bytes(copies) > target.roles.l2_bytes * busy(turning, 0, target.rates).tensor
+    cycles, limits = busy(turning, 0, target.rates).tensor, target.roles
+    return cycles >= limits.cluster_cycles and _bytes(copies) > limits.l2_bytes * cycles
 
 
 def _asked(hint: int | tuple[int, ...] | None) -> tuple[int, int | None] | None:

@@ -172,7 +172,7 @@ def plan(
         places = 1
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
-    rows = _rows_together(products, target)
+    rows = min(_rows_of_square(products, target), limits.rows_together)
     shares = groups > 1
     reasons += [*(why for one in products for why in _why_so(one))]
     reasons += why_staged(products, places)
@@ -274,8 +274,8 @@ def _fits(product: Product, groups: int, limits: Roles) -> bool:
     return bool(fits(product.shape, groups)) and held <= limits.held_registers
 
 
-def _rows_together(products: Sequence[Product], target: Target) -> int:
-    """How many rows of programs are walked together: those that run at once are then about square.
+def _rows_of_square(products: Sequence[Product], target: Target) -> int:
+    """How many rows are walked together if the programs that run at once are about square.
 
     Programs of a square of `m` by `n` tiles read m + n of them, which is least for a given number
     of programs where both sides are as long, in elements.
@@ -345,7 +345,7 @@ def _why_so(product: Product) -> Iterator[Reason]:
 
 def _why_order(rows: int, target: Target) -> Reason:
     what = f"{rows} row{'s' * (rows > 1)} of programs at a time"
-    why = f"{target.multiprocessors} programs run at once, which read least if they are a square"
+    why = f"{target.multiprocessors} programs run at once, which read much of the same"
     return Reason(what, why)
 
 

@@ -11,11 +11,15 @@ from math import prod
 from typing import Any
 
 from tilec.layout.wgmma import WARPGROUP_THREADS, fits
-from tilec.schedule.products import Product, Staged
+from tilec.ops.registry import rules
+from tilec.schedule.products import Computed, Product, Staged
 from tilec.schedule.reason import Reason
 from tilec.target.description import Roles
 
 _TEAMS = 2
+# Where turns of loops do more than to multiply, a team has nobody to multiply meanwhile: so many
+# sums a thread and more.
+_SUMS_BESIDE_WORK = 160
 
 
 def teams_for(
@@ -32,8 +36,9 @@ def teams_for(
     if asked:
         return _TEAMS, (Reason(what, "asked for by `ping_pong`"),)
     sums = _sums(products)
-    # With fewer, a program reads more for each sum than L2 gives to all, unless its loop is short.
-    if sums < limits.sums_by_turns or "warps" in hints:
+    only_multiply = all(map(_only_adds, products))
+    least = limits.sums_by_turns if only_multiply else _SUMS_BESIDE_WORK
+    if sums < least or "warps" in hints:
         return 1, ()
     why = f"a warpgroup holds {sums} sums a thread; what follows products goes on beside others"
     return _TEAMS, (Reason(what, why),)
@@ -57,6 +62,15 @@ def _obstacle(products: Sequence[Product], hints: Mapping[str, Any], limits: Rol
     if held > most:
         return f"sums and factors would take {held} registers, more than {most}"
     return None
+
+
+def _only_adds(product: Product) -> bool:
+    """Whether a loop carries the sums, adds to them and does nothing else with them or factors."""
+    op, before = product.op.operation, product.op.operands[2]
+    if isinstance(product.a, Computed) or before.owner != op.block:
+        return False
+    uses = list(product.op.results[0].uses)
+    return len(uses) == 1 and bool(rules()[uses[0].owner.name].terminator)
 
 
 def _sums(products: Sequence[Product]) -> int:

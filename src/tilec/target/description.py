@@ -53,10 +53,13 @@ class Roles:
     hide nothing, or `depth_of_several` where a block does several programs. Math warpgroups do
     programs by turns where each thread has `sums_by_turns` or more. Sums and what is loaded before
     products for use after them take up to `ahead_registers`. Blocks copy alone what is up to
-    `l2_bytes`, for up to then L2 keeps up.
+    `l2_bytes`, for up to then L2 keeps up; and where turns are shorter than `cluster_cycles`, for
+    to wait for each other so often costs more. `rows_together` rows of programs are walked at a
+    time, or of clusters.
 
-    Units:    registers are those of a thread; `l2_bytes` a cycle of the tensor cores; `rest_bytes`
-              of shared memory, left for barriers, reductions and what alignment costs
+    Units:    registers are those of a thread; `l2_bytes` a cycle of the tensor cores, whose cycles
+              turns are told in; `rest_bytes` of shared memory, left for barriers, reductions and
+              what alignment costs
     """
 
     math_groups: int
@@ -68,6 +71,8 @@ class Roles:
     depth_of_several: int
     sums_by_turns: int
     l2_bytes: int
+    cluster_cycles: int
+    rows_together: int
     rest_bytes: int
 
 

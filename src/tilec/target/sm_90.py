@@ -54,8 +54,10 @@ SM_90A = replace(
         ahead_registers=216,
         depth=8,
         depth_of_several=5,
-        sums_by_turns=160,
+        sums_by_turns=128,
         l2_bytes=40,
+        cluster_cycles=768,
+        rows_together=8,
         rest_bytes=2 * KIB,
     ),
 )
