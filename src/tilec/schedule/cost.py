@@ -181,11 +181,10 @@ class _Walk:
         rings = stages.rings if stages else ()
         self._copies |= {one.load.operation: one.tile for ring in rings for one in ring.loads}
         # What the blocks of a cluster share, each reads a part of.
-        cluster = planned.cluster.blocks if planned and planned.cluster else 1
         self._blocks = {
-            load.load.operation: cluster
+            load.load.operation: sharers.blocks
             for channel in (planned.channels if planned else ())
-            for load in channel.shared
+            for load, sharers in channel.shared
         }
 
     def into(self, block: ir.Block, turn: _Turn) -> None:
