@@ -26,6 +26,7 @@ REASONS = [
         ASKED.replace("= 2", "= [4, 4]"),
         "it is of a power of two of blocks, 8 at most",
     ),
+    (ASKED.replace("= 2", "= [1, 1, 2]"), "the grid has fewer axes"),
     (ASKED.replace("= 2", "= 2, persistent = false"), "each block does one program only"),
     (ASKED.replace("= 2", "= 2, warps = 4"), "each block does one program only"),
     (

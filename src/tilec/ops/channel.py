@@ -7,8 +7,8 @@ of the phase that they wait for. A lowered slot is its number (i32), -1 for none
 
 A tile that blocks of a cluster share is in the same place of the same slot in each of them: every
 one copies its share of it to all that share it. So a slot is empty once the warpgroups of all
-blocks of the cluster have read it, and they arrive in each block. Barriers count the same where blocks do programs that share
-nothing: then each copies all shares to itself.
+blocks of the cluster have read it, and they arrive in each block. Barriers count the same where
+blocks do programs that share nothing: then each copies all shares to itself.
 
 Source:   PTX ISA, "mbarrier", "cp.async.bulk.tensor"; Tawa's asynchronous references
           (arXiv 2510.14719)

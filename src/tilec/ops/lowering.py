@@ -47,8 +47,8 @@ PERSISTENT = "warp.persistent"
 RINGS, RING, SLOTS, SLOT_AHEAD = "stage.rings", "stage.ring", "stage.slots", "stage.ahead"
 # The unit attribute of a loop behind which no copy is under way.
 WAITS = "stage.waits"
-# The attribute of a kernel whose blocks work in clusters: how many, along which axis of the grid; for
-# each side of the cluster.
+# The attribute of a kernel whose blocks work in clusters: of each side how many, along which axis
+# of the grid.
 CLUSTER = "warp.cluster"
 # The attribute of a kernel whose programs are done by so many blocks each.
 SPLIT = "warp.split"

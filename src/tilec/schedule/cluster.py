@@ -27,7 +27,9 @@ from tilec.ir.dialect import declarations
 from tilec.ir.walk import operations
 from tilec.layout.neighbours import Cluster, Sharers, Side
 from tilec.layout.shares import Shares
+from tilec.ops.facts import KnownFacts
 from tilec.ops.program_axes import ANY_AXIS, ProgramAxes, around
+from tilec.ops.registry import rules
 from tilec.schedule.bound import busy
 from tilec.schedule.products import Copied, Product
 from tilec.target.description import Target
@@ -110,6 +112,8 @@ def _found(
         return f"it is of a power of two of blocks, {most} at most"
     if not several:
         return "each block does one program only"
+    if where and any(count > 1 for count in counts[_axes_of_grid(function) :]):
+        return "the grid has fewer axes"
     if any(_gives_what_was(op) for op in operations(function)):
         return "an update gives what was there before, which a program may do once only"
     axes = ProgramAxes()
@@ -164,6 +168,13 @@ def _shared(
         if along and Shares.of(one.tile, sharers.blocks) is not None:
             found.append((one, sharers))
     return tuple(found)
+
+
+def _axes_of_grid(function: ir.OpView) -> int:
+    facts = KnownFacts()
+    ops = [op for block in function.regions[0].blocks for op in block.operations]
+    found = (rules()[op.operation.name].host_grid(op, facts) for op in ops)
+    return max((len(extents) for extents in found if extents is not None), default=1)
 
 
 def _axes_of(axes: ProgramAxes, copies: Sequence[Copied]) -> list[int]:
