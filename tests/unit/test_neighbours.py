@@ -1,4 +1,4 @@
-"""Who shares what in a cluster: ranks are row-major places, sharers differ along their sides only."""
+"""Who shares what in a cluster: ranks are row-major places; sharers differ along their sides."""
 
 from __future__ import annotations
 
