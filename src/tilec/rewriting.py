@@ -111,8 +111,6 @@ def _rewritten(
 
 Transform = Callable[..., object]
 
-# What `tilec opt` takes pointers and outer strides to be multiples of, as the first variant does.
-_VECTOR_BYTES = 16
 # What MLIR calls a module that it parses from a string.
 _UNNAMED = "-"
 
@@ -145,7 +143,8 @@ def _run_own(transform: Transform, module: ir.Module, target: Target) -> None:
     for function in list(module.body.operations):
         with function.location:
             here = partial(transform, function)
-            placing = Placing(warps_for(function, {}, target), _VECTOR_BYTES)
+            # Pointers and outer strides as the first variant takes them.
+            placing = Placing(warps_for(function, {}, target), target.access_bytes)
             if "placing" in names:
                 here(placing)
             elif "stages" in names:

@@ -67,6 +67,7 @@ def tile_type(tile: TileType) -> ir.Type:
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 _DYNAMIC_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
+_SHARED_SPACE = 3
 
 
 def tensor_type(tensor: TensorType) -> ir.MemRefType:
@@ -95,6 +96,12 @@ def base_type(tensor: TensorType) -> ir.MemRefType:
     """The rank-0 memref that stands for the pointer of a kernel's parameter."""
     space = ir.DictAttr.get({"own": ir.StringAttr.get(tensor.own.value)})
     return ir.MemRefType.get([], element_type(tensor.element), memory_space=space)
+
+
+def shared_memory_type(shape: Sequence[int], element: ir.Type) -> ir.MemRefType:
+    """The memref of a tile in shared memory, as the hardware's address space (NVVM, 3)."""
+    space = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _SHARED_SPACE)
+    return ir.MemRefType.get(list(shape), element, memory_space=space)
 
 
 def _memref(

@@ -21,10 +21,10 @@ from tilec.layout.layout import LANE_BITS, Basis, Layout
 from tilec.layout.linear_map import LinearMap, combine
 from tilec.layout.matrix_access import Holding, matrix_accesses, matrix_forms
 from tilec.layout.shared_access import ThreadAccesses, thread_accesses
+from tilec.layout.shared_memory import VECTOR_BYTES
 from tilec.layout.swizzled import PATTERN_ROWS, SwizzledTile
 
 MOST_ROWS = 16  # of a box: what a warp has of the sums of a product
-_VECTOR_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class _Frame:
             found = matrix_accesses(form, Holding(held, (), self._bits, 1), offset, size)
             if found is not None:
                 return found
-        return _vectors(held, lane, offset, _VECTOR_BYTES // size)
+        return _vectors(held, lane, offset, VECTOR_BYTES // size)
 
     def _by_rows(self) -> Layout:
         """The warps' own parts, neighbouring lanes along rows."""

@@ -23,9 +23,9 @@ from tilec.layout.matrix_access import (
     matrix_forms,
 )
 from tilec.layout.shared_access import Access, ThreadAccesses, thread_accesses
+from tilec.layout.shared_memory import VECTOR_BYTES
 from tilec.layout.swizzled import SwizzledTile
 
-_VECTOR_BYTES = 16
 Registers = tuple[int, ...]
 
 
@@ -135,7 +135,7 @@ class StagedTile:
         places = [self.offset(vector) for vector in layout.register]
         threads = [self.offset(vector) for vector in (*layout.lane, *layout.warp)]
         steps: list[int] = []
-        while (2 << len(steps)) * self.memory.element_bytes <= _VECTOR_BYTES:
+        while (2 << len(steps)) * self.memory.element_bytes <= VECTOR_BYTES:
             size = 1 << len(steps)
             if size not in places:
                 break

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilec.layout.layout import Basis, Layout
+from tilec.layout.layout import LANES, Basis, Layout
 from tilec.layout.mma import Mma
 from tilec.layout.over_warps import Places, doubling
 from tilec.layout.swizzled import PATTERN_ROWS, SwizzledTile
 
 WARPGROUP_WARPS = 4
+WARPGROUP_THREADS = LANES * WARPGROUP_WARPS
 ROWS = 64  # of an instruction
 STEP_BYTES = 32  # along k, of an instruction
 MOST_COLUMNS = 256

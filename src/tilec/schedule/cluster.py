@@ -34,12 +34,10 @@ from tilec.schedule.bound import busy
 from tilec.schedule.products import Copied, Product
 from tilec.target.description import Target
 
-# What is taken where nobody says: blocks of a cluster, the least share of what is copied that they
-# must save, and the least that a multiprocessor would copy in a cycle of its tensor cores. Up to
-# then L2 keeps up. Measured (docs/notes.md). Units: bytes a cycle.
+# What is taken where nobody says: blocks of a cluster, and the least share of what is copied that
+# they must save. Measured (docs/notes.md).
 _BLOCKS = 2
 _LEAST_SAVED = 1 / 4
-_OF_L2 = 40
 
 _MOST_SIDES = 2
 
@@ -89,9 +87,9 @@ def saved_bytes(shared: Iterable[tuple[Copied, Sharers]]) -> int:
 
 def _is_much(copies: Sequence[Copied], products: Sequence[Product], target: Target) -> bool:
     """Whether products would wait for L2, if each block copied everything."""
-    assert target.rates is not None, f"{target.name} has asynchronous products, and no rates"
+    assert target.rates and target.roles, f"{target.name} has no asynchronous products"
     turning = [one for one in products if any(copied in copies for copied in one.copied)]
-    return _bytes(copies) > _OF_L2 * busy(turning, 0, target.rates).tensor
+    return _bytes(copies) > target.roles.l2_bytes * busy(turning, 0, target.rates).tensor
 
 
 def _found(

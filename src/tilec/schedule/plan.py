@@ -16,7 +16,7 @@ from mlir import ir
 from tilec.ir.walk import operations
 from tilec.layout.neighbours import Cluster, Sharers
 from tilec.layout.swizzled import Slot
-from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, fits
+from tilec.layout.wgmma import ROWS, WARPGROUP_THREADS, WARPGROUP_WARPS, fits
 from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
@@ -27,25 +27,10 @@ from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
 from tilec.schedule.split import Split, split_for
 from tilec.schedule.teams import teams_for
-from tilec.target.description import KIB, Target
+from tilec.target.description import Roles, Target
 
-_THREADS_OF_GROUP = 128
-# Of the 32-bit registers of a thread, those that sums and a factor may take: what is around them
-# needs some.
-_HELD_PER_THREAD = 200
-_MOST_GROUPS = 2
-_MOST_DEPTH = 8
-# Of blocks that do several programs: six slots of 128x128 were 8 % slower than five at 8192^3,
-# and 2 % faster at 2048^3 (H100).
-_MOST_DEPTH_OF_SEVERAL = 5
 _LEAST_DEPTH = 2
 _BLOCKS_OF_SPLIT = 2
-# Units: bytes. What is left for barriers, reductions, and what alignment may cost.
-_REST = 2 * KIB
-# Registers of a thread of each role, where the block has more warpgroups than registers for all:
-# together no more than there are. Multiples of 8 (PTX ISA, "setmaxnreg").
-_LOADER_REGISTERS = 24
-_MATH_REGISTERS = 240
 
 
 @dataclass(frozen=True)
@@ -136,7 +121,8 @@ def plan(
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
     factors = find_products(function, is_fast=bool(hints.get("fast_math")))
-    if not target.has_async_products:
+    limits = target.roles
+    if limits is None:
         why = f"{target.name} has no asynchronous products"
         return NoSchedule((Reason("no loader", why),) if factors else ())
     if any(rules()[op.operation.name].ends_launch for op in operations(function)):
@@ -148,12 +134,12 @@ def plan(
     split, why_split = split_for(function, candidates, hints)
     if split is not None:
         hints = {**hints, "persistent": False}
-    groups, *reasons = _math_groups(candidates, hints)
-    teams, why_teams = teams_for(candidates, hints)
+    groups, *reasons = _math_groups(candidates, hints, limits)
+    teams, why_teams = teams_for(candidates, hints, limits)
     if teams > 1:
         groups, reasons = 1, []  # of a team
     reasons += [*why_split, *why_teams]
-    products = [product for product in candidates if _fits(product, groups)]
+    products = [product for product in candidates if _fits(product, groups, limits)]
     for one in candidates:
         if one not in products:
             rows, columns = one.shape
@@ -177,7 +163,11 @@ def plan(
     rows = _rows_together(products, target)
     shares = groups > 1
     reasons += [*(why for one in products for why in _why_so(one))]
-    reasons += [*more, _why_order(rows, target), *([_why_registers(groups)] if shares else [])]
+    reasons += [
+        *more,
+        _why_order(rows, target),
+        *([_why_registers(groups, limits)] if shares else []),
+    ]
     if is_persistent:
         why = "it has a multiprocessor to itself, and copies for the next one go on"
         reasons.append(Reason("several programs a block", why))
@@ -202,8 +192,8 @@ def plan(
         groups,
         rows,
         is_persistent,
-        _LOADER_REGISTERS if shares else 0,
-        _MATH_REGISTERS if shares else 0,
+        limits.loader_registers if shares else 0,
+        limits.math_registers if shares else 0,
         tuple(reasons),
         tuple(one for one in found_results if isinstance(one, Result)),
         results_by,
@@ -237,23 +227,26 @@ def _why_result(one: Result | Stored, by: By) -> Reason:
     return Reason(f"`{one.param}` is stored by rows of {columns}", why)
 
 
-def _math_groups(products: Sequence[Product], hints: Mapping[str, Any]) -> tuple[int, Reason]:
+def _math_groups(
+    products: Sequence[Product], hints: Mapping[str, Any], limits: Roles
+) -> tuple[int, Reason]:
     """As many as split the rows of every product."""
-    most = max(1, int(hints["warps"]) // WARPGROUP_WARPS) if "warps" in hints else _MOST_GROUPS
-    groups = min(most, _MOST_GROUPS)
+    most = limits.math_groups
+    asked = max(1, int(hints["warps"]) // WARPGROUP_WARPS) if "warps" in hints else most
+    groups = min(asked, most)
     odd = [p.shape for p in products if p.shape[0] % (groups * ROWS)]
     if odd:
         why = f"{odd[0][0]} rows of a product are no multiple of {groups * ROWS}"
         return 1, Reason("1 math warpgroup", why)
     what = f"{groups} math warpgroup{'s' * (groups > 1)}"
-    if groups < _MOST_GROUPS:
+    if groups < most:
         return groups, Reason(what, f"asked for by `warps = {hints['warps']}`")
     return groups, Reason(what, f"each product has {ROWS} rows or more for each")
 
 
-def _fits(product: Product, groups: int) -> bool:
-    held = product.held_words // (groups * _THREADS_OF_GROUP)
-    return bool(fits(product.shape, groups)) and held <= _HELD_PER_THREAD
+def _fits(product: Product, groups: int, limits: Roles) -> bool:
+    held = product.held_words // (groups * WARPGROUP_THREADS)
+    return bool(fits(product.shape, groups)) and held <= limits.held_registers
 
 
 def _rows_together(products: Sequence[Product], target: Target) -> int:
@@ -331,8 +324,11 @@ def _why_order(rows: int, target: Target) -> Reason:
     return Reason(what, why)
 
 
-def _why_registers(groups: int) -> Reason:
-    what = f"{_MATH_REGISTERS} registers of a math thread, {_LOADER_REGISTERS} of one that loads"
+def _why_registers(groups: int, limits: Roles) -> Reason:
+    what = (
+        f"{limits.math_registers} registers of a math thread, "
+        f"{limits.loader_registers} of one that loads"
+    )
     return Reason(what, f"{groups + 1} warpgroups share those of a multiprocessor")
 
 
@@ -352,8 +348,10 @@ def _depth(
 
     Fewer than `_LEAST_DEPTH`, to have none.
     """
+    facts = target.roles
+    assert facts is not None, f"{target.name} has no roles"
     together = 1 if "stages" in hints else together
-    room = target.smem_per_block_bytes // together - stored - _REST
+    room = target.smem_per_block_bytes // together - stored - facts.rest_bytes
     turning = 0
     for ring in rings:
         size = Slot(tuple(one.tile for one in ring)).bytes
@@ -363,19 +361,19 @@ def _depth(
             room -= size
     if turning == 0:
         return 0, Reason("no loader", "no loop turns around the copies")
-    limits = {
+    slots = {
         room // turning: f"{room} bytes of room, {turning} for a slot of each",
-        _MOST_DEPTH: "no more than that hides anything",
+        facts.depth: "no more than that hides anything",
     }
     if is_persistent and "stages" not in hints:
-        limits[_MOST_DEPTH_OF_SEVERAL] = "more is slower where a block does several programs"
+        slots[facts.depth_of_several] = "more is slower where a block does several programs"
     if "stages" in hints:
-        limits[int(hints["stages"])] = f"asked for by `stages = {hints['stages']}`"
+        slots[int(hints["stages"])] = f"asked for by `stages = {hints['stages']}`"
     if fitting is not None:
-        limits[fitting] = "with more, the rest of the kernel does not fit in shared memory"
-    depth = min(limits)
+        slots[fitting] = "with more, the rest of the kernel does not fit in shared memory"
+    depth = min(slots)
     what = f"depth {depth}" if depth >= _LEAST_DEPTH else "no loader"
-    return depth, Reason(what, limits[depth])
+    return depth, Reason(what, slots[depth])
 
 
 def is_in_loop(block: ir.Block) -> bool:

@@ -29,16 +29,9 @@ from tilec.ops.rules import AccessShape, Placing, is_tile, shape_of
 from tilec.ops.staged import ASYNC, COPY_BYTES, REGISTERS
 from tilec.ops.thread_access import vector_width
 from tilec.schedule.plan import Reason, is_in_loop
-from tilec.target.description import KIB, Target
+from tilec.target.description import Target
 
-_MOST_DEPTH = 4
 _LEAST_DEPTH = 2
-# Units: bytes. What is left for reductions and conversions.
-_REST = 4 * KIB
-# Registers of a thread beside those of sums: in any case, and for what is read ahead.
-_OTHER_REGISTERS = 48
-_AHEAD_REGISTERS = 32
-_FEW_BLOCKS = 2
 
 
 @dataclass(frozen=True)
@@ -98,10 +91,11 @@ def blocks_at_once(stages: Stages, warps: int, shared_bytes: int, target: Target
     by_memory = target.smem_per_sm_bytes // (shared_bytes + target.smem_of_block_bytes)
     threads = warps * target.threads_per_warp
     is_ahead = any(ring.rotates for ring in stages.rings)
-    other = _OTHER_REGISTERS + _AHEAD_REGISTERS * is_ahead
+    limits = target.stages
+    other = limits.other_registers + limits.ahead_registers * is_ahead
     by_registers = target.registers_per_sm // (stages.sum_words + threads * other)
     blocks = max(1, min(by_memory, by_registers))
-    return blocks if blocks <= _FEW_BLOCKS else None
+    return blocks if blocks <= limits.few_blocks else None
 
 
 class _UnfitError(Exception):
@@ -330,14 +324,15 @@ def _depth(
     grouped: _Grouped, hints: Mapping[str, Any], target: Target, fitting: int | None
 ) -> tuple[int, Reason]:
     """How many slots rings have that are filled by copies; fewer than two: there are none."""
-    room = target.smem_per_block_bytes - _REST
+    room = target.smem_per_block_bytes - target.stages.rest_bytes
+    most = target.stages.depth
     turning = max(_bytes_at_once(grouped, loop) for loop, _ in grouped)
     limits = {
         room // turning: f"{room} bytes of room, {turning} for a slot of each",
-        _MOST_DEPTH: "no more than that hides anything",
+        most: "no more than that hides anything",
     }
     if "stages" in hints:
-        limits.pop(_MOST_DEPTH, None)
+        limits.pop(most, None)
         limits[int(hints["stages"])] = f"asked for by `stages = {hints['stages']}`"
     if fitting is not None:
         limits[fitting] = "with more, the rest of the kernel does not fit in shared memory"

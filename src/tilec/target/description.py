@@ -34,6 +34,49 @@ class Rates:
 
 
 @dataclass(frozen=True)
+class Roles:
+    """What schedules are planned by in which some warps copy and others multiply.
+
+    A math thread has room for `held_registers` of sums and of factors that it computes; beside them
+    are addresses, and what follows the products. A ring has `depth` slots at the most, for more
+    hide nothing, or `depth_of_several` where a block does several programs. Math warpgroups do
+    programs by turns where each thread has `sums_by_turns` or more. Blocks copy alone what is up to
+    `l2_bytes`, for up to then L2 keeps up.
+
+    Units:    registers are those of a thread; `l2_bytes` a cycle of the tensor cores; `rest_bytes`
+              of shared memory, left for barriers, reductions and what alignment costs
+    """
+
+    math_groups: int
+    loader_registers: int
+    math_registers: int
+    held_registers: int
+    depth: int
+    depth_of_several: int
+    sums_by_turns: int
+    l2_bytes: int
+    rest_bytes: int
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What rings are planned by that all threads of a block fill.
+
+    More than `depth` slots hide nothing. Beside sums, a thread takes `other_registers`, and
+    `ahead_registers` for what it reads a turn ahead. With more than `few_blocks` on a
+    multiprocessor, the assembler weighs registers against their number well.
+
+    Units:    bytes of shared memory, left for reductions and conversions
+    """
+
+    depth: int = 4
+    rest_bytes: int = 4 * KIB
+    other_registers: int = 48
+    ahead_registers: int = 32
+    few_blocks: int = 2
+
+
+@dataclass(frozen=True)
 class Target:
     """Facts of one target, from the manuals; each table names its source.
 
@@ -69,13 +112,15 @@ class Target:
     parameter_bytes: int = 4096
     grid_limit: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     rates: Rates | None = None  # where schedules are planned
+    roles: Roles | None = None  # where warpgroups multiply what lies in shared memory
+    stages: Stages = Stages()
     # The table that the facts come from, if it is not this target's own.
     described_as: str | None = None
 
     @property
     def has_async_products(self) -> bool:
         """Whether warpgroups multiply what lies in shared memory (PTX ISA, "wgmma")."""
-        return self.name == "sm_90a"
+        return self.roles is not None
 
     @property
     def is_architecture_specific(self) -> bool:

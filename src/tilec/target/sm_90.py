@@ -14,13 +14,20 @@ carries on Volta (arXiv 1804.06826).
 Measured on an H100, for costs: turns of loops of wgmma from shared memory, tiles from 64x64 to
 128x256, in all blocks at one time, which take 1.0 to 1.1 of the largest of tensor cores at 90 % of
 their peak, shared memory, and copies by lines of 128 bytes at 64 bytes a cycle.
+
+Roles: PTX ISA, "setmaxnreg": counts of registers are multiples of 8 from 24 to 240; a warpgroup
+that copies and two that multiply have 64512 of the 65536 of a multiprocessor. All else is measured
+on an H100: six slots of 128x128 were 8 % slower than five at 8192^3, and 2 % faster at 2048^3; by
+turns, tiles of 128x128 are at 0.83 to 0.9 of cuBLAS (short loops of 8 turns 1.08), for their
+programs read more for each sum than L2 gives to all multiprocessors, and 128x192, whose threads
+have the most sums of what was measured, up to 1.05. Clusters: docs/notes.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tilec.target.description import KIB, Rates, Target
+from tilec.target.description import KIB, Rates, Roles, Target
 
 SM_90 = Target(
     name="sm_90",
@@ -35,6 +42,20 @@ SM_90 = Target(
     rates=Rates(product_bytes=4096, shared_bytes=32 * 4, l2_bytes=64),
 )
 
-SM_90A = replace(SM_90, name="sm_90a")
+SM_90A = replace(
+    SM_90,
+    name="sm_90a",
+    roles=Roles(
+        math_groups=2,
+        loader_registers=24,
+        math_registers=240,
+        held_registers=192,
+        depth=8,
+        depth_of_several=5,
+        sums_by_turns=160,
+        l2_bytes=40,
+        rest_bytes=2 * KIB,
+    ),
+)
 
 TARGETS = (SM_90, SM_90A)

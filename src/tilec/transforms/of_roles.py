@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.ir.dialect import declarations
+from tilec.ir.types import shared_memory_type
 from tilec.ops.build import integer, integer_list
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
@@ -14,7 +15,6 @@ from tilec.ops.send import SENT, Sending
 from tilec.schedule.plan import Schedule
 from tilec.schedule.products import Computed, Copied
 
-_SHARED_SPACE = 3
 # What a copy or a product of the schedule is called in the copies of its block.
 LOAD, PRODUCT = "warp.load", "warp.product"
 
@@ -94,5 +94,4 @@ def made(name: str, operands: Sequence[ir.Value], kind: str) -> ir.Value:
 
 def memory_of(load: Copied) -> ir.Type:
     """The type of its tile in a slot."""
-    space = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _SHARED_SPACE)
-    return ir.MemRefType.get(load.tile.shape, load.element, memory_space=space)
+    return shared_memory_type(load.tile.shape, load.element)

@@ -25,14 +25,13 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.ir.dialects import arith, scf
+from tilec.ir.types import shared_memory_type
 from tilec.ops.build import integer, integer_list
 from tilec.ops.lower_control import terminator_of
 from tilec.ops.lowering import RINGS, ROWS_TOGETHER, WAITS
 from tilec.ops.registry import rules
 from tilec.ops.staged import ASYNC
 from tilec.schedule.stages import StagedLoad, StagedRing, Stages
-
-_SHARED_SPACE = 3
 
 
 def stage_loads(function: ir.OpView, stages: Stages) -> None:
@@ -100,9 +99,8 @@ class _Staging:
         end.operands[variable - 1] = following
 
     def _create(self) -> ir.Value:
-        space = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _SHARED_SPACE)
         tiles = [
-            ir.TypeAttr.get(ir.MemRefType.get(one.tile.shape, one.element, memory_space=space))
+            ir.TypeAttr.get(shared_memory_type(one.tile.shape, one.element))
             for one in self.ring.loads
         ]
         attributes: dict[str, ir.Attribute] = {
