@@ -230,6 +230,7 @@ KNOWN_BYTES = {
     "matmul_bias_gelu__bf16_128_256_64": 120,
     "matmul_f8__bf16_128_192_128": 56,
     "matmul_grouped__bf16_128_128_64__tma": 84,
+    "matmul_grouped__bf16_128_256_64__tma": 84,
     "matmul_residual__bf16_128_256_64__v16": 284,
     "matmul_residual__bf16_128_256_64__tma": 1316,
     "matmul_residual__bf16_128_256_64": 704,

@@ -363,7 +363,7 @@ _OF_BOTH = (
     ("128_192_64__cluster1", 192), ("128_256_64", 256),
 )  # fmt: skip
 _NN = (("144_128_64__cluster1", 144), ("160_128_64", 160), ("208_128_64", 208))
-_NT = (("128_144_64__cluster1", 144), ("128_160_64", 160), ("128_224_64", 224))
+_NT = (("128_144_64__cluster1", 144), ("128_160_64", 160), ("128_208_64", 208), ("128_224_64", 224))
 
 
 def _family(*tiles: tuple[str, int]) -> tuple[tuple[str, str, int], ...]:
@@ -404,7 +404,7 @@ KERNELS: dict[str, Kernel] = {
         _matmul_grouped,
         _groups,
         (),
-        _OF_128,
+        (*_OF_128, *_tiles(("bf16", "128_256_64", 128))),
     ),
     "group_blocks": Kernel(_group_blocks, _tables_of_groups, (), (("128_256", "i32", 128),)),
     "matmul_f8": Kernel(_matmul_f8, _products, _LARGE, _tiles(("bf16", "128_192_128", 192))),

@@ -157,7 +157,8 @@ class _Candidates:
 
     def _forwards(self, node: Node) -> None:
         if node.is_open:
-            self._note(node.results, node.place([self._first(n) for n in node.operands]).results)
+            for known in self._known(node):
+                self._note(node.results, node.place(known).results)
             return
         shape = key_shape(node, self.problem)
         keys = [key for n in node.operands for key in self._of(n) if key.shape == shape]
@@ -166,6 +167,16 @@ class _Candidates:
         if not keys:
             # What it wants by itself, as a product of matrices does, is for those after it to know.
             self._note_places(node, node.place([None] * len(node.operands)))
+
+    def _known(self, node: Node) -> list[list[Layout | None]]:
+        """What is known of the operands of an open node: of a single tile all that it may have."""
+        first = [self._first(number) for number in node.operands]
+        tiles = [place for place, number in enumerate(node.operands) if number is not None]
+        if len(tiles) != 1 or first[tiles[0]] is None:
+            return [first]
+        [tile] = tiles
+        rest = first[tile + 1 :]
+        return [[*first[:tile], one, *rest] for one in self._of(node.operands[tile])]
 
     def _backwards(self, node: Node) -> None:
         if node.is_open:
