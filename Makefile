@@ -9,9 +9,11 @@ DEV := $(VENV)/.dev-installed
 BUILD ?= build
 TARGETS ?= sm_90a
 GPU_BUNDLE := $(BUILD)/gpu-bundle
+OUTPUT ?= kernels
+PROFILE ?= benchmarks/results/profiles-products-nvidia-h100-80gb-hbm3.json
 
 .DEFAULT_GOAL := help
-.PHONY: help kernels test lint bless gpu-bundle test-gpu bench clean
+.PHONY: help kernels test lint bless gpu-bundle test-gpu bench tune profile clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -39,6 +41,12 @@ test-gpu: ## run the GPU tests from prebuilt cubins, with PYTHON as it is (no se
 
 bench: ## run the benchmarks from prebuilt cubins, with PYTHON as it is (BENCH='--only softmax')
 	PYTHONPATH=src $(PYTHON) -m tilec bench --build $(BUILD) --save benchmarks/results $(BENCH)
+
+tune: ## measure the members of families from prebuilt cubins, with PYTHON as it is (OUTPUT=kernels)
+	PYTHONPATH=src $(PYTHON) benchmarks/tune_all.py $(BUILD) -o $(OUTPUT)
+
+profile: ## profile products and their rivals by Nsight Compute, from prebuilt cubins, with PYTHON as it is
+	PYTHONPATH=src TILEC_BUILD=$(BUILD) $(PYTHON) benchmarks/profile.py $(PROFILE) --rivals torch,product,exact @benchmarks/profiled_products.txt
 
 clean: ## remove what was built; .venv stays
 	rm -rf $(BUILD) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

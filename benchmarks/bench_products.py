@@ -33,6 +33,21 @@ def _operations(m: int, n: int, k: int) -> Operations:
     return Operations(2 * m * n * k, "16-bit mma")
 
 
+# ---- of f32 --------------------------------------------------------------------------------------
+
+
+def _tf32(m: int, n: int, k: int, *, transposed: bool) -> Case:
+    # Each factor is rounded by up to 2^-11: a sum by that of k such errors, eight times their
+    # magnitude at most.
+    rounding = 2.0**-8 * k**0.5
+    return Case(
+        name=named("f32", m, n, k),
+        outputs=(product_output("f32", m, n, k, more=rounding),),
+        inputs=(Input((m, k), "f32"), Input((n, k) if transposed else (k, n), "f32")),
+        operations=Operations(2 * m * n * k, "tf32 mma"),
+    )
+
+
 # ---- with more around them -----------------------------------------------------------------------
 
 
@@ -136,10 +151,12 @@ def _w8a16(m: int, n: int, k: int) -> Case:
     )
 
 
-def _w4a16(m: int, n: int, k: int) -> Case:
+def _w4a16(m: int, n: int, k: int, *, is_rounded: bool = False) -> Case:
+    # Weights of up to 8, each of which may be rounded to bf16: of √k such errors 1.5 times that.
+    rounding = 1.5 * 8 * 2.0**-9 * k**0.5 if is_rounded else 0.0
     return Case(
         name=named("bf16", m, n, k),
-        outputs=(product_output("bf16", m, n, k, scale=8.0),),
+        outputs=(product_output("bf16", m, n, k, scale=8.0, more=rounding),),
         inputs=(
             Input((m, k), "bf16"),
             Input((n, k // 2), "u8", (0, 256)),
@@ -191,7 +208,19 @@ def _in_shares(kernels: Kernels) -> Call:
 _FEW_ROWS = tuple((m, n, k) for m in (1, 16) for n, k in ((4096, 4096), (14336, 4096)))
 _VECTORS = ((6144, 2560), (2560, 4096), (19456, 2560), (2560, 9728), (151936, 2560))
 
+_CUBES = tuple((side, side, side) for side in (2048, 4096, 8192))
+
 BENCHMARKS = (
+    *(
+        Benchmark(
+            name=name,
+            ours=fitting(name),
+            operation=f"torch_operations:{name}",
+            rivals=(_torch(name),),
+            cases=tuple(_tf32(*n, transposed=name.endswith("nt")) for n in _CUBES),
+        )
+        for name in ("matmul_tf32", "matmul_tf32_nt")
+    ),
     Benchmark(
         name="matmul_bias_gelu",
         ours=fitting("matmul_bias_gelu"),
@@ -249,7 +278,7 @@ BENCHMARKS = (
         ours=fitting("matmul_w4a16"),
         operation="torch_operations:matmul_w4a16",
         rivals=(_torch("w4_in_16_bits", is_part=True),),
-        cases=(_w4a16(4096, 4096, 4096),),
+        cases=(_w4a16(4096, 4096, 4096, is_rounded=True),),
     ),
     Benchmark(
         name="skinny_w4a16",

@@ -1,89 +1,101 @@
 """What a profiler says of cases of the suite: ours and rivals, one call each, under Nsight Compute.
 
-    python benchmarks/profile.py RESULT.json 'softmax bf16 4096x8192' …
+    python benchmarks/profile.py RESULT.json [--rivals torch,triton] PATTERN… @FILE…
 
-Patterns are those of `tilec bench --only`; the cubins are those of `build/`. Caches are flushed
-before each kernel, clocks are left as they are. The file has the measurements of each kernel in the
-order in which a contender launched them; the last lines of output are a table of them.
+Patterns are those of `tilec bench --only`; a file has one a line, `#` begins a remark. The cubins
+are those of `build/`. Caches are flushed before each kernel, clocks are left as they are. The
+result has the measurements of each kernel in the order in which a contender launched them; what
+it has of other contenders stays. The last lines of output are a table of what was measured.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from profile_metrics import SAMPLES, available_metrics
+from profile_samples import Warps, warps_of
 
 _SEPARATOR = "spin_kernel"  # what `torch.cuda._sleep` launches: between contenders
-_STALLS = (
-    "long_scoreboard", "short_scoreboard", "barrier", "wait", "lg_throttle", "mio_throttle",
-    "math_pipe_throttle", "not_selected", "no_instruction", "membar", "drain",
-    "imc_miss", "dispatch_stall", "sleeping", "branch_resolving",
-)  # fmt: skip
-_METRICS = {
-    "us": "gpu__time_duration.sum",
-    "read_mb": "dram__bytes_read.sum",
-    "written_mb": "dram__bytes_write.sum",
-    "dram_percent": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
-    "l2_percent": "lts__t_sectors.avg.pct_of_peak_sustained_elapsed",
-    "l1_percent": "l1tex__throughput.avg.pct_of_peak_sustained_active",
-    "issue_percent": "smsp__issue_active.avg.pct_of_peak_sustained_active",
-    "warps_percent": "sm__warps_active.avg.pct_of_peak_sustained_active",
-    "sm_active_percent": "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
-    "instructions_per_warp": "smsp__average_inst_executed_per_warp.ratio",
-    "registers": "launch__registers_per_thread",
-    "threads": "launch__block_size",
-    "blocks": "launch__grid_size",
-    "waves": "launch__waves_per_multiprocessor",
-    **{
-        f"stall_{name}": f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio"
-        for name in _STALLS
-    },
-}
-_SCALE = {
-    "nsecond": 1e-3, "ns": 1e-3, "usecond": 1.0, "us": 1.0, "msecond": 1e3, "ms": 1e3,
-    "byte": 1e-6, "Kbyte": 1e-3, "Mbyte": 1.0, "Gbyte": 1e3,
-}  # fmt: skip
+_SCALE = {"nsecond": 1e-3, "ns": 1e-3, "byte": 1e-6, "hz": 1e-9, "cycle/second": 1e-9}
+_SHOWN = 4  # stalls of the table
+
+Kernel = dict[str, object]
 
 
 def profile(result: Path, patterns: Sequence[str], rivals: Sequence[str]) -> None:
-    """Profiles every case that matches, in one process, and writes what was measured."""
-    command = [
-        "ncu", "--csv", "--page", "raw", "--profile-from-start", "off", "--clock-control", "none",
-        "--metrics", ",".join(_METRICS.values()),
-        sys.executable, __file__, "--launch", ",".join(rivals), *patterns,
-    ]  # fmt: skip
+    """Profiles every case that matches, in one process, and adds what was measured to a file."""
+    metrics = available_metrics()
+    with TemporaryDirectory() as folder:
+        report = Path(folder) / "all.ncu-rep"
+        command = [
+            "ncu", "--profile-from-start", "off", "--clock-control", "none", "-o", str(report),
+            "--metrics", ",".join((*metrics.values(), SAMPLES)),
+            sys.executable, __file__, "--launch", ",".join(rivals), *patterns,
+        ]  # fmt: skip
+        lines = _answer(command).splitlines()
+        raw = _answer(
+            ["ncu", "--import", str(report), "--csv", "--page", "raw", "--print-units", "base"]
+        )
+        kernels = list(_kernels(raw, metrics))
+        for kernel, warps in zip(kernels, warps_of(report), strict=True):
+            if warps:
+                kernel["warps"] = _shares(warps)
+    names = [line.removeprefix("contender: ") for line in lines if line.startswith("contender: ")]
+    environment = json.loads(next(x for x in lines if x.startswith("{")))
+    found = dict(zip(names, _groups(kernels), strict=True))
+    print(_table(found))
+    before = json.loads(result.read_text())["profiles"] if result.exists() else {}
+    written = {"environment": environment, "profiles": {**before, **found}}
+    result.write_text(json.dumps(written, indent=1) + "\n")
+
+
+def _answer(command: Sequence[str]) -> str:
     answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode:
         raise SystemExit(answer.stdout[-4000:] + answer.stderr[-4000:])
-    lines = answer.stdout.splitlines()
-    names = [line.removeprefix("contender: ") for line in lines if line.startswith("contender: ")]
+    return answer.stdout
+
+
+def _kernels(raw: str, metrics: Mapping[str, str]) -> Iterator[Kernel]:
+    lines = raw.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
-    kernels = list(_kernels(lines[start:]))
-    environment = json.loads(next(x for x in lines if x.startswith("{")))
-    found = dict(zip(names, _groups(kernels), strict=True))
-    result.write_text(json.dumps({"environment": environment, "profiles": found}, indent=1) + "\n")
-    print(_table(found))
-
-
-def _kernels(lines: Sequence[str]) -> Iterator[dict[str, object]]:
-    rows = csv.DictReader(io.StringIO("\n".join(lines)))
+    rows = csv.DictReader(io.StringIO("\n".join(lines[start:])))
     units = next(rows)
     for row in rows:
-        kernel: dict[str, object] = {"kernel": row["Kernel Name"]}
-        for name, metric in _METRICS.items():
+        kernel: Kernel = {"kernel": row["Kernel Name"]}
+        for name, metric in metrics.items():
             text = (row.get(metric) or "").replace(",", "")
             if text:
                 kernel[name] = round(float(text) * _SCALE.get(units[metric], 1.0), 3)
         yield kernel
 
 
-def _groups(kernels: Sequence[dict[str, object]]) -> Iterator[list[dict[str, object]]]:
-    group: list[dict[str, object]] = []
+def _shares(warps: Warps) -> dict[str, object]:
+    """Of each kind of warps: its share of all samples, and of its own what stalls and where."""
+    everything = sum(one.samples for one in warps.values()) or 1
+    return {
+        kind: {
+            "percent": round(100 * one.samples / everything, 1),
+            "stalls": {k: round(100 * n / one.samples, 1) for k, n in one.stalls(6)},
+            "phases": {k: round(100 * n / one.samples, 1) for k, n in one.by_phase.items()},
+            "at": {k: round(100 * n / one.samples, 1) for k, n in one.places(6)},
+        }
+        for kind, one in warps.items()
+        if one.samples
+    }
+
+
+def _groups(kernels: Sequence[Kernel]) -> Iterator[list[Kernel]]:
+    group: list[Kernel] = []
     for kernel in kernels:
         if _SEPARATOR in str(kernel["kernel"]):
             yield group
@@ -92,20 +104,27 @@ def _groups(kernels: Sequence[dict[str, object]]) -> Iterator[list[dict[str, obj
             group.append(kernel)
 
 
-def _table(found: dict[str, list[dict[str, object]]]) -> str:
+def _table(found: dict[str, list[Kernel]]) -> str:
     lines = []
     for name, kernels in found.items():
         for kernel in kernels:
             stalls = {k.removeprefix("stall_"): v for k, v in kernel.items() if "stall_" in k}
-            worst = sorted(stalls, key=lambda k: -float(str(stalls[k])))[:4]
-            shown = [f"{k} {v}" for k, v in kernel.items() if "stall_" not in k and k != "kernel"]
+            worst = sorted(stalls, key=lambda k: -float(str(stalls[k])))[:_SHOWN]
+            shown = [
+                f"{k} {v}"
+                for k, v in kernel.items()
+                if "stall_" not in k and k not in ("kernel", "warps")
+            ]
             shown.append("stalls " + " ".join(f"{k}={stalls[k]}" for k in worst))
             lines.append(f"{name}: {str(kernel['kernel'])[:40]}: " + ", ".join(shown))
+            if "warps" in kernel:
+                lines.append(f"    {json.dumps(kernel['warps'])}")
     return "\n".join(lines)
 
 
 def launch(rivals: Sequence[str], patterns: Sequence[str]) -> None:
     """Prepares each contender, then calls it once while the profiler watches."""
+    sys.path.pop(0)  # this file has the name of a module that others import
     import torch
 
     from tilec.bench import contenders
@@ -143,8 +162,24 @@ def launch(rivals: Sequence[str], patterns: Sequence[str]) -> None:
                 torch.cuda.profiler.stop()
 
 
+def _patterns(words: Sequence[str]) -> Iterator[str]:
+    for word in words:
+        if not word.startswith("@"):
+            yield word
+            continue
+        for line in Path(word[1:]).read_text().splitlines():
+            text = line.partition("#")[0].strip()
+            if text:
+                yield text
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "--launch":
         launch(sys.argv[2].split(","), sys.argv[3:])
     else:
-        profile(Path(sys.argv[1]), sys.argv[2:], ("triton",))
+        parser = argparse.ArgumentParser()
+        parser.add_argument("result", type=Path)
+        parser.add_argument("--rivals", default="triton")
+        parser.add_argument("patterns", nargs="+")
+        options = parser.parse_args()
+        profile(options.result, list(_patterns(options.patterns)), options.rivals.split(","))

@@ -138,6 +138,16 @@ def matmul_nt(a, b):
     return a @ b.t()
 
 
+def matmul_tf32(a, b):
+    torch.backends.cuda.matmul.allow_tf32 = True
+    return a @ b
+
+
+def matmul_tf32_nt(a, b):
+    torch.backends.cuda.matmul.allow_tf32 = True
+    return a @ b.t()
+
+
 def linear_of_one_row(w, x):
     return F.linear(x[None], w)[0]
 

@@ -26,6 +26,9 @@
 // `dot` begins a product, which is done once `wait` gives its sums, or `drain` has waited until no more than `pending`
 // products are under way: only then may the slots that it reads be released, and the tile that it takes from registers be made anew. Its sums are under way until `wait` gives
 // them: products may add to them, loops and branches hand them on, once on every path, and nothing else uses them.
+// A factor that math warps compute may go through a `buffer`: they `write` it, each what it holds, `show` what they wrote,
+// and come together (`join_warps`) before products read it. A place of the buffer is written again when the products of
+// all warps that read it are done: a wait or drain comes first, and then the warps come together.
 // `tilec.warp` proves all of that, after every pass.
 //
 // The unit attribute `warp.uniform` of a `scf.if`, `scf.for` or `scf.while` tells that all threads of the block take it
@@ -35,6 +38,7 @@ irdl.dialect @warp {
   irdl.type @place {}
   irdl.type @turn {}
   irdl.type @offered {}
+  irdl.type @places {}
 
   irdl.operation @first_program attributes {
     summary = "The number of the first program that this block does; it goes on in steps of `program_step`.",
@@ -269,6 +273,39 @@ irdl.dialect @warp {
     irdl.results(tile: %tensor)
   }
 
+  irdl.operation @buffer attributes {
+    summary = "Room in shared memory for `depth` tiles of the one memref type in `tiles`, which math warps write, one after the other, and products read.",
+    reads = [], writes = []
+  } {
+    %buffer = irdl.base @warp::@places
+    %depth = irdl.base "#builtin.integer"
+    %tiles = irdl.base "#builtin.array"
+    irdl.attributes { "depth" = %depth, "tiles" = %tiles }
+    irdl.results(buffer: %buffer)
+  }
+
+  irdl.operation @write attributes {
+    summary = "The math warps write a tile to the next place of a buffer, each what it holds: axis i is axis `axes[i]` of the memory.",
+    reads = [], writes = []
+  } {
+    %buffer = irdl.base @warp::@places
+    %tensor = irdl.base "!builtin.tensor"
+    %memref = irdl.base "!builtin.memref"
+    %axes = irdl.base "#builtin.array"
+    irdl.attributes { "axes" = %axes }
+    irdl.operands(buffer: %buffer, tile: %tensor)
+    irdl.results(memory: %memref)
+  }
+
+  irdl.operation @show attributes {
+    summary = "Products that begin once the math warps have met see what each of these threads wrote before.",
+    reads = [], writes = []
+  } {}
+
+  irdl.operation @join_warps attributes {
+    summary = "All math warps that do this program have come here.", reads = [], writes = []
+  } {}
+
   irdl.operation @release attributes {
     summary = "Frees a slot.", reads = [], writes = []
   } {
@@ -278,7 +315,7 @@ irdl.dialect @warp {
   }
 
   irdl.operation @dot attributes {
-    summary = "Begins to add a product of factors in shared memory, along the axes `a_k` and `b_k` of theirs; the first may be a tile in registers. `elements` are the types of the factors and sums in the language.",
+    summary = "Begins to add a product of factors in shared memory, along the axes `a_k` and `b_k` of theirs; the first may be a tile in registers, and then shorter along k: it meets the second one from `k_from` on, if that is said. `elements` are the types of the factors and sums in the language.",
     reads = [], writes = []
   } {
     %sums = irdl.base "!builtin.tensor"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
+
+# Operations and arrays are many, and few of them cycles: looking for these takes time.
+gc.set_threshold(50_000, 20, 100)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

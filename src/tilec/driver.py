@@ -64,8 +64,11 @@ def check_sources(sources: Sources, options: Options) -> Compiled:
         return replace(compiled, diagnostics=(*compiled.diagnostics, *found))
 
 
-def compile_sources(sources: Sources, options: Options) -> Compiled:
-    """Everything that a program compiles to, or what is wrong with it."""
+def compile_sources(sources: Sources, options: Options, workers: int = 1) -> Compiled:
+    """Everything that a program compiles to, or what is wrong with it.
+
+    `workers`: how many processes may share the work, which changes no byte of it.
+    """
     # Here and not above: `check` needs no code generation, and waits for every import.
     from tilec.outputs import describe_kernels, outputs_of
 
@@ -89,9 +92,8 @@ def compile_sources(sources: Sources, options: Options) -> Compiled:
             drop_markers(front.module)
             simplify(front.module)
         try:
-            return replace(
-                front.compiled, outputs=outputs_of(kernels, sources, options, front.emitted)
-            )
+            outputs = outputs_of(kernels, sources, options, front.emitted, workers)
+            return replace(front.compiled, outputs=outputs)
         except (NoGpuCodeError, DoesNotFitError) as error:
             found = [_not_lowered(error, front.sources)]
         return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))

@@ -3,7 +3,8 @@
 A *variant* is machine code for one set of preconditions. One takes pointers and outer strides as
 multiples of the widest access wherever it accesses memory in larger pieces than elements; the last
 takes nothing for granted. Where hardware copies the factors of products, another one takes nothing
-for granted but that it can. All entries go through LLVM and ptxas together.
+for granted but that it can. They become PTX apart from each other (`units.py`), and go through
+ptxas together.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlir import ir
-
 from tilec.artifact import manifest
 from tilec.artifact.family import Cost
 from tilec.artifact.manifest import Kernel, Precondition, Slot, Variant
 from tilec.codegen.cubin import Resources, assemble
 from tilec.codegen.describe import Description
+from tilec.codegen.join_ptx import join_ptx
 from tilec.codegen.lower_tiles import gpu_module
-from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm, ptx_of
+from tilec.codegen.ptx import llvm_ir_of, lower_to_llvm
 from tilec.codegen.record import Recorder
 from tilec.schedule.cost import cost_of
 from tilec.stages import stage
 from tilec.target.description import Target
 from tilec.target.occupancy import occupancy
-from tilec.variant import EntryPoint, Instance, lower_variant
+from tilec.units import Unit, make_all, units_of
+from tilec.variant import EntryPoint, Instance
 
 
 @dataclass(frozen=True)
@@ -55,29 +56,36 @@ class _Entry:
 
 
 def compile_kernels(
-    instances: Sequence[Instance], target: Target, tools: Tools, *, with_llvm: bool = False
+    instances: Sequence[Instance],
+    target: Target,
+    tools: Tools,
+    *,
+    with_llvm: bool = False,
+    workers: int = 1,
 ) -> MachineCode:
     """Machine code for one target. The instances' functions are left as they are.
 
-    `llvm` of the result is empty unless it is asked for: nothing else needs it as text.
+    `llvm` of the result is empty unless it is asked for: nothing else needs it as text. So many
+    `workers` make PTX at a time, which changes nothing of it.
 
     Raises:   NoGpuCodeError for an operation that has no lowering; PtxasError
     """
+    units = [unit for one in instances for unit in units_of(one)]
     attribute = (
         f'#nvvm.target<chip = "{target.name}", features = "{target.features}", O = 3, '
         f'link = ["{tools.libdevice}"]>'
     )
-    module, body = gpu_module("kernels", attribute)
-    with stage("variants"):
-        entries = [entry for one in instances for entry in _entries(one, body, target)]
-    with stage("to LLVM dialect"):
-        lower_to_llvm(module)
-    llvm = llvm_ir_of(module) if with_llvm else ""
-    with stage("LLVM to PTX"):
-        ptx = ptx_of(module)
+    made = make_all(units, target, attribute, workers)
+    entries = [
+        _Entry(unit.instance, point)
+        for unit, one in zip(units, made, strict=True)
+        for point in one.points
+    ]
+    ptx = join_ptx([one.ptx for one in made if one.points])
     with stage("ptxas"):
         cubin = assemble(ptx, target.name, tools.ptxas)
     kernels = tuple(_kernel(one, entries, cubin.resources, target) for one in instances)
+    llvm = _llvm_of(units, target, attribute) if with_llvm else ""
     return MachineCode(cubin.image, kernels, llvm, ptx, cubin.warnings)
 
 
@@ -89,31 +97,18 @@ def lower_all(instances: Sequence[Instance], target: Target) -> None:
     # The module is kept: its block dies with it.
     module, body = gpu_module("kernels", f'#nvvm.target<chip = "{target.name}">')
     for one in instances:
-        _entries(one, body, target)
+        for unit in units_of(one):
+            unit.lower(one, body, target)
     assert module.operation.name == "builtin.module"
 
 
-def _entries(instance: Instance, body: ir.Block, target: Target) -> list[_Entry]:
-    """The variants of one instance, the most demanding first: one, if that demands nothing."""
-    symbol, widest = instance.description.symbol, target.access_bytes
-    aligned = lower_variant(instance, f"{symbol}__v{widest}", widest, body, target)
-    points = [aligned]
-    if aligned.tensor_maps and aligned.asks_more_than_factors:
-        points.append(lower_variant(instance, f"{symbol}__tma", 1, body, target, has_roles=True))
-    points.append(lower_variant(instance, symbol, 1, body, target))
-    for point in points[:-1]:
-        if not (point.alignments or point.tensor_maps):
-            _erase(body, point.symbol)
-            points.remove(point)
-    return [_Entry(instance, point) for point in points]
-
-
-def _erase(body: ir.Block, symbol: str) -> None:
-    for op in body.operations:
-        if "sym_name" in op.attributes and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
-            op.operation.erase()
-            return
-    raise AssertionError(f"{symbol} was just lowered")
+def _llvm_of(units: Sequence[Unit], target: Target, attribute: str) -> str:
+    """All entries as one module of LLVM IR, which nothing else needs."""
+    module, body = gpu_module("kernels", attribute)
+    for unit in units:
+        unit.lower(unit.instance, body, target)
+    lower_to_llvm(module)
+    return llvm_ir_of(module)
 
 
 def _kernel(
@@ -149,8 +144,8 @@ def _kernel(
 def _cost(point: EntryPoint, taken: Resources, target: Target) -> Cost:
     smem = taken.smem + point.smem_bytes
     fits = occupancy(point.threads, taken.registers, smem, target).blocks
-    spilled = (taken.spill_stores + taken.spill_loads) * point.threads
-    return cost_of(point.work, fits, spilled, target)
+    spilled = taken.spill_stores + taken.spill_loads
+    return cost_of(point.work, fits, point.threads, spilled, target)
 
 
 def _preconditions(point: EntryPoint, ranks: Mapping[str, int]) -> Iterator[Precondition]:
@@ -168,7 +163,8 @@ def _variant(
     ranks = {parameter.name: parameter.rank for parameter in told.parameters}
     preconditions = tuple(_preconditions(point, ranks))
     maps = tuple(
-        manifest.TensorMap(one.param, one.box, one.swizzle, one.writes) for one in point.tensor_maps
+        manifest.TensorMap(one.param, one.box, one.swizzle, one.writes, one.rounds)
+        for one in point.tensor_maps
     )
     return Variant(
         symbol=point.symbol,

@@ -44,11 +44,16 @@ def describe_kernels(proofs: Sequence[Proof]) -> list[Instance]:
 
 
 def outputs_of(
-    kernels: Sequence[Instance], sources: Sources, options: Options, emitted: str | None = None
+    kernels: Sequence[Instance],
+    sources: Sources,
+    options: Options,
+    emitted: str | None = None,
+    workers: int = 1,
 ) -> dict[str, bytes]:
     """The content of each file by its name, for each target the manifest last.
 
-    `emitted` is the module as the front end made it, in text, if that is wanted.
+    `emitted` is the module as the front end made it, in text, if that is wanted. So many processes
+    as `workers` may share the work.
     """
     if not kernels:
         return {}  # only helpers and constants, for other files to use
@@ -62,7 +67,8 @@ def outputs_of(
     for name in options.targets:
         target = resolve(name)
         tools = Tools(ptxas(), libdevice())
-        made = compile_kernels(kernels, target, tools, with_llvm="llvm" in options.emit)
+        with_llvm = "llvm" in options.emit
+        made = compile_kernels(kernels, target, tools, with_llvm=with_llvm, workers=workers)
         for step, text in (("llvm", made.llvm), ("ptx", made.ptx)):
             if step in options.emit:
                 outputs[f"{stem}.{target.name}{INTERMEDIATE[step]}"] = text.encode()

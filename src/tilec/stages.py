@@ -76,6 +76,20 @@ def stage(name: str) -> Iterator[None]:
             kept.inside[-1] += whole
 
 
+def add_spent(table: Mapping[str, Spent]) -> None:
+    """Count what stages of a finished child process took, not as the stage that waited for it.
+
+    The wall time of a child is nobody's: the one that waited has that.
+    """
+    kept = _current.get()
+    if kept is None:
+        return
+    for name, spent in table.items():
+        cpu = Spent(spent.cpu_s)
+        kept.spent[name] = kept.spent.get(name, Spent()) + cpu
+        kept.inside[-1] += cpu
+
+
 @dataclass
 class _Recording:
     spent: dict[str, Spent]

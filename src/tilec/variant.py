@@ -25,6 +25,7 @@ from tilec.schedule.describe import describe
 from tilec.schedule.describe_stages import with_stages
 from tilec.schedule.plan import NoSchedule, Reason, Schedule
 from tilec.schedule.stages import Stages, blocks_at_once, plan_stages
+from tilec.schedule.walk import Launch
 from tilec.shared_memory.finish import Room, finish
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import stage
@@ -38,6 +39,7 @@ from tilec.transforms.relax_floats import relax_floats
 from tilec.transforms.specialise import specialise
 from tilec.transforms.stage_loads import stage_loads
 from tilec.transforms.turn_products import plan_either_way
+from tilec.transforms.widen_first import widen_first
 from tilec.warp.verify import expect_no_problem, problems_of
 
 
@@ -210,6 +212,7 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
     The function that is not taken is erased.
     """
     hints, target, told = wanted.hints, wanted.target, wanted.instance.description
+    launch = Launch(told.grid, told.dims, {one.name: one.extents for one in told.parameters})
     with stage("schedule"):
         schedule: Schedule | NoSchedule = NoSchedule()
         if wanted.may_have_roles:
@@ -219,7 +222,7 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
             # What it names in the function is gone once it is carried out.
             report = describe(schedule, target)
             warps = schedule.team_warps
-            work = work_of(function, schedule, target, told.grid, told.dims, warps)
+            work = work_of(function, schedule, target, launch, warps)
             function, schedule = _with_roles(function, schedule)
     if isinstance(schedule, Schedule):
         loader_warps = schedule.warps - schedule.math_warps
@@ -230,7 +233,7 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
         placing = Placing(warps, wanted.vector_bytes)
         stages = plan_stages(function, hints, target, placing, wanted.fitting)
         report = with_stages(describe(schedule, target), stages)
-        work = work_of(function, schedule, target, told.grid, told.dims, warps, stages)
+        work = work_of(function, schedule, target, launch, warps, stages)
         stage_loads(function, stages)
     return _Scheduled(function, schedule, stages, report, work, warps, 0, 1)
 
@@ -263,6 +266,7 @@ def _to_threads(made: _Scheduled, wanted: Wanted, body: ir.Block) -> ThreadCode:
     function = made.function
     with stage("layouts"):
         mark_last_uses(function)
+        widen_first(function)
         place_layouts(function, Placing(made.warps, wanted.vector_bytes))
         expect_no_problem(function, "place_layouts")
     # After layouts, which say what thread touches which element.

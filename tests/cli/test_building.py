@@ -19,7 +19,7 @@ from tilec.diagnostics import Diagnostic, Label
 from tilec.source import Span
 
 
-def compile_text(sources, options):
+def compile_text(sources, options, workers=1):
     with Path("compiled.log").open("a") as log:
         log.write(f"{sources.root.name}\n")
     text = sources.root.text
@@ -212,6 +212,28 @@ def test_timings_are_told_per_file_and_in_total(tilec):
     again = tilec("build", "a.tile", "b.tile", "--timings").out
     assert "in total, 0 files compiled" in again
     assert again.count("processor time") == 1
+
+
+def test_timings_are_written_for_what_was_compiled(tilec):
+    write(a="one", b="two")
+    tilec("build", "a.tile", "b.tile", "--timings")
+    table = json.loads(Path("build/a.timings.json").read_text())
+    assert table["file"] == "a.tile"
+    for unit in ("cpu_s", "wall_s"):
+        whole = sum(stage[unit] for stage in table["stages"].values())
+        assert table[unit] == pytest.approx(whole, abs=1e-3)
+    Path("build/a.timings.json").unlink()
+    before = Path("build/b.timings.json").read_bytes()
+    write(b="else")
+    tilec("build", "a.tile", "b.tile", "--timings")
+    assert not Path("build/a.timings.json").exists()
+    assert Path("build/b.timings.json").read_bytes() != before
+
+
+def test_timings_are_written_only_if_asked_for(tilec):
+    write(a="one")
+    tilec("build", "a.tile")
+    assert not list(Path("build").glob("*timings*"))
 
 
 def test_timings_as_json_are_one_object_a_line(tilec):

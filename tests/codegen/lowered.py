@@ -260,7 +260,13 @@ def _mapped(one: TensorMap, tensor: _Tensor) -> MappedTensor:
     size = tensor.array.itemsize
     strides = tuple(size * stride for stride in tensor.strides[:-1])
     return MappedTensor(
-        tensor.array, tensor.address, strides, one.box, one.swizzle, is_written=one.writes
+        tensor.array,
+        tensor.address,
+        strides,
+        one.box,
+        one.swizzle,
+        is_written=one.writes,
+        rounds=one.rounds,
     )
 
 

@@ -92,6 +92,8 @@ class Code:
     def _step(self, op: ir.OpView) -> _Step:
         name = op.operation.name
         known = None if name in _LAST else simt_async.rule_of(op) or _RULES.get(name)
+        if known is None and name in _PREPARED:
+            known = _PREPARED[name](op)
         execute = None if name in _LAST else known or _meaning_of(op)
         return _Step(
             op, execute, tuple(map(self.number, op.operands)), tuple(map(self.number, op.results))
@@ -164,6 +166,7 @@ def _run_to_end(block: _Block, arguments: Sequence[Any]) -> None:
     numbers = [np.asarray(v).astype(kind) for v, kind in zip(arguments, kinds, strict=True)]
     block.bind(code.body, [np.full(threads, number) for number in numbers])
     block.memory.add(machine.shared)
+    machine.strand = machine.strands.current.number
     try:
         with np.errstate(all="ignore"):
             block.run(code.body, np.ones(threads, bool))
@@ -303,15 +306,23 @@ def _element(kind: ir.Type) -> ir.Type:
 
 
 def _dtype(kind: ir.Type) -> np.dtype[Any]:
-    return np.dtype(np.int64) if _is_pointer(kind) else dtype_of(_element(kind))
+    # Types are few, and a type does not outlive its context: they are remembered by their texts.
+    text = str(kind)
+    if text not in _DTYPES:
+        is_pointer = text.startswith("!llvm.ptr")
+        _DTYPES[text] = np.dtype(np.int64) if is_pointer else dtype_of(_element(kind))
+    return _DTYPES[text]
 
 
-def _is_pointer(kind: ir.Type) -> bool:
-    return str(kind).startswith("!llvm.ptr")
+_DTYPES: dict[str, np.dtype[Any]] = {}
 
 
 _SATURATING = {"llvm.fptosi.sat": 1, "llvm.fptoui.sat": 0}
-_SAME_MEANING = {"llvm.sqrt": "math.sqrt", "llvm.fma": "math.fma"}
+_SAME_MEANING = {
+    "llvm.sqrt": "math.sqrt",
+    "llvm.fma": "math.fma",
+    "llvm.nvvm.ex2.approx.ftz": "math.exp2",
+}
 
 
 def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
@@ -320,6 +331,8 @@ def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array
         plain = SimpleNamespace(results=[SimpleNamespace(type=_element(op.results[0].type))])
         rule: Any = rules()[_SAME_MEANING[name]]
         return list(rule.interpret(plain, operands, None))
+    if name == "llvm.nvvm.prmt":
+        return [_permuted(*operands)]
     signed = _SATURATING[name]
     plain = SimpleNamespace(
         results=[SimpleNamespace(type=_element(op.results[0].type))],
@@ -327,6 +340,18 @@ def _intrinsic(self: _Block, op: ir.OpView, operands: list[Array], active: Array
     )
     cast: Any = rules()["tile.saturating_cast"]
     return list(cast.interpret(plain, operands, None))
+
+
+def _permuted(low: Array, high: Array, selector: Array) -> Array:
+    """Four of eight bytes, or their signs (PTX ISA, "prmt")."""
+    both = np.stack([low, high], axis=1).astype(np.uint32).view(np.uint8)
+    result = np.zeros((len(low), 4), np.uint8)
+    for place in range(4):
+        chosen = selector >> 4 * place
+        byte = np.take_along_axis(both, (chosen & 7)[:, None], axis=1)[:, 0]
+        signs = np.where(byte & 0x80, 0xFF, 0).astype(np.uint8)
+        result[:, place] = np.where(chosen & 8, signs, byte)
+    return result.view(np.int32)[:, 0]
 
 
 def _f8_of(op: ir.OpView, values: Array) -> Array:
@@ -352,9 +377,12 @@ def _f8_to_f16(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> 
 # ---- vectors and structs -------------------------------------------------------------------------
 
 
-def _extract(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+_Rule = Callable[["_Block", ir.OpView, list[Array], Array], list[Array]]
+
+
+def _extract(op: ir.OpView) -> _Rule:
     [place] = op.attributes["static_position"]
-    return [operands[0][:, place]]
+    return lambda block, op, operands, active: [operands[0][:, place]]
 
 
 def _from_elements(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
@@ -404,12 +432,15 @@ def _address_of(self: _Block, op: ir.OpView, operands: list[Array], active: Arra
     return [np.full(len(active), self.machine.base)]
 
 
-def _element_pointer(self: _Block, op: ir.OpView, operands: list[Array], _: Array) -> list[Array]:
-    base, *dynamic = operands
+def _element_pointer(op: ir.OpView) -> _Rule:
     [constant] = ir.DenseI32ArrayAttr(op.attributes["rawConstantIndices"])
-    offset = dynamic[0] if dynamic else np.asarray(constant)
-    kind = ir.TypeAttr(op.attributes["elem_type"]).value
-    return [base + offset.astype(np.int64) * _dtype(kind).itemsize]
+    size = _dtype(ir.TypeAttr(op.attributes["elem_type"]).value).itemsize
+
+    def moved(_: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+        base, *dynamic = operands
+        return [base + (dynamic[0].astype(np.int64) if dynamic else constant) * size]
+
+    return moved
 
 
 def _load(self: _Block, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
@@ -743,9 +774,13 @@ def _while(self: _Block, op: ir.OpView, operands: list[Array], active: Array) ->
         carried = self.run(after, active)
 
 
+# What reads its attributes once, and is run often.
+_PREPARED: dict[str, Callable[[ir.OpView], _Rule]] = {
+    "vector.extract": _extract,
+    "llvm.getelementptr": _element_pointer,
+}
 _LAST = frozenset({"scf.yield", "scf.condition", "llvm.return"})
 _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]] = {
-    "vector.extract": _extract,
     "vector.from_elements": _from_elements,
     "vector.broadcast": _broadcast,
     "vector.bitcast": _bitcast,
@@ -758,7 +793,6 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "llvm.bitcast": _same_bits,
     "llvm.call_intrinsic": _intrinsic,
     "llvm.mlir.addressof": _address_of,
-    "llvm.getelementptr": _element_pointer,
     "llvm.load": _load,
     "llvm.store": _store,
     "llvm.inline_asm": _assembly,

@@ -59,7 +59,9 @@ class Machine:
         self.chance, self.strands = self.cluster.chance, self.cluster.strands
         self.base = SHARED_BASE + self.rank * BLOCK_APART
         self.threads = threads
+        self.strand = self.strands.current.number  # of all threads
         self.barriers: dict[int, MBarrier] = {}
+        self.seen: dict[int, set[int]] = {}  # barriers that strands have seen made, by identity
         self.meetings: dict[int, Meeting] = {}
         self.sending = simt_sending.Sending(memory, shared, self.chance)
         self.copies: list[_Copy] = []  # that are under way
@@ -83,6 +85,7 @@ class Machine:
         # By threads: of each piece the strand that stored there last, and its time then.
         self.stored_by = np.full(count, -1)
         self.stored_at = np.full(count, -1)
+        self.stored_time = np.full(count, -1)  # of the block
         self.other_readers = {}  # number of a strand of another block -> its times
 
     # ---- accesses of threads -----------------------------------------------------------------
@@ -106,6 +109,10 @@ class Machine:
             strand = self.strands.current
             self.stored_by[pieces] = strand.number
             self.stored_at[pieces] = strand.clock.get(strand.number, 0)
+            self.stored_time[pieces] = self.memory.clock.block
+            for number, times in self.read_by.items():
+                if not strand.has_seen(number, int(times[pieces].max())):
+                    raise SimtError("a store to what others read, but nobody said so")
             for number, times in self.other_readers.items():
                 if not strand.has_seen(number, int(times[pieces].max())):
                     raise SimtError("a store to what another block reads")
@@ -198,7 +205,21 @@ class Machine:
         if not self.shared.written[:whole].reshape(-1, PIECE)[pieces].all():
             raise SimtError("a product reads what nobody wrote")
         self._expect_seen(pieces)
+        self._expect_shown(pieces)
         self.readers[pieces] += 1
+
+    def _expect_shown(self, pieces: Array) -> None:
+        """That what threads stored here was fenced, and all who did have met with these since."""
+        if self.is_stored[pieces].any():
+            raise SimtError("a product of what threads stored, without a fence between")
+        if (self.stored_time[pieces] == self.memory.clock.block).any():
+            raise SimtError("a product of what threads stored, without a barrier between")
+        writers = zip(self.stored_by[pieces], self.stored_at[pieces], strict=True)
+        strand = self.strands.current
+        if any(
+            n >= 0 and not strand.has_seen(n, t) for n, t in {(int(a), int(b)) for a, b in writers}
+        ):
+            raise SimtError("a product of what other threads stored, but nobody said so")
 
     def end_reading(self, pieces: Array) -> None:
         self.readers[pieces] -= 1
@@ -213,9 +234,9 @@ class Machine:
         self.read_by[strand.number][pieces] = strand.clock.get(strand.number, 0)
 
     def fence(self) -> None:
-        """What threads stored is visible to copies."""
+        """What these threads stored is visible to copies and products."""
         if self._is_used:
-            self.is_stored[:] = False
+            self.is_stored[self.stored_by == self.strands.current.number] = False
 
     # ---- barriers ----------------------------------------------------------------------------
 
@@ -226,7 +247,7 @@ class Machine:
             raise SimtError(f"a barrier at byte {place}")
         if address in self.barriers:
             raise SimtError(f"{self.barriers[address]} is made twice")
-        self.barriers[address] = MBarrier(place, count, self.memory.clock.block)
+        self.barriers[address] = MBarrier(place, count, self._number())
         self.is_barrier[place // PIECE] = True
 
     def barrier(self, address: int, *, for_copies: bool = False, by: int | None = None) -> MBarrier:
@@ -235,11 +256,18 @@ class Machine:
         found = self.barriers[address]
         if by not in (None, self.rank):
             self.cluster.expect_here(self, found, by)
-        elif found.block_time == self.memory.clock.block:
+        elif not self.sees(found) and not self.cluster.may_see(self, found):
             raise SimtError(f"{found} is used by threads that may not have seen it made")
         if for_copies and not found.is_fenced:
             raise SimtError(f"{found} is used by copies, which may not have seen it made")
         return found
+
+    def sees(self, barrier: MBarrier) -> bool:
+        """Whether these threads, or all of the block, came to a meeting after it was made."""
+        return any(id(barrier) in self.seen.get(n, ()) for n in (self._number(), self.strand))
+
+    def _number(self) -> int:
+        return self.strands.current.number
 
     def wait(self, barrier: MBarrier, parity: int) -> bool:
         """Whether the phase of this parity is over: True at last."""
@@ -254,17 +282,25 @@ class Machine:
         join(self.strands.current.clock, barrier.ended)
         return True
 
-    def meet(self, number: int, threads: int, coming: int) -> None:
-        """These threads go on when as many as are to come are there."""
+    def come(self, number: int, threads: int, coming: int) -> tuple[Meeting, int]:
+        """These threads have come to a meeting, and to which turn of it."""
         meeting = self.meetings.setdefault(number, Meeting(number, threads))
         if meeting.threads != threads:
             raise SimtError(f"{meeting} is one of {threads}")
         turn = meeting.turn
+        own = (id(one) for one in self.barriers.values() if one.maker == self._number())
+        meeting.made |= {*own, *self.seen.get(self._number(), ())}
         if meeting.arrive(coming, self.strands.current.released()):
             self.memory.clock.block += 1
             self.memory.clock.warp += 1
+        return meeting, turn
+
+    def meet(self, number: int, threads: int, coming: int) -> None:
+        """These threads go on when as many as are to come are there."""
+        meeting, turn = self.come(number, threads, coming)
         self.strands.wait(lambda: meeting.turn != turn, lambda: str(meeting))
         join(self.strands.current.clock, meeting.ended)
+        self.seen.setdefault(self._number(), set()).update(meeting.made)
 
     # ---- registers ---------------------------------------------------------------------------
 
@@ -614,11 +650,32 @@ def barrier0(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> 
 
 
 def _named_barrier(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
-    self.all_here(active, "a barrier")
+    number, threads = _named(self, operands, active)
+    self.machine.meet(number, threads, int(active.sum()))
+    return []
+
+
+def _arrive_named(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    number, threads = _named(self, operands, active)
+    self.machine.come(number, threads, int(active.sum()))
+    return []
+
+
+def _named(self: Any, operands: list[Array], active: Array) -> tuple[int, int]:
+    """The number of a barrier, and of its threads, to which whole warps come."""
+    warps = active.reshape(-1, LANES)
+    if (warps.any(axis=1) != warps.all(axis=1)).any():
+        raise SimtError("not all threads of a warp come to a barrier")
     number, threads = (_only(self, value, active, "a barrier") for value in operands)
     if not 0 <= number < 16 or threads % LANES or threads <= 0:
         raise SimtError(f"there is no barrier {number} of {threads} threads")
-    self.machine.meet(number, threads, len(active))
+    return number, threads
+
+
+def _prefetch(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
+    for address in operands[0][active]:
+        if int(address) not in self.machine.tensor_maps:
+            raise SimtError("no description of a tensor is there")
     return []
 
 
@@ -671,6 +728,8 @@ _RULES: dict[str, Execute] = {
     "llvm.inttoptr": _pointer,
     "nvvm.barrier0": barrier0,
     "nvvm.barrier": _named_barrier,
+    "nvvm.barrier.arrive": _arrive_named,
+    "nvvm.prefetch": _prefetch,
     "nvvm.setmaxregister": _set_registers,
     "nvvm.inline_ptx": _inline_ptx,
     "nvvm.mbarrier.init": _init,

@@ -20,7 +20,7 @@ class MBarrier:
 
     place: int
     expected: int  # arrivals a phase
-    block_time: int  # when it was made
+    maker: int  # the number of the strand that made it
     is_fenced: bool = False  # copies may use it
     phase: int = 0
     pending: int = 0
@@ -82,6 +82,7 @@ class Meeting:
     turn: int = 0
     arriving: Clock = field(default_factory=dict)
     ended: Clock = field(default_factory=dict)
+    made: set[int] = field(default_factory=set)  # barriers that those who came have seen made
 
     def arrive(self, threads: int, clock: Clock) -> bool:
         """Whether they were the last ones."""

@@ -35,7 +35,7 @@ class Cluster:
         self.meeting = Meeting(0, 0)
         self.numbers = count(1)
         self.visible: set[int] = set()  # barriers, by identity
-        self.have_met: set[int] = set()  # blocks, by rank
+        self.have_met: set[int] = set()  # strands that have waited for the others, by number
         self.arrived: list[tuple[Any, int, int]] = []  # at a machine: a strand, and its time
         self.left: dict[int, Clock] = {}  # by rank: what a block had seen at its end
 
@@ -61,10 +61,17 @@ class Cluster:
 
     def expect_here(self, machine: Any, barrier: MBarrier, by: int) -> None:
         """That block `by` may use a barrier of another one now."""
-        if id(barrier) not in self.visible or by not in self.have_met:
+        if not self.may_see(self.machines[by], barrier):
             raise SimtError(f"{barrier} of another block is used, which may not have made it")
         if machine.rank in self.left:
             raise SimtError(f"{barrier} is of a block that has gone")
+
+    def may_see(self, machine: Any, barrier: MBarrier) -> bool:
+        """Whether these threads of a block waited until all blocks had made their barriers."""
+        return id(barrier) in self.visible and self.has_met(machine)
+
+    def has_met(self, machine: Any) -> bool:
+        return not self.have_met.isdisjoint((self.strands.current.number, machine.strand))
 
     def arrive(self, by: Any, address: int) -> None:
         machine = self.machines[(address - SHARED_BASE) // BLOCK_APART]
@@ -80,7 +87,7 @@ class Cluster:
         found = np.zeros((len(addresses), size), np.uint8)
         ranks = (addresses - SHARED_BASE) // BLOCK_APART
         for rank in np.unique(ranks):
-            if by.rank not in self.have_met:
+            if not self.has_met(by):
                 raise SimtError("a block is used that may not have begun")
             if rank in self.left:
                 raise SimtError("a block has gone when another one uses its memory")
@@ -123,14 +130,16 @@ def _arrive(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> l
 def _wait(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     self.all_here(active, "a barrier of the cluster")
     cluster = self.machine.cluster
-    turn = cluster.turns.get(cluster.strands.current.number)
+    number = cluster.strands.current.number
+    # Those who arrived together may wait in roles of their own.
+    turn = cluster.turns.get(number, cluster.turns.get(self.machine.strand))
     if turn is None:
         raise SimtError("a block waits for a meeting to which it has not come")
     cluster.strands.wait(
         lambda: cluster.meeting.turn != turn, lambda: f"the cluster at {cluster.meeting}"
     )
     join(cluster.strands.current.clock, cluster.meeting.ended)
-    cluster.have_met.add(self.machine.rank)
+    cluster.have_met.add(number)
     return []
 
 

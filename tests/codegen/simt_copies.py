@@ -31,6 +31,7 @@ class MappedTensor:
     box: tuple[int, ...]
     swizzle: int
     is_written: bool = False
+    rounds: bool = False
 
     def __post_init__(self) -> None:
         inner = self.box[-1] * self.array.itemsize
@@ -56,7 +57,8 @@ class MappedTensor:
             target = tuple(
                 slice(low - at, high - at) for at, (low, high) in zip(first, inside, strict=True)
             )
-            found[target] = self.array[tuple(slice(*ends) for ends in inside)]
+            source = self.array[tuple(slice(*ends) for ends in inside)]
+            found[target] = _to_tf32(source) if self.rounds else source
         return found.view(np.uint8).reshape(-1, PIECE)
 
     def pieces(self, place: int) -> Array:
@@ -65,6 +67,13 @@ class MappedTensor:
             raise SimtError(f"a copy to byte {place}")
         start = place % 1024
         return _pieces(self.bytes, self.swizzle, start) + (place - start) // PIECE
+
+
+def _to_tf32(numbers: Array) -> Array:
+    """f32 to nearest even with ten bits of fraction; NaN as the hardware has it."""
+    bits = numbers.view(np.uint32)
+    rounded = bits + np.uint32(0xFFF) + (bits >> 13 & 1) & np.uint32(0xFFFFE000)
+    return np.where(np.isnan(numbers), np.uint32(0x7FFFE000), rounded).view(np.float32)
 
 
 @lru_cache(maxsize=256)

@@ -93,6 +93,8 @@ def multiply(instruction: Instruction, shared: Array, sums: Array, a: Array, b: 
     else:
         left = _read(shared, int(a), instruction.a_along, 64, left_type)
     right = _read(shared, b, instruction.b_along, instruction.n, right_type)
+    if instruction.a == "tf32":
+        left, right = _cut(left), _cut(right)
     wide = np.int64 if instruction.d == "s32" else np.float64
     product = left.astype(wide) @ right.astype(wide).T
     total = np.ascontiguousarray(sums).view(TOTALS[instruction.d])
@@ -100,6 +102,11 @@ def multiply(instruction: Instruction, shared: Array, sums: Array, a: Array, b: 
     if instruction.adds:
         found = found + total.astype(wide)
     return np.ascontiguousarray(found.astype(total.dtype)).view(sums.dtype)
+
+
+def _cut(factor: Array) -> Array:
+    """The last 13 bits of a tf32 are not looked at."""
+    return (np.ascontiguousarray(factor).view(np.uint32) & 0xFFFFE000).view(np.float32)
 
 
 def _read(shared: Array, descriptor: int, along: bool, across: int, element: Any) -> Array:

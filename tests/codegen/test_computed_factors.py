@@ -166,6 +166,58 @@ def test_a_product_of_a_product() -> None:
     run(program, given, {"z": between @ wide(y)}, *BOTH)
 
 
+# ---- in turns: one factor is computed while a product of another one is under way ----------------
+
+
+def in_turns(body: str, tensors: str) -> str:
+    """With slots enough for that, `body` in steps of 64."""
+    return f"""
+    #[hint(stages = 3)]
+    #[kernel]
+    pub fn k<M: Dim, N: Dim, K: Dim>(z: Part<&mut Tensor<f32, M, N>, 64, 16>, {tensors}) {{
+        let mut sum = Tile::<f32, 64, 16>::zeros();
+        for k in 0..K.div_ceil(64) {{ {body} }}
+        z.store(sum);
+    }}"""
+
+
+@pytest.mark.parametrize("k", [0, 1, 32, 64, 65, 128, 192, 300])
+def test_halves_of_a_factor_are_computed_in_turns(k: int) -> None:
+    body = """
+        let w = x.load::<64, 64>([z.id(0), k]).to::<bf16>() * 2.0 + 1.0;
+        sum = dot(w, y.load::<64, 16>([k, z.id(1)]), sum);"""
+    x, y = small(65, k, element="i8"), small(k, 24)
+    program = in_turns(body, "x: &Tensor<i8, M, K>, y: &Tensor<bf16, K, N>")
+    given = {"z": nothing(65, 24), "x": x, "y": y}
+    run(program, given, {"z": (2 * wide(x) + 1) @ wide(y)}, *TIMINGS)
+
+
+@pytest.mark.parametrize("k", [64, 130, 320])
+def test_factors_of_several_products_are_computed_in_turns(k: int) -> None:
+    body = """
+        let t = x.load::<64, 64>([z.id(0), k]);
+        sum = dot(t.max(0).to::<bf16>(), y.load::<64, 16>([k, z.id(1)]), sum);
+        sum = dot(t.min(1).to::<bf16>(), w.load::<64, 16>([k, z.id(1)]), sum);
+        sum = dot((t + t).to::<bf16>(), y.load::<64, 16>([k, z.id(1)]), sum);"""
+    x, y, w = small(70, k, element="i8"), small(k, 16), small(k, 16)
+    program = in_turns(body, "x: &Tensor<i8, M, K>, y: &Tensor<bf16, K, N>, w: &Tensor<bf16, K, N>")
+    product = (_positive(x) + 2 * wide(x)) @ wide(y) + np.minimum(wide(x), 1) @ wide(w)
+    run(program, {"z": nothing(70, 16), "x": x, "y": y, "w": w}, {"z": product}, *TIMINGS)
+
+
+def test_scales_of_halves() -> None:
+    body = """
+        let s = scale.load::<64, 1>([z.id(0), k]);
+        let w = x.load::<64, 64>([z.id(0), k]).to::<bf16>() * s;
+        sum = dot(w, y.load::<64, 16>([k, z.id(1)]), sum);"""
+    tensors = "x: &Tensor<i8, M, K>, y: &Tensor<bf16, K, N>, scale: &Tensor<bf16, M, G>"
+    program = in_turns(body, tensors).replace("K: Dim", "K: Dim, G: Dim")
+    x, y, scale = small(70, 256, element="i8"), small(256, 16), small(70, 4)
+    product = (wide(x) * np.repeat(wide(scale), 64, axis=1)) @ wide(y)
+    given = {"z": nothing(70, 16), "x": x, "y": y, "scale": scale}
+    run(program, given, {"z": product}, *TIMINGS)
+
+
 # ---- turned round --------------------------------------------------------------------------------
 
 

@@ -722,7 +722,7 @@ def test_factors_that_are_both_computed() -> None:
         for k in {STEPS} {{ sum = dot({A} * 2.0, {B} * 3.0, sum); }}
         z.store(sum);"""
     )
-    run(text, given, {"z": 6 * wide(given["x"]) @ wide(given["y"])}, overlaps=False)
+    run(text, given, {"z": 6 * wide(given["x"]) @ wide(given["y"])})
 
 
 def test_a_product_that_is_overlapped_beside_one_that_is_not() -> None:

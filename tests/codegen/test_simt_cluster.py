@@ -29,7 +29,8 @@ def _erase(name: str, which: slice = slice(None)) -> Change:
 
 def _no_meeting(found: dict[str, list[ir.OpView]]) -> None:
     for name in ("nvvm.cluster.arrive.relaxed", "nvvm.cluster.wait"):
-        found[name][0].operation.erase()
+        for op in found[name]:
+            op.operation.erase()
 
 
 def _release_here_only(found: dict[str, list[ir.OpView]]) -> None:
@@ -82,8 +83,8 @@ def _made(op: ir.OpView, name: str) -> ir.Value:
 _ORDER = "nobody can go on|arrive at|nobody said so|is under way reads|have not waited"
 LOSSES: dict[str, tuple[Change, str]] = {
     "to arrive": (_erase("nvvm.cluster.arrive.relaxed"), "has not come"),
-    "to wait": (_erase("nvvm.cluster.wait"), "may not have made it|there is no barrier"),
-    "to meet": (_no_meeting, "may not have made it|there is no barrier"),
+    "to wait": (_erase("nvvm.cluster.wait"), "may not have (made it|seen it made)"),
+    "to meet": (_no_meeting, "may not have (made it|seen it made)"),
     "the fence": (_erase("nvvm.fence.mbarrier.init"), "may not have (made it|seen it made)"),
     "releases": (_erase("nvvm.inline_ptx"), "nobody can go on"),
     "releases of others": (

@@ -43,6 +43,25 @@ def _matmul_nt(element: str, n: Extents, rng: np.random.Generator) -> Built:
     return {"c": Output(exact.shape, element), "a": a, "b": b}, exact, error
 
 
+def _tf32(values: np.ndarray) -> np.ndarray:
+    """f32 to nearest even with 11 bits, of which the first one is not stored."""
+    fraction, exponent = np.frexp(values)
+    return np.ldexp(np.rint(np.ldexp(fraction, 11)), exponent - 11)
+
+
+def _matmul_tf32(_: str, n: Extents, rng: np.random.Generator) -> Built:
+    """e: the additions. Products of 11 bits are exact."""
+    a, b = normal(rng, (n["M"], n["K"]), "f32"), normal(rng, (n["K"], n["N"]), "f32")
+    exact, error = _product(_tf32(a.values), _tf32(b.values))
+    return {"c": Output(exact.shape, "f32"), "a": a, "b": b}, exact, error
+
+
+def _matmul_tf32_nt(_: str, n: Extents, rng: np.random.Generator) -> Built:
+    a, b = normal(rng, (n["M"], n["K"]), "f32"), normal(rng, (n["N"], n["K"]), "f32")
+    exact, error = _product(_tf32(a.values), _tf32(b.values).T)
+    return {"c": Output(exact.shape, "f32"), "a": a, "b": b}, exact, error
+
+
 def _matmul_tn(element: str, n: Extents, rng: np.random.Generator) -> Built:
     a, b = normal(rng, (n["K"], n["M"]), element), normal(rng, (n["K"], n["N"]), element)
     exact, error = _product(a.values.T, b.values)
@@ -58,9 +77,9 @@ def _matmul_batched(element: str, n: Extents, rng: np.random.Generator) -> Built
 
 def _matmul_bias_gelu(element: str, n: Extents, rng: np.random.Generator) -> Built:
     """e: of t, that of the product and u for the bias; the function has a slope of 1.13 at most.
-    Its own: the exponent w = 1.6 t (1 + 0.045 t²) is off by 6u of itself and its power by 2u |w|
-    more, which makes that 8u |w| of the result; the power 2 ulp (4u), the sum u, the quotient 2 ulp
-    and the product u. What is no normal number may be 0."""
+    Its own: the exponent w = 1.6 t (1 + 0.045 t²), by which e^-w is a power of two, is off by 6u of
+    itself, which makes that 6u |w| of the result; the power 2 ulp (4u), the sum u and the quotient
+    2 ulp. What is no normal number may be 0."""
     x, w = normal(rng, (n["M"], n["K"]), element), normal(rng, (n["N"], n["K"]), element)
     bias = normal(rng, (n["N"],), element)
     product, error = _product(x.values, w.values.T)
@@ -68,7 +87,7 @@ def _matmul_bias_gelu(element: str, n: Extents, rng: np.random.Generator) -> Bui
     of_t = error + U * np.abs(t)
     exponent = 2 * np.sqrt(2 / np.pi) * (t + 0.044715 * t**3)
     exact = t / (1 + np.exp(-exponent))
-    own = (12 + 8 * np.abs(exponent)) * U * np.abs(exact) + _SMALLEST_NORMAL * (1 + np.abs(t))
+    own = (9 + 6 * np.abs(exponent)) * U * np.abs(exact) + _SMALLEST_NORMAL * (1 + np.abs(t))
     arguments = {"y": Output(exact.shape, element), "x": x, "w": w, "bias": bias}
     return arguments, exact, 1.13 * of_t + own
 
@@ -218,8 +237,10 @@ def _matmul_w8a16(element: str, n: Extents, rng: np.random.Generator) -> Built:
     return {"y": Output(exact.shape, element), "x": x, "q": q, "scale": scale}, exact, error
 
 
-def _matmul_w4a16(element: str, n: Extents, rng: np.random.Generator) -> Built:
-    """e: as `_matmul`, and a product and an addition more for each group."""
+def _of_4_bits(
+    element: str, n: Extents, rng: np.random.Generator
+) -> tuple[dict[str, Output | Argument], np.ndarray, np.ndarray]:
+    """Arguments, and both factors."""
     half = 64
     x = normal(rng, (n["M"], n["K"]), element)
     q = Argument(rng.integers(0, 256, (n["N"], n["H"])), "u8")
@@ -227,8 +248,21 @@ def _matmul_w4a16(element: str, n: Extents, rng: np.random.Generator) -> Built:
     bytes_of_group = q.values.reshape(n["N"], n["S"], 1, half)
     halves = np.concatenate([bytes_of_group & 15, bytes_of_group >> 4], axis=2) - 8.0
     weights = (halves * scale.values[:, :, None, None]).reshape(n["N"], n["K"])
-    exact, error = _product(x.values, weights.T, 2 * n["S"])
-    return {"y": Output(exact.shape, element), "x": x, "q": q, "scale": scale}, exact, error
+    given = {"y": Output((n["M"], n["N"]), element), "x": x, "q": q, "scale": scale}
+    return given, x.values, weights
+
+
+def _matmul_w4a16(element: str, n: Extents, rng: np.random.Generator) -> Built:
+    """e: as `_matmul`, and the rounding of each weight to bf16."""
+    given, x, weights = _of_4_bits(element, n, rng)
+    exact, error = _product(x, weights.T)
+    return given, exact, error + 2.0**-9 * (np.abs(x) @ np.abs(weights.T))
+
+
+def _skinny_w4a16(element: str, n: Extents, rng: np.random.Generator) -> Built:
+    """e: as `_matmul`, and a product and an addition more for each group."""
+    given, x, weights = _of_4_bits(element, n, rng)
+    return given, *_product(x, weights.T, 2 * n["S"])
 
 
 def _matmul_skinny(element: str, n: Extents, rng: np.random.Generator) -> Built:
@@ -371,6 +405,18 @@ def _family(*tiles: tuple[str, int]) -> tuple[tuple[str, str, int], ...]:
 
 
 _OF_128 = _tiles(("bf16", "128_128_64", 128))
+_AFTER_PRODUCTS = _tiles(
+    ("bf16", "128_128_64__ping_pong", 128),
+    *(("bf16", f"128_{n}_64", n) for n in (160, 192, 256)),
+)
+_OF_TF32 = tuple(
+    (f"{m}_{n}_32", "f32", max(m, n))
+    for m, n in ((64, 64), (64, 128), (128, 128), (192, 128), (256, 128))
+)
+_OF_TF32_NT = tuple(
+    (f"{m}_{n}_32", "f32", n)
+    for m, n in ((64, 64), (64, 128), (128, 128), (128, 160), (128, 192), (128, 256))
+)
 _LARGE_PACKED = tuple(
     {"M": m, "N": n, "K": 128 * s, "H": 64 * s, "S": s} for m, n, s in ((16, 500, 9), (300, 264, 5))
 )
@@ -384,6 +430,8 @@ KERNELS: dict[str, Kernel] = {
     ),
     "matmul_nt": Kernel(_matmul_nt, _products, _LARGE, _family(*_OF_BOTH, *_NT)),
     "matmul_tn": Kernel(_matmul_tn, _products, _LARGE, _OF_256),
+    "matmul_tf32": Kernel(_matmul_tf32, _products, _LARGE, _OF_TF32),
+    "matmul_tf32_nt": Kernel(_matmul_tf32_nt, _products, _LARGE, _OF_TF32_NT),
     "matmul_batched": Kernel(
         _matmul_batched,
         _batches,
@@ -394,11 +442,9 @@ KERNELS: dict[str, Kernel] = {
         _matmul_bias_gelu,
         _products,
         _LARGE,
-        _tiles(*(("bf16", f"128_{n}_64", n) for n in (128, 192, 256))),
+        _AFTER_PRODUCTS,
     ),
-    "matmul_residual": Kernel(
-        _matmul_residual, _products, _LARGE, (*_OF_128, *_tiles(("bf16", "128_256_64", 256)))
-    ),
+    "matmul_residual": Kernel(_matmul_residual, _products, _LARGE, _AFTER_PRODUCTS),
     "gated_mlp": Kernel(_gated_mlp, _products, _LARGE, _OF_128),
     "matmul_grouped": Kernel(
         _matmul_grouped,
@@ -426,16 +472,32 @@ KERNELS: dict[str, Kernel] = {
         _matmul_w4a16,
         _packed_products,
         _LARGE_PACKED,
-        tuple((tile, "bf16", 128) for tile in ("16_64_64", "16_64_64__split2", "128_128_64")),
+        (
+            *((tile, "bf16", 128) for tile in ("16_64_64", "16_64_64__split2", "128_128_64")),
+            ("256_128_64", "bf16", 256),
+        ),
     ),
     "skinny_w4a16": Kernel(
-        _matmul_w4a16, _packed_products, _LARGE_PACKED, (("16_64", "bf16", 16),)
+        _skinny_w4a16,
+        _packed_products,
+        _LARGE_PACKED,
+        tuple(
+            (f"{rows}_16_64_{warps}__warps{warps}", "bf16", 16)
+            for rows in (8, 16)
+            for warps in (4, 8)
+        ),
     ),
     "matmul_skinny": Kernel(
         _matmul_skinny,
         _few_rows,
         ({"M": 16, "N": 500, "K": 2000}, {"M": 5, "N": 1032, "K": 1024}),
-        _tiles(("f16", "16_512", 16), ("bf16", "16_512", 16)),
+        _tiles(
+            *(
+                (element, tile, 16)
+                for element in ("f16", "bf16")
+                for tile in ("8_16_1024", "16_16_512")
+            )
+        ),
     ),
     "gemv": Kernel(
         _gemv,

@@ -45,6 +45,8 @@ PINNED = {
     "matmul_residual": (0, 6, 0),
     "matmul_skinny": (0, 3, 0),
     "matmul_split": (0, 3, 0),
+    "matmul_tf32": (0, 3, 0),
+    "matmul_tf32_nt": (0, 3, 0),
     "matmul_tn": (0, 3, 0),
     "matmul_w4a16": (0, 5, 0),
     "matmul_w8a16": (0, 4, 0),

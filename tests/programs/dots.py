@@ -241,6 +241,43 @@ DOT_FACTORS = {
     "gathered": _product(_gathered, _with(_SIZES, V=37), rows="indices"),
 }
 
+# ---- dot_computed.tile ---------------------------------------------------------------------------
+
+
+def _second_kept(a: Arrays) -> Array:
+    """Each turn multiplies the same rows of y."""
+    columns = a.x.shape[1]
+    padded = np.zeros((a.x.shape[0], -(-columns // 32) * 32))
+    padded[:, :columns] = np.maximum(a.x, 0)
+    turns = padded.reshape(a.x.shape[0], padded.shape[1] // 32, 32).sum(axis=1)
+    return turns @ np.maximum(a.y, 0)
+
+
+def _second_of_a_product(a: Arrays) -> Array:
+    return np.maximum(a.x, 0) @ np.clip(a.w @ a.y, -8, 8)
+
+
+DOT_COMPUTED = {
+    "both_activated": _product(lambda a: np.maximum(a.x, 0) @ np.maximum(a.y, 0)),
+    "both_activated_nt": _product(lambda a: np.maximum(a.x, 0) @ np.maximum(a.y, 0).T),
+    "scaled_and_dequantised": _product(
+        lambda a: (a.x * a.scale[:, None]) @ a.y.T, _OF_64, y="whole_bytes", scale="powers_of_2"
+    ),
+    "shared_second": _product(
+        lambda a: (np.maximum(a.x, 0) - 2 * np.minimum(a.w, 0)) @ np.maximum(a.y, 0)
+    ),
+    "second_kept": _product(_second_kept),
+    "second_of_a_product": _product(_second_of_a_product, _OF_64),
+    "few_columns": _product(lambda a: a.x @ a.y.T, y="whole_bytes"),
+    "tf32_nt": _product(lambda a: a.x @ a.y.T),
+    "tf32_nn": _product(lambda a: a.x @ a.y),
+    "tf32_tn": _product(lambda a: a.x.T @ a.y),
+    "tf32_used_twice": _product(lambda a: a.x @ a.y.T - a.x.sum(axis=1, keepdims=True)),
+    "f8_nn": _product(lambda a: a.x @ a.y, _OF_64),
+    "f8_tn": _product(lambda a: a.x.T @ a.y, _OF_64),
+    "i8_nn": _product(lambda a: a.x @ a.y, _OF_64),
+}
+
 # ---- dot_nests.tile ------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.programs.dots import DOT_FACTORS, DOT_LOOPS, DOT_NESTS, DOT_RESULTS
+from tests.programs.dots import DOT_COMPUTED, DOT_FACTORS, DOT_LOOPS, DOT_NESTS, DOT_RESULTS
 from tests.programs.entry import Array, Arrays, Entry, Reference
 
 NUMPY: dict[str, Any] = {
@@ -1516,6 +1516,7 @@ TABLE: Mapping[str, Mapping[str, Entry]] = {
     "scalars": _SCALARS,
     "sizes": _SIZES,
     "dot": _DOT,
+    "dot_computed": DOT_COMPUTED,
     "dot_factors": DOT_FACTORS,
     "dot_loops": DOT_LOOPS,
     "dot_nests": DOT_NESTS,

@@ -33,7 +33,7 @@ from tests.proofs.observed import (
 )
 from tests.proofs.random_kernels import random_kernel
 from tilec.artifact.expression import Expression, holds
-from tilec.buildsystem.children import Crashed, run_in_children
+from tilec.children import Crashed, run_in_children
 from tilec.driver import warm_up
 from tilec.frontend.check import check_program
 from tilec.frontend.emit import emit

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from tilec.buildsystem.children import Crashed, run_in_children
+from tilec.children import Crashed, run_in_children
 from tilec.diagnostics.setup_error import SetupError
 
 

@@ -111,9 +111,17 @@ def test_a_wrong_table_is_a_fault(measured, fault):
     assert any(fault in found for found in faults_of(of_family(measured=measured)))
 
 
-def test_a_cost_of_what_is_no_extent_is_a_fault():
+@pytest.mark.parametrize(
+    "cost",
+    [
+        Cost(1, 0, (part(1, 1, "x"),)),
+        Cost(1, 0, (part(1, 1),), memory_cycles="x"),
+        Cost(1, 0, (part(1, 1),), first_cycles="x"),
+    ],
+)
+def test_a_cost_of_what_is_no_extent_is_a_fault(cost):
     [variant] = SMALL.variants
-    wrong = replace(SMALL, variants=(replace(variant, cost=Cost(1, 0, (part(1, 1, "x"),))),))
+    wrong = replace(SMALL, variants=(replace(variant, cost=cost),))
     assert any("names `x`" in found for found in faults_of(of_family(LARGE, wrong)))
 
 
@@ -135,12 +143,36 @@ def test_few_programs_want_small_tiles():
 
 def test_blocks_that_are_there_together_hide_what_one_waits_for():
     waiting = Cost(4, 0, (part(10, 40),))
-    assert waiting.cycles(4, {}, 1) == 40  # as one alone, since all four are there
-    assert waiting.cycles(8, {}, 1) == 80
-    assert waiting.cycles(5, {}, 1) == 80  # the fifth comes after
-    assert Cost(4, 0, (part(30, 40),)).cycles(4, {}, 1) == 120  # a unit has no more room
-    assert Cost(4, 0, (part(30, 40),), 2).cycles(4, {}, 1) == 240  # two blocks a program
+    # All four are there and have one unit to share; the last one's waits are hidden by nobody.
+    assert waiting.cycles(4, {}, 1) == 4 * 10 + 30
+    assert waiting.cycles(8, {}, 1) == 8 * 10 + 30
+    assert waiting.cycles(5, {}, 1) == 80  # the fifth comes after: twice one alone
+    assert waiting.cycles(1, {}, 1) == 40
+    assert Cost(4, 0, (part(30, 40),)).cycles(4, {}, 1) == 4 * 30 + 10
+    assert Cost(4, 0, (part(30, 40),), 2).cycles(4, {}, 1) == 8 * 30 + 10  # two blocks a program
     assert Cost(1, 0, (part(30, 40),), 2).cycles(4, {}, 4) == 80
+
+
+def test_clusters_of_four_leave_multiprocessors_over():
+    # 128 of 132 would do, if these came in fours; eight in 132 are left over.
+    assert Cost(1, 0, (part(10, 10),), cluster_blocks=4).cycles(128, {}, 132) == 20
+    assert Cost(1, 0, (part(10, 10),), cluster_blocks=2).cycles(128, {}, 132) == 10
+
+
+def test_memory_gives_all_programs_no_more_than_it_can():
+    turn = part(10, 20, ("ceildiv", "K", 64))
+    cost = Cost(1, 100, (part(5, 30), turn), memory_cycles=("mul", "K", 2))
+    # Few programs wait for it, beside the 25 cycles of the last one that nothing hides.
+    assert cost.cycles(1, {"K": 640}, 132) == 100 + 2 * 640 + 25
+    # Many have enough to do.
+    assert cost.cycles(132 * 10, {"K": 640}, 132) == 100 + 10 * (30 + 10 * 20)
+
+
+def test_blocks_wait_together_for_what_nobody_read_before():
+    cost = Cost(1, 100, (part(5, 30),), first_cycles=("mul", "K", 100))
+    assert cost.cycles(4, {"K": 64}, 132) == 100 + 64 * 100 // 4 + 25
+    assert cost.cycles(100, {"K": 64}, 132) == 100 + 64 * 100 // 100 + 25
+    assert cost.cycles(1000, {"K": 64}, 10) == 100 + 100 * 30  # ten at one time: 640 each
 
 
 def test_what_is_busy_in_one_part_is_free_in_another():

@@ -12,6 +12,7 @@ from manifest_samples import copy_kernel
 
 from tilec.artifact.abi import COUNT_LIMIT, launch_grid
 from tilec.artifact.geometry import grid_of
+from tilec.artifact.manifest import TensorMap
 
 GENERAL = copy_kernel().variants[-1]
 CLUSTERS = st.sampled_from([(2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 2, 1), (4, 2, 1), (3, 1, 1)])
@@ -110,3 +111,10 @@ def test_a_split_grid_is_within_the_hardware_or_there_is_none():
     variant = replace(GENERAL, cluster=(2, 1, 1), split=2)
     assert grid_of(variant, (2**30 - 1,), unasked) == (2**31 - 2, 1, 1)
     assert grid_of(variant, (2**30,), unasked) is None
+
+
+def test_variants_with_tensor_maps_number_programs_in_32_bits():
+    mapped = replace(GENERAL, tensor_maps=(TensorMap("x", (64, 64), 128, False),))
+    assert grid_of(mapped, (2**13, 2**13), unasked) == (2**13, 2**13, 1)
+    assert grid_of(mapped, (2**13, 2**13 + 1), unasked) is None
+    assert grid_of(GENERAL, (2**13, 2**13 + 1), unasked) == (2**13 + 1, 2**13, 1)

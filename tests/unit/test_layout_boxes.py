@@ -13,6 +13,7 @@ from tilec.layout import Layout, blocked
 from tilec.layout.boxes import boxes_of
 from tilec.layout.matrix_access import MatrixAccesses
 from tilec.layout.simulate import simulate_boxes
+from tilec.layout.views import transposed
 from tilec.layout.wgmma import accumulator_layout
 
 
@@ -50,6 +51,20 @@ def _first_of(layout: Layout, warp: int) -> np.ndarray:
 )  # fmt: skip
 def test_sums_of_products(shape: tuple[int, ...], groups: int, element_bytes: int) -> None:
     expect_whole(accumulator_layout(shape, groups), element_bytes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "groups", "element_bytes", "columns"),
+    [((128, 256), 2, 4, 16), ((128, 64), 2, 2, 16), ((64, 128), 1, 4, 16)],
+)
+def test_sums_that_are_transposed(
+    shape: tuple[int, int], groups: int, element_bytes: int, columns: int
+) -> None:
+    """A warp has 16 columns of them."""
+    layout = transposed(accumulator_layout(shape, groups), (1, 0)).layout
+    expect_whole(layout, element_bytes)
+    boxes = boxes_of(layout, element_bytes)
+    assert boxes is not None and boxes.box.shape == (16, columns)
 
 
 def test_elements_of_sixteen_bits_are_stored_as_matrices() -> None:

@@ -187,6 +187,7 @@ def test_values_go_as_far_as_their_instructions_say():
         (_mapped(TensorMap("source", (8, 24), 0, False)), "rows of 24 bytes have no 0-byte"),
         (_mapped(TensorMap("source", (8, 64), 32, False)), "rows of 64 bytes have no 32-byte"),
         (_mapped(TensorMap("source", (8, 64), 64, True)), "`source`, which it does not write"),
+        (_mapped(TensorMap("source", (8, 64), 64, False, True)), "does not round it to tf32"),
         (_kernel(layouts=()), "`copy__i8__v16` names the unknown layout 0"),
         (_reporting(report("z", "i8")), "`copy__i8__v16` accesses the unknown `z`"),
         (

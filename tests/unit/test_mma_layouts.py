@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from tilec.layout import Layout, blocked
+from tilec.layout import Layout, blocked, contiguous_elements
 from tilec.layout.conversion import RegisterPermutation, plan_conversion
 from tilec.layout.fma import (
     fma_accumulator_layout,
@@ -18,9 +18,11 @@ from tilec.layout.fma import (
 )
 from tilec.layout.matrix_access import MatrixAccesses
 from tilec.layout.mma import (
+    KOrder,
     Mma,
     accumulator_layout,
     is_accumulator_layout,
+    k_order,
     operand_layouts,
 )
 from tilec.layout.products import (
@@ -135,14 +137,39 @@ def test_instructions_compute_the_product(mma: Mma, warps: int, batch: tuple[int
         _check_steps(left, right, sums, mma)
 
 
-def _check_steps(left: Layout, right: Layout, sums: Layout, mma: Mma) -> None:
+@pytest.mark.parametrize("mma", [F16, F16_SHORT, TF32, BYTES])
+@pytest.mark.parametrize("neighbours", [4, 8, 16])
+def test_another_order_along_k_gives_the_same_product(mma: Mma, neighbours: int) -> None:
+    """A thread has neighbours, and what they meet is the same neighbours of the other factor."""
+    for shape, depth in every(((8, 16, 16), (64, 16), (16, 8)), (mma.k, 2 * mma.k, 4 * mma.k, 96)):
+        sums = accumulator_layout(shape, 8 if len(shape) == 3 else 2, mma)
+        order = k_order(mma, depth, neighbours)
+        left, right = operand_layouts(sums, mma, depth, order)
+        _check_steps(left, right, sums, mma, order)
+        width = max(mma.word, min(neighbours, (depth & -depth) // 4))
+        assert contiguous_elements(left, len(shape) - 1) == width
+        tables = left.table(), right.table()
+        for step in mma_steps(left, right, sums, mma, order):
+            firsts = [word for word in step.a[:: 2 if mma.m == 16 else 1] if word is not None]
+            for a, b in zip(firsts, step.b, strict=True):
+                assert b is not None
+                registers = (slice(x * mma.word, (x + 1) * mma.word) for x in (a, b))
+                ks = [
+                    t[:, :, r][..., x] for t, r, x in zip(tables, registers, (-1, -2), strict=True)
+                ]
+                np.testing.assert_array_equal(*ks)
+
+
+def _check_steps(
+    left: Layout, right: Layout, sums: Layout, mma: Mma, order: KOrder | None = None
+) -> None:
     """The k that meet in each accumulator are all k of the tile, each once."""
     depth = left.shape[-1]
     word = elements_per_word(mma, depth)
     tables = [layout.table() for layout in (left, right, sums)]
     zero_lanes = (np.arange(32) & lanes_beyond(mma, depth)) != 0
     met = np.zeros((sums.warps, sums.registers), np.int64)
-    for step in mma_steps(left, right, sums, mma):
+    for step in mma_steps(left, right, sums, mma, order):
         ks = np.zeros(sums.warps, np.int64)
         for warp in range(sums.warps):
             seen: set[int] = set()

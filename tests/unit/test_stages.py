@@ -9,7 +9,7 @@ import time
 import pytest
 
 import tilec.stages
-from tilec.stages import OTHER, Spent, recording, stage, total
+from tilec.stages import OTHER, Spent, add_spent, recording, stage, total
 
 
 @pytest.fixture
@@ -66,3 +66,12 @@ def test_child_processes_count():
         subprocess.run([sys.executable, "-c", busy], check=True)
         own = time.process_time() - start
     assert spent["child"].cpu_s - own >= 0.09
+
+
+def test_what_a_child_took_is_not_the_stage_that_waited_for_it(monkeypatch):
+    now = Spent()
+    monkeypatch.setattr(tilec.stages, "_now", lambda: now)
+    with recording() as spent, stage("waiting"):
+        now = Spent(7, 4)  # 6 of a child, which is waited for here
+        add_spent({"work": Spent(5, 3), "other": Spent(1, 1)})
+    assert spent == {OTHER: Spent(1, 0), "waiting": Spent(1, 4), "work": Spent(5, 0)}

@@ -28,6 +28,11 @@ def writing(rank):
     return TensorMap("x", (1,) * (rank - 1) + (16,), 0, True)
 
 
+def test_a_map_may_round_what_it_copies():
+    wanted = TensorMap("x", (64, 32), 128, False, rounds=True)
+    assert tiled_map(wanted, tensor((100, 40))).data_type == "TFLOAT32"
+
+
 def test_axes_go_from_inside_out_and_strides_are_bytes():
     wanted = TensorMap("x", (1, 64, 32), 64, False)
     told = tiled_map(wanted, tensor((3, 100, 40), (8192, 48, 1), "bf16"))

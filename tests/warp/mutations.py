@@ -17,6 +17,7 @@ from tilec.warp.verify import problems_of
 MUTATED = (
     "warp.acquire", "warp.fill", "warp.publish", "warp.get", "warp.release", "warp.drain",
     "warp.wait", "warp.mine", "warp.skip", "warp.await_turn", "warp.pass_turn", "warp.read",
+    "warp.write", "warp.show", "warp.join_warps",
 )  # fmt: skip  # fmt: skip
 CHANGES = ("delete", "duplicate", "later", "earlier", "drain more", "drain less")
 
@@ -34,6 +35,12 @@ HARMLESS = {
     ("earlier", "warp.drain", "warp.tile"),
     ("later", "warp.release", "warp.dot"),
     ("later", "warp.release", "arith.addf"),
+    # What a factor is computed of is in registers of its own.
+    ("later", "warp.drain", "warp.read"),
+    ("later", "warp.drain", "tensor.extract_slice"),
+    ("later", "warp.release", "tensor.extract_slice"),
+    ("earlier", "warp.read", "warp.drain"),
+    ("later", "warp.read", "warp.tile"),
     # It waits once more, or for products that need not be done.
     ("duplicate", "warp.drain", ""),
     ("drain less", "warp.drain", ""),
@@ -67,10 +74,41 @@ HARMLESS = {
     ("earlier", "warp.mine", "warp.program"),
     # The turn is over when the last slot was got.
     ("earlier", "warp.pass_turn", "warp.release"),
+    ("earlier", "warp.pass_turn", "warp.dot"),
     ("later", "warp.pass_turn", "arith.truncf"),
+    ("later", "warp.pass_turn", "warp.drain"),
+    ("earlier", "warp.drain", "warp.pass_turn"),
+    ("later", "warp.dot", "warp.pass_turn"),
     ("later", "warp.release", "warp.pass_turn"),
     # Blocks and teams are asked for in any order.
     ("earlier", "warp.mine", "warp.is_program"),
+    # To show, or to meet, once more or elsewhere: nothing is written, read or over in between.
+    # (Which are needed, `test_mutated_staged` says.)
+    ("delete", "warp.drain", ""),
+    ("delete", "warp.join_warps", ""),
+    ("drain more", "warp.drain", ""),
+    ("duplicate", "warp.join_warps", ""),
+    ("duplicate", "warp.show", ""),
+    ("duplicate", "warp.write", ""),
+    ("earlier", "warp.drain", "arith.maxnumf"),
+    ("earlier", "warp.drain", "warp.show"),
+    ("earlier", "warp.join_warps", "arith.maxnumf"),
+    ("earlier", "warp.join_warps", "warp.drain"),
+    ("earlier", "warp.join_warps", "warp.release"),
+    ("earlier", "warp.read", "warp.drain"),
+    ("earlier", "warp.release", "warp.drain"),
+    ("earlier", "warp.write", "warp.join_warps"),
+    ("later", "warp.drain", "warp.join_warps"),
+    ("later", "warp.drain", "warp.read"),
+    ("later", "warp.drain", "warp.release"),
+    ("later", "warp.drain", "warp.tile"),
+    ("later", "warp.join_warps", "arith.cmpi"),
+    ("later", "warp.join_warps", "warp.write"),
+    ("later", "warp.read", "warp.tile"),
+    ("later", "warp.release", "warp.join_warps"),
+    ("later", "warp.release", "warp.tile"),
+    ("later", "warp.show", "warp.drain"),
+    ("later", "warp.show", "warp.tile"),
     # A team counts the slots of each channel.
     ("later", "warp.skip", "warp.skip"),
     ("earlier", "warp.skip", "warp.skip"),
@@ -139,8 +177,8 @@ def _change(op: ir.OpView, change: str) -> str | None:
     at = block.index(op)
     with op.location:
         match change:
-            # What is read is used: there is no kernel without.
-            case "delete" if own.name != "warp.read":
+            # What is read or written is used: there is no kernel without.
+            case "delete" if own.name not in ("warp.read", "warp.write"):
                 _delete(op)
             case "duplicate":
                 own.clone(ip=ir.InsertionPoint.after(own))

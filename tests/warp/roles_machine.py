@@ -38,10 +38,19 @@ class Slot:
 
 
 @dataclass(eq=False)
+class Content:
+    """What was written to a place of a buffer. What others do is known of from meetings only."""
+
+    is_shown: bool = False
+    is_seen: bool = False
+    is_there: bool = True
+
+
+@dataclass(eq=False)
 class Sums:
     """Sums that a product is being added to."""
 
-    read: tuple[Slot, ...]
+    read: tuple[Slot | Content, ...]
     by: ir.OpView
     lent: ir.Value | None = None  # a tile in registers that the product reads
     is_used: bool = False  # up: by another product, or by a wait
@@ -75,6 +84,9 @@ class _Strand:
     ahead: int  # programs, until the next one that is its own
     got: Counter[ir.Value] = field(default_factory=Counter)
     under_way: list[Sums] = field(default_factory=list)
+    # Products that are over, though not those of other warps, as far as anybody knows.
+    lately_over: list[Sums] = field(default_factory=list)
+    buffers: dict[ir.Value, list[Content | None]] = field(default_factory=dict)
     turns: int = 0  # that it waited for
     program: object = None
 
@@ -97,6 +109,7 @@ class _Machine:
         self.done: list[object] = []  # programs
         self.on_turn = _Strand({}, 0, 0)
         self.channels: dict[ir.Value, _Channel] = {}
+        self.depths: dict[ir.Value, int] = {}
         attributes = ir.ArrayAttr(function.attributes["arg_attrs"])
         for argument, told in zip(self.block.arguments, attributes, strict=True):
             slot = ir.DictAttr(ir.DictAttr(told)["tile.slot"])
@@ -113,6 +126,8 @@ class _Machine:
                 case "warp.channel":
                     tiles = len(ir.ArrayAttr(op.attributes["tiles"]))
                     self.channels[op.results[0]] = _Channel(_number(op, "depth"), tiles)
+                case "warp.buffer":
+                    self.depths[op.results[0]] = _number(op, "depth")
                 case "warp.roles":
                     self.run_roles(op)
                 case "func.return" | "warp.meet":
@@ -210,7 +225,7 @@ class _Machine:
         lower, upper, step, *carried = (self.values[value] for value in op.operands)
         for turn in range(lower, upper, step):  # type: ignore[call-overload]
             for argument, value in zip(body.arguments, (turn, *carried), strict=True):
-                self.write(argument, value)
+                self.put(argument, value)
             yield from self.follow(body)
             carried = self.handed(body)
         for result, value in zip(op.results, carried, strict=True):
@@ -255,7 +270,7 @@ class _Machine:
         slot = self.values[op.operands[0]]
         if not isinstance(slot, Slot) or not slot.is_held:
             raise WrongError("what is read is gone")
-        self.write(op.results[0], None)
+        self.put(op.results[0], None)
 
     def release(self, op: ir.OpView) -> None:
         if self.values[op.operands[1]] is None:
@@ -268,6 +283,40 @@ class _Machine:
 
     def skip(self, op: ir.OpView) -> None:
         self.on_turn.got[op.operands[0]] += 1
+
+    # ---- what threads write for products -----------------------------------------------------
+
+    def write(self, op: ir.OpView) -> None:
+        buffer, value = op.operands
+        if isinstance(self.values[value], Slot | Sums):
+            raise WrongError("a slot, or sums under way, are used")
+        places = self.on_turn.buffers.setdefault(buffer, [None] * self.depths[buffer])
+        before = places.pop(0)
+        for sums in (*self.on_turn.under_way, *self.on_turn.lately_over):
+            if before is not None and before in sums.read:
+                raise WrongError("a product reads what is overwritten")
+        if before is not None:
+            before.is_there = False
+        places.append(Content())
+        self.values[op.results[0]] = places[-1]
+
+    def contents(self) -> list[Content]:
+        every = self.on_turn.buffers.values()
+        return [one for places in every for one in places if one is not None]
+
+    def show(self, op: ir.OpView) -> None:
+        for one in self.contents():
+            one.is_shown = True
+
+    def join_warps(self, op: ir.OpView) -> None:
+        self.on_turn.lately_over = []
+        for one in self.contents():
+            one.is_seen = one.is_shown
+
+    def over(self, count: int) -> None:
+        """So many products, the first ones, are over."""
+        self.on_turn.lately_over += self.on_turn.under_way[:count]
+        del self.on_turn.under_way[:count]
 
     # ---- turns -------------------------------------------------------------------------------
 
@@ -287,7 +336,9 @@ class _Machine:
     def dot(self, op: ir.OpView) -> None:
         *factors, sums = (self.values[value] for value in op.operands)
         self.use_up(sums)
-        read = tuple(slot for slot in factors if isinstance(slot, Slot) and slot.is_held)
+        slots = (slot for slot in factors if isinstance(slot, Slot) and slot.is_held)
+        written = (one for one in factors if isinstance(one, Content) and one.is_there)
+        read = (*slots, *(one for one in written if one.is_seen))
         lent = op.operands[0] if is_tile(op.operands[0]) else None
         if len(read) != (1 if lent is not None else 2):
             raise WrongError("a factor is gone")
@@ -305,25 +356,23 @@ class _Machine:
 
     def drain(self, op: ir.OpView) -> None:
         pending = _number(op, "pending")
-        self.on_turn.under_way = (
-            self.on_turn.under_way[len(self.on_turn.under_way) - pending :] if pending else []
-        )
+        self.over(max(0, len(self.on_turn.under_way) - pending))
 
     def wait(self, op: ir.OpView) -> None:
         self.use_up(self.values[op.operands[0]])
-        self.on_turn.under_way = []
+        self.over(len(self.on_turn.under_way))
         self.values[op.results[0]] = None
 
     # ---- anything else -----------------------------------------------------------------------
 
     def plain(self, op: ir.OpView) -> None:
         values = [self.values[value] for value in op.operands]
-        if any(isinstance(value, Slot | Sums) for value in values):
+        if any(isinstance(value, Slot | Sums | Content) for value in values):
             raise WrongError("a slot, or sums under way, are used")
         for result in op.results:
-            self.write(result, _computed(op, values) if _is_number(result) else None)
+            self.put(result, _computed(op, values) if _is_number(result) else None)
 
-    def write(self, result: ir.Value, value: object) -> None:
+    def put(self, result: ir.Value, value: object) -> None:
         """Registers get another value."""
         if any(sums.lent is not None and sums.lent == result for sums in self.on_turn.under_way):
             raise WrongError("a product reads the registers")

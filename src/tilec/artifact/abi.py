@@ -19,6 +19,10 @@ ELEMENT_BYTES = {
 # (docs/language.md, Indices).
 COUNT_LIMIT = 2**40
 
+# Variants with tensor maps number their programs, times the rows that are walked together (32 at
+# most), in 32 bits: larger grids are for other variants.
+NUMBERED_LIMIT = 2**26
+
 # Tensors of more elements are refused, where extents of 0 count as 1, so that products of extents
 # of one tensor are exact too.
 ELEMENT_LIMIT = 2**60

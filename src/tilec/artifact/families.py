@@ -88,6 +88,7 @@ def _faults_of_costs(kernel: Kernel) -> Iterator[str]:
         for part in cost.parts:
             if min(*part.busy_cycles, part.alone_cycles) < 0:
                 yield f"`{variant.symbol}` takes less than no time"
-            for name in names_in(part.turns):
-                if name not in kernel.dims:
-                    yield f"a cost of `{variant.symbol}` names `{name}`, which is no `Dim`"
+        expressions = (cost.memory_cycles, cost.first_cycles, *(part.turns for part in cost.parts))
+        for name in {name for one in expressions for name in names_in(one)}:
+            if name not in kernel.dims:
+                yield f"a cost of `{variant.symbol}` names `{name}`, which is no `Dim`"

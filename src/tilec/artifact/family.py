@@ -45,21 +45,28 @@ class Cost:
     """What a variant takes, as far as a choice needs it; without parts, nobody knows.
 
     `blocks_per_sm` blocks are on a multiprocessor at one time. Each program is done by so many
-    blocks together; parts are what one of them does.
+    blocks together; parts are what one of them does. Clusters have `cluster_blocks`.
 
-    Units:    `start_cycles` pass once in a launch
+    Units:    `start_cycles` pass once in a launch; `memory_cycles` at least, while what all
+              programs read comes from memory; `first_cycles` are waited for what nobody read
+              before, by all blocks together
     """
 
     blocks_per_sm: int = 1
     start_cycles: int = 0
     parts: tuple[Part, ...] = ()
     blocks_per_program: int = 1
+    memory_cycles: Expression = 0
+    first_cycles: Expression = 0
+    cluster_blocks: int = 1
 
     def cycles(self, programs: int, values: Mapping[str, Value], multiprocessors: int) -> int:
         """How long a launch takes, by the multiprocessor that has the most to do.
 
-        Either a unit of it is busy all the time, or each of its blocks does one program, or its
-        part of one, after the other, none of which can be faster than alone.
+        Either each of its blocks does one program, or its part of one, after the other, none of
+        which can be faster than alone. Or a unit of it is busy all the time, or all wait for
+        memory: then the waits of the first part, which a program does once, hide behind others, but
+        for those of the last program.
         """
         busy = [0, 0, 0, 0]
         alone = 0
@@ -67,11 +74,17 @@ class Cost:
             turns = max(0, int(evaluate(part.turns, values)))
             busy = [sum_ + turns * one for sum_, one in zip(busy, part.busy_cycles, strict=True)]
             alone += turns * part.alone_cycles
-        if self.blocks_per_program > _PAIR:
+        if max(self.blocks_per_program, self.cluster_blocks) > _PAIR:
             multiprocessors -= multiprocessors // _LEFT_OVER
         blocks_of_sm = -(-programs * self.blocks_per_program // multiprocessors)
         rounds = -(-blocks_of_sm // self.blocks_per_sm)
-        return self.start_cycles + max(blocks_of_sm * max(busy), rounds * alone)
+        memory = int(evaluate(self.memory_cycles, values))
+        blocks = min(programs * self.blocks_per_program, multiprocessors * self.blocks_per_sm)
+        first = int(evaluate(self.first_cycles, values)) // max(1, blocks)
+        hidden = max(blocks_of_sm * max(busy), memory, first)
+        if hidden:
+            hidden += max(0, self.parts[0].alone_cycles - max(self.parts[0].busy_cycles))
+        return self.start_cycles + max(rounds * alone, hidden)
 
 
 @dataclass(frozen=True)

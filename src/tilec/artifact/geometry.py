@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from tilec.artifact.abi import GRID_X_LIMIT, GRID_YZ_LIMIT, launch_grid
+from tilec.artifact.abi import GRID_X_LIMIT, GRID_YZ_LIMIT, NUMBERED_LIMIT, launch_grid
 from tilec.artifact.manifest import Variant
 
 # The most blocks of a cluster that every device with clusters takes (CUDA C++ Programming Guide,
@@ -18,12 +18,15 @@ Grid = tuple[int, int, int]
 
 
 def grid_of(variant: Variant, extents: Sequence[int], sm_count: Callable[[], int]) -> Grid | None:
-    """The blocks along x, y and z for a grid of programs; None if the hardware has not so many.
+    """The blocks along x, y and z for a grid of programs; None if the hardware has not so many, or
+    the variant does not.
 
     `sm_count` is the number of multiprocessors, which only persistent variants ask for.
 
     Assumes:  all extents are above 0, their product at most COUNT_LIMIT
     """
+    if variant.tensor_maps and prod(extents) > NUMBERED_LIMIT:
+        return None
     if variant.persistent_blocks_per_sm is not None:
         blocks = variant.persistent_blocks_per_sm * sm_count()
         return _persistent_grid(prod(extents), blocks, variant.cluster[0])

@@ -66,7 +66,16 @@ class Movement:
     line: int
     column: int
     kind: Literal[
-        "conversion", "reduction", "scan", "flip", "reshape", "extract", "slot", "box", "sums"
+        "conversion",
+        "reduction",
+        "scan",
+        "flip",
+        "reshape",
+        "extract",
+        "slot",
+        "factor",
+        "box",
+        "sums",
     ]
     elements: tuple[str, ...]
     source: int

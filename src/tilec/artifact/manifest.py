@@ -18,7 +18,7 @@ from tilec.artifact.family import Cost, Family
 from tilec.artifact.lowering_report import HeldLayout, LoweringReport
 from tilec.artifact.structure import StructureError, decoded, encoded
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 Own = Literal["shared", "mut", "part", "atomic"]
@@ -139,7 +139,7 @@ class TensorMap:
     """A descriptor of one tensor, which launchers encode and pass by value (docs/abi.md).
 
     `box` is what one copy moves, in the order of the tensor's axes; `writes` tells a map that is
-    stored through.
+    stored through, `rounds` one whose copies round f32 to tf32.
 
     Units:    `box` is elements, `swizzle` bytes
     """
@@ -148,6 +148,7 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle: Literal[0, 32, 64, 128]
     writes: bool
+    rounds: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ types are named there."""
 from __future__ import annotations
 
 # The end of CU_TENSOR_MAP_DATA_TYPE_… for each element type. Copies move bits; which type of a
-# width it is tells only apart what is stored by a reduction.
+# width it is tells only apart what is stored by a reduction, but that TFLOAT32 rounds.
 DATA_TYPES = {
     "bool": "UINT8", "i8": "UINT8", "u8": "UINT8", "f8e4m3": "UINT8", "f8e5m2": "UINT8",
     "i16": "UINT16", "u16": "UINT16", "f16": "FLOAT16", "bf16": "BFLOAT16",

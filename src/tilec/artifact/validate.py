@@ -121,6 +121,8 @@ def _faults_of_map(one: TensorMap, tensor: Parameter) -> Iterator[str]:
         yield f"whose rows of {row_bytes} bytes have no {one.swizzle}-byte swizzle"
     if one.writes and not tensor.is_written:
         yield "which it does not write"
+    if one.rounds and (one.writes or tensor.element != "f32"):
+        yield "which does not round it to tf32"
 
 
 def _faults_of_report(variant: Variant, kernel: Kernel) -> Iterator[str]:

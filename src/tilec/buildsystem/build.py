@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from tilec.buildsystem.cache import Cache
-from tilec.buildsystem.children import Crashed, run_in_children
 from tilec.buildsystem.key import key_of
 from tilec.buildsystem.tuning import notes_of, tuning_path, with_tuning
 from tilec.buildsystem.writing import write_together
+from tilec.children import Crashed, run_in_children
 from tilec.compilation import Compiled, Options
 from tilec.diagnostics.setup_error import SetupError
 from tilec.sources import Sources, read_sources
@@ -112,19 +112,22 @@ def _refuse_clashes(inputs: Sequence[Sources]) -> None:
 def _compile(
     request: Request,
     inputs: Sequence[Sources],
-    job: Callable[[Sources, Options], Compiled],
+    job: Callable[[Sources, Options, int], Compiled],
 ) -> Iterator[tuple[int, Compiled | Crashed]]:
     if not inputs:
         return iter(())
     _prepare(inputs, job)
     # The longest first, so that no core waits for one that was started last.
     order = sorted(range(len(inputs)), key=lambda one: -len(inputs[one].root.text))
-    jobs = [partial(job, inputs[one], request.options) for one in order]
-    answers = run_in_children(jobs, request.jobs or len(os.sched_getaffinity(0)))
+    limit = request.jobs or len(os.sched_getaffinity(0))
+    # What there are no files for is left to those that there are.
+    workers = max(1, limit // len(inputs))
+    jobs = [partial(job, inputs[one], request.options, workers) for one in order]
+    answers = run_in_children(jobs, limit)
     return ((order[number], answer) for number, answer in answers)
 
 
-def _prepare(inputs: Sequence[Sources], job: Callable[[Sources, Options], Compiled]) -> None:
+def _prepare(inputs: Sequence[Sources], job: Callable[[Sources, Options, int], Compiled]) -> None:
     """What every child needs, done once before the forks."""
     import tilec.driver
 
@@ -138,15 +141,15 @@ def _prepare(inputs: Sequence[Sources], job: Callable[[Sources, Options], Compil
                 tilec.outputs.warm_up()
 
 
-def _compile_job(sources: Sources, options: Options) -> Compiled:
+def _compile_job(sources: Sources, options: Options, workers: int) -> Compiled:
     from tilec.driver import compile_sources
 
     with recording() as timings:
-        compiled = compile_sources(sources, options)
+        compiled = compile_sources(sources, options, workers)
     return replace(compiled, timings=timings)
 
 
-def _check_job(sources: Sources, options: Options) -> Compiled:
+def _check_job(sources: Sources, options: Options, _: int) -> Compiled:
     from tilec.driver import check_sources
 
     return check_sources(sources, options)

@@ -11,7 +11,7 @@ from tilec.buildsystem.cache import Cache, cache_folder
 from tilec.cli.options import instances, reviewing, words
 from tilec.cli.report import Reporter
 from tilec.cli.results import in_order, report_problems, status_of
-from tilec.cli.timings import report_timings
+from tilec.cli.timings import report_timings, write_timings
 from tilec.compilation import DEFAULT_TARGETS, EMITTABLE, Options
 from tilec.target.resolve import resolve
 
@@ -52,7 +52,11 @@ def _emitted(
 )
 @click.option("-j", "jobs", type=click.IntRange(min=1), help="Files at a time.  [all cores]")
 @click.option("--no-cache", is_flag=True, help="Compile what is unchanged too, and keep nothing.")
-@click.option("--timings", is_flag=True, help="Print what each stage took, per file and in total.")
+@click.option(
+    "--timings",
+    is_flag=True,
+    help="Print what each stage took, per file and in total, and write it as NAME.timings.json.",
+)
 @instances
 @reviewing
 def command(
@@ -94,6 +98,7 @@ def command(
         _report_outputs(result, reporter)
     if timings:
         report_timings(results, reporter)
+        write_timings(results, Path(folder))
     return status_of(results, reporter)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tilec.buildsystem.children import Crashed, run_in_children
+from tilec.children import Crashed, run_in_children
 from tilec.cli.entry import DONE, INTERNAL, REFUSED
 from tilec.cli.options import reporting
 from tilec.cli.report import Reporter

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from tilec.buildsystem.children import Crashed, run_in_children
 from tilec.buildsystem.writing import write_together
+from tilec.children import Crashed, run_in_children
 from tilec.cli.entry import DONE, INTERNAL, REFUSED
 from tilec.cli.options import instances, reporting
 from tilec.cli.report import Reporter

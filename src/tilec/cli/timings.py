@@ -1,12 +1,18 @@
-"""What `tilec build --timings` prints: the processor time of each stage, per file and in total."""
+"""What `tilec build --timings` tells of each stage: to read, and as a file beside the outputs.
+
+Such a file is none of the outputs: these are the same bytes each time, and times never are. So the
+manifest has no times either, and no rule for make names the file.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from tilec.buildsystem.build import Result
+from tilec.buildsystem.writing import write_together
 from tilec.cli.report import Reporter
 from tilec.stages import Spent, total
 
@@ -25,6 +31,28 @@ def report_timings(results: Sequence[Result], reporter: Reporter) -> None:
     whole = total(result.compiled.timings for result in compiled)
     whole[_COMMAND] = Spent(time.process_time())
     _report(None, whole, reporter, files=len(compiled))
+
+
+def write_timings(results: Sequence[Result], folder: Path) -> None:
+    """`NAME.timings.json` for each file that was compiled; of others it stays as it is.
+
+    Units:    seconds: of processors, and of the clock where the file's own process was
+
+    Raises:   SetupError if the folder cannot be written
+    """
+    for result in results:
+        spent = result.compiled.timings
+        if not spent or not result.outputs:
+            continue
+        whole = sum(spent.values(), Spent())
+        stages = {name: _seconds(each) for name, each in spent.items()}
+        record = {"file": result.sources.root.name, **_seconds(whole), "stages": stages}
+        name = f"{Path(result.sources.root.name).stem}.timings.json"
+        write_together(folder, {name: f"{json.dumps(record, indent=2)}\n".encode()})
+
+
+def _seconds(spent: Spent) -> dict[str, float]:
+    return {"cpu_s": round(spent.cpu_s, 4), "wall_s": round(spent.wall_s, 4)}
 
 
 def _report(

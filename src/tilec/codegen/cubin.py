@@ -42,6 +42,10 @@ class BrokenScheduleError(PtxasError):
     """
 
 
+# Entries side by side, on all cores: their code is that of one after the other. ptxas notes the
+# option in the image, so it is the same everywhere, and for every file.
+_BY_ENTRY = "--split-compile=0"
+
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
@@ -61,7 +65,8 @@ def assemble(ptx: str, architecture: str, ptxas: Path) -> Cubin:
     with tempfile.TemporaryDirectory(prefix="tilec-") as folder:
         source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")
-        command = [str(ptxas), "-v", f"-arch={architecture}", "-o", target.name, source.name]
+        options = ["-v", f"-arch={architecture}", _BY_ENTRY]
+        command = [str(ptxas), *options, "-o", target.name, source.name]
         # Relative names keep what it writes independent of the machine.
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:

@@ -37,9 +37,12 @@ from tilec.ops.lowering import (
 )
 from tilec.ops.notes import Note, Place
 from tilec.ops.order import count_of, delinearised, grouped
-from tilec.ops.persistent import register
+from tilec.ops.pending import waiting
+from tilec.ops.persistent import register, small, wide
 from tilec.ops.registry import rules
+from tilec.ops.roles import ROLES
 from tilec.ops.rules import is_tile
+from tilec.ops.start import begin
 
 # Where a block's shared memory begins, as bytes that only a launch knows the number of.
 SHARED = "shared_memory"
@@ -179,7 +182,7 @@ def _emit_entry(
     for slot, argument in zip(source.arguments, arguments, strict=True):
         values[slot] = _argument(slot, argument, names[slot])
     thread = nvvm.read_ptx_sreg_tid_x(ir.IntegerType.get_signless(32))
-    walker = TileWalker(values)
+    walker = TileWalker(values, _waiting(kernel))
     # Everything up to the grid's own definition is scalar arithmetic on the arguments.
     lowering = Lowering(
         warps,
@@ -196,6 +199,10 @@ def _emit_entry(
         split=split_of(kernel),
     )
     walker.lowering = lowering
+    if any(op.operation.name == ROLES for op in source.operations):
+        lowering.start = begin(
+            lowering, tensor_maps.values(), waits_for_cluster=lowering.cluster is not None
+        )
     grid = walker.emit_grid(source)
     lowering.grid = grid
     if ROWS_TOGETHER in kernel.attributes:
@@ -207,9 +214,7 @@ def _emit_entry(
         walker.emit_block(source)
         return lowering
     if ROWS_TOGETHER in kernel.attributes:
-        ids, is_program = _program_in_groups(
-            grid, lowering.rows_together, is_split=lowering.split > 1
-        )
+        ids, is_program = _program_in_groups(lowering)
     else:
         ids, is_program = _program_of_block(grid)
     guard = scf.IfOp(is_program)
@@ -271,20 +276,23 @@ def _program_of_block(grid: Sequence[ir.Value]) -> tuple[tuple[ir.Value, ...], i
     return tuple(program), is_program
 
 
-def _program_in_groups(
-    grid: Sequence[ir.Value], rows: int, *, is_split: bool = False
-) -> tuple[tuple[ir.Value, ...], ir.Value]:
+def _program_in_groups(lowering: Lowering) -> tuple[tuple[ir.Value, ...], ir.Value]:
     """As `_program_of_block`, in the order of `grouped`: blocks that run together share memory.
 
-    `is_split`: the blocks of a cluster, which lie along x, are one program.
+    The blocks of a split program are those of a cluster, which lie along x: a power of two.
     """
-    x = register(nvvm.read_ptx_sreg_clusterid_x if is_split else nvvm.read_ptx_sreg_ctaid_x)
-    across = register(nvvm.read_ptx_sreg_nclusterid_x if is_split else nvvm.read_ptx_sreg_nctaid_x)
+    x, across = register(nvvm.read_ptx_sreg_ctaid_x), register(nvvm.read_ptx_sreg_nctaid_x)
+    if lowering.split > 1:
+        bits = index(lowering.split.bit_length() - 1)
+        x, across = arith.shrui(x, bits), arith.shrui(across, bits)
     y, z = register(nvvm.read_ptx_sreg_ctaid_y), register(nvvm.read_ptx_sreg_ctaid_z)
     down = register(nvvm.read_ptx_sreg_nctaid_y)
     number = arith.addi(x, arith.muli(across, arith.addi(y, arith.muli(down, z))))
-    is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count_of(grid))
-    return grouped(number, grid, rows), is_program
+    has_roles = lowering.start is not None
+    [number, *extents] = small([number, *lowering.grid]) if has_roles else [number, *lowering.grid]
+    is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count_of(extents))
+    ids = grouped(number, extents, lowering.rows_together)
+    return wide(ids) if has_roles else ids, is_program
 
 
 def _either(
@@ -302,11 +310,35 @@ def _either(
     return list(branch.results)
 
 
+def _waiting(kernel: ir.OpView) -> set[ir.Operation]:
+    """What is emitted where a tile leaves, box by box."""
+    ends = [op for op in operations(kernel) if rules()[op.operation.name].leaves_in_pieces(op)]
+
+    def may_wait(op: ir.OpView) -> bool:
+        return rules()[op.operation.name].may_wait(op)
+
+    found = waiting(ends, may_wait, _is_before_loop) if ends else set()
+    return found - {op.operation for op in ends}
+
+
+def _is_before_loop(op: ir.OpView) -> bool:
+    """Whether it loads, and a loop comes between it and what follows in its block."""
+    if rules()[op.operation.name].access(op) is None:
+        return False
+    after = False
+    for other in op.operation.block.operations:
+        if after and any(rules()[one.operation.name].loop for one in (other, *operations(other))):
+            return True
+        after = after or other == op
+    return False
+
+
 class TileWalker:
     """Emits the operations of a block, keeping what each value of the tile level became."""
 
-    def __init__(self, values: dict[ir.Value, Lowered]) -> None:
+    def __init__(self, values: dict[ir.Value, Lowered], waiting: set[ir.Operation]) -> None:
         self.values = values
+        self.waiting = waiting
         self.lowering: Lowering
 
     def emit_grid(self, block: ir.Block) -> tuple[ir.Value, ...]:
@@ -351,6 +383,9 @@ class TileWalker:
             operands = [self.values[v] for v in op.operands]
             if rule.control:  # what is left for later is for this block
                 self.lowering.do_meanwhile()
-            results = rule.lower(op, operands, self.lowering)
+            if op.operation in self.waiting:
+                results: Sequence[Lowered] = [rule.pending(op, operands, self.lowering)]
+            else:
+                results = rule.lower(op, operands, self.lowering)
         for result, value in zip(op.results, results, strict=True):
             self.values[result] = value

@@ -11,7 +11,7 @@ from importlib.resources import files
 from types import ModuleType
 
 from mlir import ir
-from mlir.dialects import irdl
+from mlir.dialects import _linalg_ops_gen, irdl
 
 FILES = ("tile.irdl.mlir", "warp.irdl.mlir", "stage.irdl.mlir")
 
@@ -27,6 +27,9 @@ DIALECTS = (
 for _file in FILES:
     _module = f"mlir.dialects.{_file.partition('.')[0]}"
     sys.modules.setdefault(_module, ModuleType(_module))
+# The package for linalg defines every named operation once more, in Python, which takes longer than
+# all else of the bindings, and is called by nothing here. Its generated classes are enough.
+sys.modules.setdefault("mlir.dialects.linalg", _linalg_ops_gen)
 
 
 @contextmanager

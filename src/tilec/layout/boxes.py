@@ -22,7 +22,7 @@ from tilec.layout.linear_map import LinearMap, combine
 from tilec.layout.matrix_access import Holding, matrix_accesses, matrix_forms
 from tilec.layout.shared_access import ThreadAccesses, thread_accesses
 from tilec.layout.shared_memory import VECTOR_BYTES
-from tilec.layout.swizzled import PATTERN_ROWS, SwizzledTile
+from tilec.layout.swizzled import PATTERN_ROWS, SWIZZLES, SwizzledTile
 
 MOST_ROWS = 16  # of a box: what a warp has of the sums of a product
 
@@ -52,7 +52,7 @@ class Boxes:
 
 
 def box_of(shape: Sequence[int], element_bytes: int) -> SwizzledTile | None:
-    """The largest box of a tile of this shape; None if it has none."""
+    """The largest box that a warp may have of a tile of this shape; None if there is none."""
     if len(shape) < 2 or any(extent != 1 for extent in shape[:-2]):
         return None
     whole = SwizzledTile.of(shape, element_bytes)
@@ -61,6 +61,14 @@ def box_of(shape: Sequence[int], element_bytes: int) -> SwizzledTile | None:
         return None
     extents = (*shape[:-2], rows, whole.chunk_elements)
     return SwizzledTile(extents, element_bytes, whole.swizzle)
+
+
+def narrow_box_of(shape: Sequence[int], element_bytes: int) -> SwizzledTile | None:
+    """The box of a warp that has as few columns as it has rows of a product: of transposed sums."""
+    box, swizzle = box_of(shape, element_bytes), MOST_ROWS * element_bytes
+    if box is None or swizzle not in SWIZZLES or swizzle > box.swizzle:
+        return None
+    return SwizzledTile((*box.shape[:-1], MOST_ROWS), element_bytes, swizzle)
 
 
 @lru_cache(maxsize=256)
@@ -75,9 +83,15 @@ def boxes_of(layout: Layout, element_bytes: int) -> Boxes | None:
         rows *= 2
     if rows < PATTERN_ROWS:
         return None
-    shape = (*largest.shape[:-2], rows, largest.shape[-1])
-    frame = _Frame(layout, SwizzledTile(shape, element_bytes, largest.swizzle))
-    return frame.boxes() if frame.is_whole else None
+    # A warp may have few columns, as of sums that are transposed.
+    for swizzle in SWIZZLES:
+        if swizzle > largest.swizzle:
+            continue
+        shape = (*largest.shape[:-2], rows, swizzle // element_bytes)
+        frame = _Frame(layout, SwizzledTile(shape, element_bytes, swizzle))
+        if frame.is_whole:
+            return frame.boxes()
+    return None
 
 
 def _is_bits(layout: Layout) -> bool:

@@ -54,7 +54,8 @@ class Node:
     `place` gives the layouts of operands and results from those that operands have (None: not
     known), `serve` those of the operands from which the results come out in a layout, or None.
     `cost` is that of one execution. An open node makes a tile. Values are numbers into
-    `Problem.values`, None for no tile. Nodes of one `group` have the same key.
+    `Problem.values`, None for no tile. Nodes of one `group` have the same key. `is_permutation`:
+    what it makes is its first operand with its axes in another order, or more of extent 1.
     """
 
     operands: tuple[int | None, ...]
@@ -65,6 +66,7 @@ class Node:
     cost: Callable[[Places], float]
     turns: float
     group: int
+    is_permutation: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,8 +159,11 @@ class _Candidates:
 
     def _forwards(self, node: Node) -> None:
         if node.is_open:
-            for known in self._known(node):
-                self._note(node.results, node.place(known).results)
+            firsts = [self._first(n) for n in node.operands]
+            self._note(node.results, node.place(firsts).results)
+            # Sums that are transposed come up late: their layout is not the first one.
+            for layout in self._of(node.operands[0])[1:] if node.is_permutation else ():
+                self._note(node.results, node.place([layout, *firsts[1:]]).results)
             return
         shape = key_shape(node, self.problem)
         keys = [key for n in node.operands for key in self._of(n) if key.shape == shape]
@@ -167,16 +172,6 @@ class _Candidates:
         if not keys:
             # What it wants by itself, as a product of matrices does, is for those after it to know.
             self._note_places(node, node.place([None] * len(node.operands)))
-
-    def _known(self, node: Node) -> list[list[Layout | None]]:
-        """What is known of the operands of an open node: of a single tile all that it may have."""
-        first = [self._first(number) for number in node.operands]
-        tiles = [place for place, number in enumerate(node.operands) if number is not None]
-        if len(tiles) != 1 or first[tiles[0]] is None:
-            return [first]
-        [tile] = tiles
-        rest = first[tile + 1 :]
-        return [[*first[:tile], one, *rest] for one in self._of(node.operands[tile])]
 
     def _backwards(self, node: Node) -> None:
         if node.is_open:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tilec.layout.facts import unique_holders
 from tilec.layout.layout import Basis, Layout
@@ -108,7 +109,47 @@ def is_accumulator_layout(layout: Layout, mma: Mma) -> bool:
 # ---- factors -------------------------------------------------------------------------------------
 
 
-def operand_layouts(accumulator: Layout, mma: Mma, depth: int) -> tuple[Layout, Layout]:
+@dataclass(frozen=True)
+class KOrder:
+    """Which k of a tile stands at each k of the instructions: the same in both factors, so that the
+    product is the same.
+
+    As instructions have it, a thread holds a word of every four. By `neighbours` it holds so many
+    elements side by side, the next thread as many more, four threads in all; then that again.
+    """
+
+    word: int
+    inner: int  # the largest power of two in the extent of k
+    neighbours: int | None = None
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """Where each bit of k goes."""
+        if self.neighbours is None:
+            return tuple(doubling(1, self.inner))
+        width = self.neighbours
+        inside, across = doubling(1, self.word), [width, 2 * width]
+        rest = [*doubling(self.word, width), *doubling(4 * width, self.inner)]
+        return (*inside, *across, *rest)
+
+    def of(self, k: int) -> int:
+        """Where an element along k is that instructions take as this one."""
+        repeat, bits = divmod(k, self.inner)
+        moved = sum(place for bit, place in enumerate(self.places) if bits >> bit & 1)
+        return repeat * self.inner + moved
+
+
+def k_order(mma: Mma, depth: int, neighbours: int | None = None) -> KOrder:
+    """The order along k of tiles of a depth: that of instructions, or with so many neighbours."""
+    inner = depth & -depth
+    if neighbours is None or inner < mma.k:
+        return KOrder(mma.word, inner)
+    return KOrder(mma.word, inner, max(mma.word, min(neighbours, inner // 4)))
+
+
+def operand_layouts(
+    accumulator: Layout, mma: Mma, depth: int, order: KOrder | None = None
+) -> tuple[Layout, Layout]:
     """The layouts of the factors whose product `mma` adds to a tile of this layout.
 
     Units:    `depth` is the extent of k
@@ -116,21 +157,22 @@ def operand_layouts(accumulator: Layout, mma: Mma, depth: int) -> tuple[Layout, 
     """
     *batch, rows, columns = accumulator.shape
     zeros = (0,) * len(batch)
-    inner = depth & -depth
-    ks = doubling(mma.k, inner)
+    order = order or k_order(mma, depth)
+    ks = doubling(mma.k, order.inner)
 
     def left(place: Pair) -> Basis:
         row, k = place
-        return (*zeros, row, k)
+        return (*zeros, row, order.of(k))
 
     def right(place: Pair) -> Basis:
         k, column = place
-        return (*zeros, k, column)
+        return (*zeros, order.of(k), column)
 
     a_shape, b_shape = (*batch, rows, depth), (*batch, depth, columns)
     a = Layout(
         a_shape,
         independent(
+            *([[left((0, k)) for k in _in_registers(mma, order)]] if order.neighbours else []),
             [left(p) for p in mma.a.register if _in(p, a_shape)],
             [(*v[:-1], 0) for v in accumulator.register if v[-2] % mma.m == 0],
             [left((0, k)) for k in ks],
@@ -141,6 +183,7 @@ def operand_layouts(accumulator: Layout, mma: Mma, depth: int) -> tuple[Layout, 
     b = Layout(
         b_shape,
         independent(
+            *([[right((k, 0)) for k in _in_registers(mma, order)]] if order.neighbours else []),
             [right(p) for p in mma.b.register if _in(p, b_shape)],
             [(*v[:-2], 0, v[-1]) for v in accumulator.register if v[-1] % mma.n == 0],
             [right((k, 0)) for k in ks],
@@ -149,6 +192,11 @@ def operand_layouts(accumulator: Layout, mma: Mma, depth: int) -> tuple[Layout, 
         tuple((*v[:-2], 0, v[-1]) for v in accumulator.warp),
     )
     return a, b
+
+
+def _in_registers(mma: Mma, order: KOrder) -> list[int]:
+    """The bits of k, as instructions have them, that one thread holds: neighbours first."""
+    return [*doubling(1, mma.word), *doubling(4 * mma.word, order.inner)]
 
 
 def _in(place: Pair, shape: Sequence[int]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilec.layout.layout import Layout
-from tilec.layout.mma import Mma, Pair
+from tilec.layout.mma import KOrder, Mma, Pair, k_order
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,11 @@ def lanes_beyond(mma: Mma, depth: int) -> int:
     return sum(1 << bit for bit, (_, k) in enumerate(mma.a.lane) if k >= depth)
 
 
-def mma_steps(a: Layout, b: Layout, c: Layout, mma: Mma) -> list[Step]:
+def mma_steps(a: Layout, b: Layout, c: Layout, mma: Mma, order: KOrder | None = None) -> list[Step]:
     """The instructions of a product, along k first outermost."""
     depth = a.shape[-1]
     word = elements_per_word(mma, depth)
+    order = order or k_order(mma, depth)
     skip = mma.word.bit_length() - 1
     sides = [
         (_registers(a), _combined(mma.a.register[skip:])),
@@ -46,10 +47,11 @@ def mma_steps(a: Layout, b: Layout, c: Layout, mma: Mma) -> list[Step]:
     steps = []
     for k in range(0, depth, mma.k):
         for *batch, row, column in origins:
-            starts = ((row, k), (k, column), (row, column))
+            (left, across), (right, down), (sums, around) = sides
             found = [
-                tuple(registers.get((*batch, x + dx, y + dy)) for dx, dy in offsets)
-                for (registers, offsets), (x, y) in zip(sides, starts, strict=True)
+                tuple(left.get((*batch, row + x, order.of(k + y))) for x, y in across),
+                tuple(right.get((*batch, order.of(k + x), column + y)) for x, y in down),
+                tuple(sums.get((*batch, row + x, column + y)) for x, y in around),
             ]
             words = [tuple(None if r is None else r // word for r in f) for f in found[:2]]
             steps.append(Step(words[0], words[1], found[2]))

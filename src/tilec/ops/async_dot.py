@@ -23,6 +23,9 @@ from tilec.ops.lower_wgmma import WgmmaDot, finish, start, wait
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import OpRules, Places, Placing, is_tile, shape_of
 
+# Where along k of the second factor a shorter first one begins, if not at its start.
+K_FROM = "k_from"
+
 
 class _Dot(OpRules):
     name = "warp.dot"
@@ -45,7 +48,8 @@ class _Dot(OpRules):
         sums = None if _is_zero(op.operands[2]) else unpack(before)
         layout, right = layout_of(op.results[0].type), _operand(op, b, "b_k")
         if isinstance(a, ir.Value):
-            dot = WgmmaDot(_wgmma(op), layout, layout_of(op.operands[0].type), right)
+            first = number_of(op, K_FROM) if K_FROM in op.attributes else 0
+            dot = WgmmaDot(_wgmma(op), layout, layout_of(op.operands[0].type), right, first)
             return [pack(start(dot, sums, a, b.address))]
         assert isinstance(a, SharedTile)
         dot = WgmmaDot(_wgmma(op), layout, _operand(op, a, "a_k"), right)

@@ -103,6 +103,14 @@ def from_memory(value: ir.Value, element: ir.Type) -> ir.Value:
     return arith.cmpi(arith.CmpIPredicate.ne, value, zero)
 
 
+def as_in_memory(fragment: ir.Value) -> ir.Value:
+    """A fragment whose elements are as they stand in memory."""
+    element = ir.VectorType(fragment.type).element_type
+    if in_memory(element) == element:
+        return fragment
+    return pack([to_memory(value) for value in unpack(fragment)])
+
+
 def write_shared(
     buffer: ir.Value, accesses: ThreadAccesses, registers: Sequence[ir.Value], lowering: Lowering
 ) -> None:

@@ -12,10 +12,12 @@ from tilec.integers.number import Number, always, combined
 from tilec.ops import uses
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import Builder, element_in, operator
-from tilec.ops.build import constant_like, make, spread
+from tilec.ops.build import constant_like, known_integer, make, spread
 from tilec.ops.call import Call, Emission, Form, Operation
 from tilec.ops.convert import converted
+from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.meaning import Elementwise, Unsigned, abstract_by
+from tilec.ops.packed_words import may_shift_words, shifted_right
 from tilec.ops.rules import DivisorsWhere, OpRules
 from tilec.ops.uses import Domain
 from tilec.types import BOOL, Element, TileType, Type
@@ -117,6 +119,20 @@ class _ShiftLeft(Unsigned):
         return abstract_by(_shifted_left, None, op, operands, reasoning)
 
 
+class _ShiftRight(Unsigned):
+    """By a count that is known, all of a word at once."""
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        value, _ = operands
+        assert isinstance(value, ir.Value), "a number is shifted"
+        count = known_integer(op.operands[1])
+        if count is None or not may_shift_words(value.type, count):
+            return super().lower(op, operands, lowering)
+        return [shifted_right(value, count)]
+
+
 def _low_bits(op: ir.OpView, count: Number) -> int:
     assert count.known is not None
     width = 64 if str(op.results[0].type) == "index" else int(op.results[0].type.width)
@@ -145,6 +161,6 @@ RULES: tuple[OpRules, ...] = (
     Elementwise("arith.ori", np.bitwise_or, launcher="bitor", truths=either, decided_by=True),
     Elementwise("arith.xori", np.bitwise_xor, launcher="bitxor", truths=_differ),
     _ShiftLeft("arith.shli", np.left_shift, "shl"),
-    Unsigned("arith.shrui", np.right_shift, "shr", _shifted_right),
+    _ShiftRight("arith.shrui", np.right_shift, "shr", _shifted_right),
     Elementwise("arith.shrsi", np.right_shift, launcher="shr", numbers=_shifted_right),
 )

@@ -17,6 +17,7 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.formats import shape_of
 from tilec.ops.fragments import certain, select_registers
 from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.pending import selected
 from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules, Places, Placing
 from tilec.types import TileType, Type
 
@@ -86,6 +87,13 @@ class _LinalgBroadcast(OpRules):
         view = dropped(layout_of(op.results[0].type), *op.attributes["dimensions"])
         assert view.layout == layout_of(op.operands[0].type), "`serve` asked for this layout"
         return [select_registers(operands[0], certain(view.to_new))]
+
+    def may_wait(self, op: ir.OpView) -> bool:
+        return True
+
+    def pending(self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) -> Lowered:
+        view = dropped(layout_of(op.results[0].type), *op.attributes["dimensions"])
+        return selected(operands[0], certain(view.to_new))
 
 
 RULES: tuple[OpRules, ...] = (_LinalgBroadcast(),)

@@ -63,6 +63,7 @@ class Channel:
     filling: Cursor
     reading: Cursor
     readers: int  # threads that share one arrival: those of a warpgroup or of a warp
+    rounding: frozenset[int]  # the tiles that copies round to tf32
     shared: Mapping[int, Sharers] = field(default_factory=dict)  # of a tile: who share it
     blocks: int = 1  # that empty its slots
 
@@ -104,6 +105,25 @@ def shared_of(op: ir.OpView) -> dict[int, Sharers]:
     return {number: Sharers.of_bits(cluster, bits) for number, bits in sides if bits}
 
 
+def _rounding(op: ir.OpView) -> frozenset[int]:
+    """Which tiles of a `warp.channel` are rounded to tf32, by their numbers."""
+    kinds = (
+        ir.MemRefType(ir.TypeAttr(kind).value) for kind in ir.ArrayAttr(op.attributes["tiles"])
+    )
+    return frozenset(
+        number
+        for number, kind in enumerate(kinds)
+        if isinstance(kind.element_type, ir.FloatTF32Type)
+    )
+
+
+def is_copied_as(source: ir.Type, element: ir.Type) -> bool:
+    """Whether copies bring elements of a tensor as those of a tile in a slot."""
+    return element == source or (
+        isinstance(source, ir.F32Type) and isinstance(element, ir.FloatTF32Type)
+    )
+
+
 def shares_of(tile: SwizzledTile, blocks: int) -> Shares:
     """As so many blocks copy a tile that they share."""
     found = Shares.of(tile, blocks)
@@ -127,9 +147,10 @@ class _Create(OpRules):
 
     def tensor_maps(self, op: ir.OpView) -> Sequence[TensorMap]:
         shared, found = shared_of(op), []
+        rounding = _rounding(op)
         for number, (param, tile) in enumerate(zip(params_of(op), tiles_of(op), strict=True)):
             box = shares_of(tile, shared[number].blocks).box if number in shared else tile.box
-            found.append(TensorMap(param, box, tile.swizzle))
+            found.append(TensorMap(param, box, tile.swizzle, rounds=number in rounding))
         return found
 
     def lower(
@@ -137,29 +158,33 @@ class _Create(OpRules):
     ) -> Sequence[Lowered]:
         depth, slot = number_of(op, "depth"), Slot(tiles_of(op))
         filling, reading = (Cursor(lowering.variable(), lowering.variable()) for _ in range(2))
-        slots = lowering.ring(depth * slot.bytes, slot.alignment)
-        barriers = lowering.ring(2 * depth * BARRIER_BYTES, BARRIER_BYTES, throughout=True)
+        assert lowering.start is not None, "a kernel with channels has roles"
+        with lowering.start.places:
+            slots = lowering.ring(depth * slot.bytes, slot.alignment)
+            barriers = lowering.ring(2 * depth * BARRIER_BYTES, BARRIER_BYTES, throughout=True)
         # Products are of a whole warpgroup: one thread of it speaks for all. What threads read is
         # read by each warp for itself.
         readers = LANES if BY_WARP in op.attributes else LANES * WARPGROUP_WARPS
         shared = shared_of(op)
         blocks = _cluster_around(op).blocks if shared else 1
-        channel = Channel(depth, slot, slots, barriers, filling, reading, readers, shared, blocks)
-        self._begin(channel, lowering)
+        channel = Channel(
+            depth, slot, slots, barriers, filling, reading, readers, _rounding(op), shared, blocks
+        )
+        self._begin(channel)
+        with lowering.start.making:
+            self._make(channel, lowering)
         return [channel]
 
-    def _begin(self, channel: Channel, lowering: Lowering) -> None:
+    def _begin(self, channel: Channel) -> None:
         for cursor in (channel.filling, channel.reading):
             for variable in (cursor.slot, cursor.parity):
                 llvm.store(i32(0), variable)
-        first = scf.IfOp(arith.cmpi(arith.CmpIPredicate.eq, lowering.thread, i32(0)))
-        with ir.InsertionPoint(first.then_block):
-            arrivals = lowering.warps * LANES // channel.readers * channel.blocks
-            for slot in range(channel.depth):
-                nvvm.mbarrier_init(channel.full(i32(slot)), i32(1))
-                nvvm.mbarrier_init(channel.empty(i32(slot)), i32(arrivals))
-            nvvm.fence_mbarrier_init()
-            scf.yield_([])
+
+    def _make(self, channel: Channel, lowering: Lowering) -> None:
+        arrivals = lowering.warps * LANES // channel.readers * channel.blocks
+        for slot in range(channel.depth):
+            nvvm.mbarrier_init(channel.full(i32(slot)), i32(1))
+            nvvm.mbarrier_init(channel.empty(i32(slot)), i32(arrivals))
 
 
 class _Acquire(OpRules):
@@ -196,7 +221,7 @@ class _Fill(OpRules):
         address = channel.address(slot, number)
         sharers = channel.shared.get(number)
         box = tile.box if sharers is None else shares_of(tile, sharers.blocks).box
-        source = lowering.tensor_map(TensorMap(view.parameter, box, tile.swizzle))
+        source = lowering.tensor_map(_map(channel, number, view, box))
         filling = _Filling(source, channel.full(slot), address, starts)
         if sharers is None:
             filling.copy(tile.copies)
@@ -204,6 +229,12 @@ class _Fill(OpRules):
             assert lowering.is_together is not None, "a program was said"
             _fill_shared(filling, tile, sharers, lowering.is_together)
         return []
+
+
+def _map(channel: Channel, tile: int, view: View, box: tuple[int, ...]) -> TensorMap:
+    """What describes the tensor that a tile is copied from."""
+    swizzle = channel.slot.tiles[tile].swizzle
+    return TensorMap(view.parameter, box, swizzle, rounds=tile in channel.rounding)
 
 
 @dataclass(frozen=True)

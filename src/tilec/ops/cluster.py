@@ -22,11 +22,8 @@ class _Meet(OpRules):
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
-        # What makes barriers in memory is followed by a fence of its own (`warp.channel`): no
-        # other access needs an order.
-        aligned = ir.UnitAttr.get()
-        nvvm.cluster_arrive_relaxed(aligned=aligned)
-        nvvm.cluster_wait(aligned=aligned)
+        # All have arrived where the block begins, and wait where its roles do (`ops/start.py`).
+        assert lowering.start is not None and lowering.start.waits_for_cluster
         return []
 
 

@@ -39,6 +39,7 @@ from tilec.ops.lower_bytes import are_bytes_to_bf16, bytes_to_bf16
 from tilec.ops.lower_f8 import from_f8, to_f8
 from tilec.ops.lower_tf32 import to_tf32
 from tilec.ops.lowering import Lowered, Lowering, lower_elementwise
+from tilec.ops.packed_words import are_bytes_to_halves, widened
 from tilec.ops.rules import Datum, ElementwiseRules, Facts, HostExpression, Machine, OpRules
 from tilec.types import (
     BF16,
@@ -230,6 +231,12 @@ class _FloatToFloat(ElementwiseRules):
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [rounded(wide(operands[0]), op.results[0].type)]
 
+    def rounded(self, op: ir.OpView) -> ir.Type | None:
+        # Measured (H100): maps of TFLOAT32 round to nearest even, and keep subnormal numbers.
+        source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
+        is_of_copies = isinstance(source, ir.F32Type) and isinstance(target, ir.FloatTF32Type)
+        return target if is_of_copies else None
+
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
@@ -278,6 +285,16 @@ class _IntegerToInteger(ElementwiseRules):
             ones = values.astype(target)
             return [-ones if self.is_signed else ones]
         return [(values if self.is_signed else unsigned(values)).astype(target)]
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        [value] = operands
+        assert isinstance(value, ir.Value), "a number is converted"
+        target = lowering.type_of(op.results[0].type)
+        if are_bytes_to_halves(value.type, target):
+            return [widened(value, target, is_signed=self.is_signed)]
+        return lower_elementwise(op, [value], lowering)
 
     def abstract(
         self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning

@@ -22,11 +22,12 @@ from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import constant, make, make_with_body, segments
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.comes_as import comes_as
 from tilec.ops.convert import converted
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import element_of, rounded, unsigned, wide
 from tilec.ops.fragments import bit_width, pack, unpack
-from tilec.ops.lower_dot import Factor, lower_fma, lower_mma, mma_for
+from tilec.ops.lower_dot import Factor, lower_fma, lower_mma, mma_for, order_of_neighbours
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.registry import rules
 from tilec.ops.rules import (
@@ -253,13 +254,12 @@ class _Matmul(OpRules):
             return Places((*factors, sums), (sums,))
         if sums is None or not is_accumulator_layout(sums, mma):
             sums = accumulator_layout(shape, placing.warps, mma, rows_first=_is_chained(op))
+        layouts = _factor_layouts(op, sums, mma, placing)
         wanted = (
             layout
             if _lies_in_shared(value) or _is_held(value, layout, op)
             else _made_or_default(value, placing)
-            for value, layout in zip(
-                list(op.operands)[:2], operand_layouts(sums, mma, depth), strict=True
-            )
+            for value, layout in zip(list(op.operands)[:2], layouts, strict=True)
         )
         return Places((*wanted, sums), (sums,))
 
@@ -333,6 +333,23 @@ def _is_held(factor: ir.Value, layout: Layout, op: ir.OpView) -> bool:
     is_block = isinstance(factor.owner, ir.Block)
     is_from_here = not is_block and factor.owner.parent == op.operation.parent
     return words <= (_FACTOR_WORDS if is_from_here else 2 * _FACTOR_WORDS)
+
+
+def _factor_layouts(
+    op: ir.OpView, sums: Layout, mma: Mma, placing: Placing
+) -> tuple[Layout, Layout]:
+    """As instructions take factors; or in another order along k, where threads then load both from
+    memory as they are taken, and else would exchange them."""
+    factors, depth = list(op.operands)[:2], shape_of(op.operands[0])[-1]
+    plain = operand_layouts(sums, mma, depth)
+    order = order_of_neighbours(mma, bit_width(element_of(factors[0].type)) // 8, depth)
+    if order.neighbours in (None, mma.word):
+        return plain
+    others = operand_layouts(sums, mma, depth, order)
+    for layouts in (plain, others):
+        if all(comes_as(*one, placing) for one in zip(factors, layouts, strict=True)):
+            return layouts
+    return plain
 
 
 def _made_or_default(value: ir.Value, placing: Placing) -> Layout:

@@ -14,14 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 from mlir import ir
 
-from tilec.ir.dialects import llvm
+from tilec.ir.dialects import arith, llvm
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in, spread_operands
 from tilec.ops.build import chosen, compared, constant_like, like, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.convert import converted
 from tilec.ops.formats import Array
-from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.fragments import pack, splat, unpack, with_element
+from tilec.ops.lowering import Lowered, Lowering, lower_elementwise
 from tilec.ops.meaning import Elementwise, Rounded
 from tilec.ops.rules import OpRules
 from tilec.ops.uses import Domain
@@ -220,16 +221,51 @@ class _SquareRoot(Rounded):
         return [llvm.call_intrinsic(kind, "llvm.sqrt", list(operands), [], [])]
 
 
+@dataclass(frozen=True)
+class _Power(Rounded):
+    """A power of a base: where it may be approximated, that of two which hardware has.
+
+    Results that are no normal numbers are 0 then. Else each takes a comparison and two products
+    more, which scale what is out of range (PTX ISA, "ex2").
+    """
+
+    log2_of_base: float = 1.0
+    is_approximable: bool = True
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        kind, [exponent] = lowering.type_of(op.results[0].type), operands
+        assert isinstance(exponent, ir.Value), "a number, or a tile in registers"
+        is_exact = "afn" not in str(op.attributes["fastmath"])
+        if is_exact or with_element(kind, ir.F32Type.get()) != kind:
+            return lower_elementwise(op, [exponent], lowering)
+        if self.log2_of_base != 1.0:
+            factor = arith.constant(ir.F32Type.get(), self.log2_of_base)
+            is_tile = isinstance(kind, ir.VectorType)
+            exponent = arith.mulf(exponent, splat(factor, kind.shape[0]) if is_tile else factor)
+        if not isinstance(kind, ir.VectorType):
+            return [_power_of_two(exponent)]
+        return [pack([_power_of_two(value) for value in unpack(exponent)])]
+
+
+def _power_of_two(exponent: ir.Value) -> ir.Value:
+    name = "llvm.nvvm.ex2.approx.ftz"
+    return llvm.call_intrinsic(exponent.type, name, [exponent], [], [])
+
+
 # What one instruction gives but for a few units in the last place. `tanh` it gives to 2^-11, `sin`
 # and logarithms nowhere near in places.
-_APPROXIMABLE = ("math.exp", "math.exp2", "math.rsqrt")
+_APPROXIMABLE = ("math.rsqrt",)
 
 RULES: tuple[OpRules, ...] = (
     *(
         Rounded(f.op, f.meaning, f.op in _APPROXIMABLE)
         for f in FUNCTIONS
-        if f.op != _SquareRoot.name
+        if f.op not in (_SquareRoot.name, "math.exp", "math.exp2")
     ),
+    _Power("math.exp", np.exp, log2_of_base=math.log2(math.e)),
+    _Power("math.exp2", np.exp2),
     _SquareRoot(),
     Rounded("math.roundeven", np.rint),
     Rounded("math.fpowi", np.power),

@@ -28,7 +28,7 @@ from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.formats import dtype_of, shape_of
 from tilec.ops.fragments import in_registers, pack, zero
 from tilec.ops.indices import index_values
-from tilec.ops.lower_access import lower_load
+from tilec.ops.lower_access import load_later, lower_load
 from tilec.ops.lowering import Lowered, Lowering, View
 from tilec.ops.memory_layout import (
     cost_of_access,
@@ -252,6 +252,28 @@ class _TileLoad(OpRules):
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
+        here, fill = self._access_of_thread(op, operands, lowering)
+        loaded = lower_load(here, fill, is_last="last" in op.attributes)
+        held = in_registers(here.view.element)
+        registers = [from_memory(v, held) for v in loaded]
+        return [pack(registers) if is_tile(op.results[0]) else registers[0]]
+
+    def may_wait(self, op: ir.OpView) -> bool:
+        access = self.access(op)
+        assert access is not None
+        is_shared = view_facts(access.view.type).own == "shared"
+        return is_tile(access.tile) and is_shared
+
+    def pending(self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) -> Lowered:
+        here, fill = self._access_of_thread(op, operands, lowering)
+        if here.may_be_ragged:  # a group that is cut takes a branch
+            return self.lower(op, operands, lowering)[0]
+        return load_later(here, fill, is_last="last" in op.attributes)
+
+    def _access_of_thread(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> tuple[Access, ir.Value]:
+        """The access, and what elements outside are, as in memory."""
         access = self.access(op)
         assert access is not None
         view, rest = operands[0], operands[1:]
@@ -261,11 +283,7 @@ class _TileLoad(OpRules):
         here = Access(
             lowering, view, layout, access.shape, rest[:count], access.unit, bounds_of(op)
         )
-        fill = to_memory(rest[count]) if len(rest) > count else zero(here.element)
-        loaded = lower_load(here, fill, is_last="last" in op.attributes)
-        held = in_registers(view.element)
-        registers = [from_memory(v, held) for v in loaded]
-        return [pack(registers) if is_tile(access.tile) else registers[0]]
+        return here, to_memory(rest[count]) if len(rest) > count else zero(here.element)
 
 
 RULES: tuple[OpRules, ...] = (_TileLoad(),)

@@ -8,13 +8,14 @@ which of the row's groups it stands for is selected.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 from mlir import ir
 
 from tilec.ir.dialects import arith, scf
-from tilec.ops.fragments import element_offset, i32, pack, unpack
+from tilec.ops.between_threads import from_memory
+from tilec.ops.fragments import element_offset, i32, in_registers, pack, unpack
 from tilec.ops.global_memory import (
     Use,
     keep_together,
@@ -25,6 +26,7 @@ from tilec.ops.global_memory import (
     store_masked,
     words_of,
 )
+from tilec.ops.pending import Pending
 from tilec.ops.thread_access import Access, Group
 
 _PLAIN = Use()
@@ -38,22 +40,57 @@ def lower_load(access: Access, fill: ir.Value, *, is_last: bool = False) -> list
     access.note("load")
     registers: list[ir.Value] = [fill] * access.layout.registers
     use = Use(is_read_only=access.view.read_only, is_last=is_last)
-    fills = [fill] * access.width
-    words = words_of(fills) if access.masked else ()
+    load_group = _group_loader(access, fill, use)
     for group in access.groups:
-        mask = access.mask(group)
-        pointer = access.address(group)
-        if mask is None:
-            loaded = load(pointer, access.element, len(group.registers), use)
-        else:
-            loaded = load_masked(pointer, mask, fills, use, words)
-        for register, value in zip(group.registers, loaded, strict=True):
+        for register, value in zip(group.registers, load_group(group), strict=True):
             registers[register] = value
     if access.ragged is not None:
         registers = _load_cut_groups(access, registers, fill, access.ragged, use)
     elif access.lowering.is_in_loop and len(access.groups) > 1:
         keep_together()
     return [registers[first] for first in access.duplicates]
+
+
+def _group_loader(
+    access: Access, fill: ir.Value, use: Use
+) -> Callable[[Group], Sequence[ir.Value]]:
+    """What loads one group; what they share is emitted now."""
+    fills = [fill] * access.width
+    words = words_of(fills) if access.masked else ()
+
+    def load_group(group: Group) -> Sequence[ir.Value]:
+        mask = access.mask(group)
+        pointer = access.address(group)
+        if mask is None:
+            return load(pointer, access.element, len(group.registers), use)
+        return load_masked(pointer, mask, fills, use, words)
+
+    return load_group
+
+
+def load_later(access: Access, fill: ir.Value, *, is_last: bool = False) -> Pending:
+    """As `lower_load`, when registers are asked for; nobody writes to the tensor.
+
+    Assumes:  the view's end lies inside of no group
+    """
+    assert not access.may_be_ragged, "a group that is cut takes a branch"
+    access.note("load")
+    load_group = _group_loader(access, fill, Use(access.view.read_only, is_last))
+    group_of = {register: group for group in access.groups for register in group.registers}
+    loaded: dict[int, ir.Value] = {}
+
+    def begin(registers: Sequence[int]) -> None:
+        for first in dict.fromkeys(access.duplicates[register] for register in registers):
+            if first not in loaded:
+                group = group_of[first]
+                loaded.update(zip(group.registers, load_group(group), strict=True))
+
+    def make(registers: Sequence[int]) -> ir.Value:
+        begin(registers)
+        held = in_registers(access.view.element)
+        return pack([from_memory(loaded[access.duplicates[r]], held) for r in registers])
+
+    return Pending(make, begin)
 
 
 def _load_cut_groups(

@@ -16,7 +16,7 @@ from tilec.ir.dialects import arith, llvm, nvvm, vector
 from tilec.ir.dialects import math as mlir_math
 from tilec.layout import Layout
 from tilec.layout.fma import fma_operand_layouts
-from tilec.layout.mma import Mma, operand_layouts
+from tilec.layout.mma import KOrder, Mma, k_order, operand_layouts
 from tilec.layout.products import (
     Step,
     elements_per_word,
@@ -24,7 +24,7 @@ from tilec.layout.products import (
     lanes_beyond,
     mma_steps,
 )
-from tilec.ops.fragments import i32, pack, unpack, zero
+from tilec.ops.fragments import bit_width, i32, pack, unpack, zero
 from tilec.ops.lower_layout import Held, read_as_needed
 from tilec.ops.lowering import Lowering
 from tilec.ops.notes import Multiplied
@@ -110,7 +110,8 @@ def lower_mma(
     read from shared memory where they are used.
     """
     depth = a.layout.shape[-1]
-    wanted = operand_layouts(layout, mma, depth)
+    order = _order_of((a, b), layout, mma)
+    wanted = operand_layouts(layout, mma, depth, order)
     sums = list(sums)
     sides = [
         _Words(factor, target, depth, mma, lowering)
@@ -118,7 +119,7 @@ def lower_mma(
     ]
     unused = zero(sums[0].type)
     instruction = _Instruction(mma, a, b)
-    steps = mma_steps(*wanted, layout, mma)
+    steps = mma_steps(*wanted, layout, mma, order)
     lowering.note(Multiplied(instruction.name, len(steps), *wanted, layout))
     along_k = len(steps) * mma.k // depth if depth % mma.k == 0 else len(steps)
     rotated = _rotated(sides, steps[:along_k], lowering)
@@ -135,6 +136,29 @@ def lower_mma(
                 sums[register] = value
         meanwhile(number)
     return sums
+
+
+# Units: bytes. What a thread holds of a factor side by side, where threads load it themselves: the
+# widest access.
+_SIDE_BY_SIDE = 16
+
+
+def order_of_neighbours(mma: Mma, element_bytes: int, depth: int) -> KOrder:
+    """The order along k in which what a thread holds of factors is as wide as accesses are."""
+    return k_order(mma, depth, _SIDE_BY_SIDE // element_bytes)
+
+
+def _order_of(factors: Sequence[Factor], sums: Layout, mma: Mma) -> KOrder:
+    """The order along k in which a factor came; that of instructions if none came in another."""
+    depth = factors[0].layout.shape[-1]
+    held = [factor.fragment for factor in factors if isinstance(factor.fragment, ir.Value)]
+    if len(held) == len(factors):
+        size = bit_width(ir.VectorType(held[0].type).element_type) // 8
+        other = order_of_neighbours(mma, size, depth)
+        layouts = operand_layouts(sums, mma, depth, other)
+        if any(one.layout == wanted for one, wanted in zip(factors, layouts, strict=True)):
+            return other
+    return k_order(mma, depth)
 
 
 # Instructions of a product between loads into registers and what stores them.

@@ -41,13 +41,20 @@ _ADDRESS_MASK = 0x3FFFF
 class WgmmaDot:
     """A product: what it is made by, the layout of its sums, and where its factors are.
 
-    The first factor is in shared memory, or in registers of an `a_register_layout`.
+    The first factor is in shared memory, or in registers of an `a_register_layout`: then it may be
+    shorter along k, and meets the second one from `k_from` on.
     """
 
     wgmma: Wgmma
     sums: Layout
     a: SharedOperand | Layout
     b: SharedOperand
+    k_from: int = 0
+
+    @property
+    def k(self) -> int:
+        """How many products are summed."""
+        return self.b.k if isinstance(self.a, SharedOperand) else self.a.shape[-1]
 
     @property
     def rows(self) -> int:
@@ -93,10 +100,12 @@ def start(
         # Were a word made after the fence, the assembler would let each instruction wait.
         held = _tied("wgmma.fence.sync.aligned;", _words_in(a))
         left = _held(dot.a, held, dot.wgmma.element_bytes)
-    for k in range(0, dot.b.k, dot.wgmma.k):
-        adds = sums is not None or k > 0
+    for k in range(0, dot.k, dot.wgmma.k):
+        adds, there = sums is not None or k > 0, dot.k_from + k
         totals = [
-            _multiply(dot, part.columns, total, (*left(part.row, k), *right(part.column, k)), adds)
+            _multiply(
+                dot, part.columns, total, (*left(part.row, k), *right(part.column, there)), adds
+            )
             for part, total in zip(parts, totals, strict=True)
         ]
     nvvm.wgmma_commit_group_sync_aligned()

@@ -25,13 +25,17 @@ from tilec.ops.notes import Note, Place, place_of
 
 if TYPE_CHECKING:
     from tilec.ops.channel import Channel, SharedTile
+    from tilec.ops.pending import Pending
     from tilec.ops.split import Offered
     from tilec.ops.staged import Ring, StagedFactor
+    from tilec.ops.start import Start
     from tilec.ops.teams import Turns
 
 # A value, or what is known while compiling only: a view, a channel or ring, a tile in shared
-# memory, what blocks offer.
-Lowered: TypeAlias = "ir.Value | View | Channel | SharedTile | Ring | StagedFactor | Offered"
+# memory, what blocks offer, a tile that is computed later.
+Lowered: TypeAlias = (
+    "ir.Value | View | Channel | SharedTile | Ring | StagedFactor | Offered | Pending"
+)
 
 # Units: bytes; of the widest access (PTX ISA, "ld" and "st": .v4 of 32 bits; "ldmatrix").
 SHARED_ALIGNMENT = 16
@@ -103,6 +107,8 @@ class View:
 class TensorMap:
     """What a launcher describes to the hardware: a parameter, and how tiles of it are copied.
 
+    `rounds`: f32 is rounded to tf32 on the way.
+
     Shapes:   `box` has the extents of one copy, in the order of the tensor's axes
     Units:    `swizzle` in bytes
     """
@@ -111,6 +117,7 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle: Swizzle
     writes: bool = False  # to the tensor
+    rounds: bool = False
 
 
 def cluster_of(kernel: ir.OpView) -> Cluster | None:
@@ -176,8 +183,11 @@ class Lowering:
     meanwhile: list[Callable[[], None]] = field(default_factory=list)
     teams: int = 1  # that the math warps are
     turns: Turns | None = None  # of the teams, where there are several
+    start: Start | None = None  # of a block with roles
     is_sending: bool = False  # hardware copies what was written to `sent_bytes`
+    piece: int | None = None  # so many registers of a tile are lowered; None: all
     _coordinates: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
+    _warpgroup: ir.Value | None = None
 
     def takes_aligned(self, parameter: str, size: int) -> None:
         """Note that this parameter is accessed in pieces of `size` bytes."""
@@ -196,10 +206,17 @@ class Lowering:
         if not isinstance(tile_level, ir.RankedTensorType):
             is_slot = str(tile_level) == SLOT
             return ir.IntegerType.get_signless(32) if is_slot else in_registers(tile_level)
-        registers = layout_of(tile_level).registers
+        registers = layout_of(tile_level).registers if self.piece is None else self.piece
         return ir.VectorType.get(
             [registers], in_registers(ir.RankedTensorType(tile_level).element_type)
         )
+
+    @contextmanager
+    def in_piece(self, registers: int) -> Iterator[None]:
+        """What is lowered inside is so many registers of each tile."""
+        outer, self.piece = self.piece, registers
+        yield
+        self.piece = outer
 
     def do_meanwhile(self, left: int = 0) -> None:
         """Emit what is to be done meanwhile, but for so many."""
@@ -285,15 +302,23 @@ class Lowering:
     def as_team(self, team: Team) -> Iterator[None]:
         """What is lowered inside is the work of these threads only."""
         outer = self.team, self.entry, self._coordinates, self.thread
+        outer_group, self._warpgroup = self._warpgroup, None
         if team.count > 1:
             self.thread = arith.andi(self.thread, i32(team.threads - 1))
         # What depends on the thread is made anew: it stands where not all threads come.
         self.team, self.entry, self._coordinates = team, first_place(), {}
         yield
         self.team, self.entry, self._coordinates, self.thread = outer
+        self._warpgroup = outer_group
 
     def warpgroup(self) -> ir.Value:
         """The number (i32) of this thread's warpgroup, which the assembler sees to be uniform."""
+        if self._warpgroup is None:
+            with self.entry:
+                self._warpgroup = self._shuffled_warpgroup()
+        return self._warpgroup
+
+    def _shuffled_warpgroup(self) -> ir.Value:
         word = ir.IntegerType.get_signless(32)
         group = arith.shrui(self.thread, i32((LANES * 4).bit_length() - 1))
         return nvvm.shfl_sync(

@@ -23,7 +23,7 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.formats import attribute_number, dtype_of, element_of, rounded, shape_of
 from tilec.ops.fragments import pack, splat
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError
-from tilec.ops.rules import Datum, Facts, HostExpression, Machine, OpRules, Places, Placing
+from tilec.ops.rules import Datum, Facts, HostExpression, Machine, OpRules, Places, Placing, is_tile
 from tilec.ops.uses import Domain
 from tilec.types import I32, TF32, Element, TileType, Type
 
@@ -200,6 +200,9 @@ class _ArithConstant(_Source):
             raise NoGpuCodeError(op, "a tile of different constants")
         return [splat(_held_constant(value.get_splat_value(), kind.element_type), kind.shape[0])]
 
+    def may_wait(self, op: ir.OpView) -> bool:
+        return is_tile(op.results[0])
+
 
 def _held_constant(attribute: ir.Attribute, held: ir.Type) -> ir.Value:
     """A number as threads hold it: f8 by its bits."""
@@ -227,6 +230,9 @@ class _TensorSplat(_Source):
     ) -> Sequence[Lowered]:
         [count] = ir.VectorType(lowering.type_of(op.results[0].type)).shape
         return [splat(operands[0], count)]
+
+    def may_wait(self, op: ir.OpView) -> bool:
+        return True
 
 
 _COORDINATE_BITS = 32

@@ -17,6 +17,8 @@ from tilec.ops.rules import AccessShape, Placing, is_tile
 
 # Of one thread, where what it holds was chosen by wider elements that it is converted from.
 _ENOUGH_BYTES = 8
+# Of one thread: less than what an exchange through shared memory takes.
+_FEW_REGISTERS = 4
 
 
 def memory_layout(access: AccessShape, bounds: Sequence[Bounds], placing: Placing) -> Layout:
@@ -73,10 +75,12 @@ def is_as_wide(
     """Whether threads that hold a tile so move it in pieces as wide as in its best layout, and no
     more of them.
 
-    Of what has one axis each may have copies: it is short, and caches serve it.
+    Of what is long along one axis at most each may have copies, and so may a thread that holds very
+    little: caches serve it.
     """
     least = memory_layout(access, bounds, placing).registers
-    if len(access.shape) > 1 and layout.registers > least:
+    is_short = sum(extent > 1 for extent in access.shape) <= 1
+    if not is_short and layout.registers > max(least, _FEW_REGISTERS):
         return False
     contiguous = contiguous_axis(access.view)
     if contiguous is None:

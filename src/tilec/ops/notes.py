@@ -15,7 +15,7 @@ from tilec.layout.traffic import Traffic
 
 AccessKind: TypeAlias = Literal["load", "store", "gather", "scatter", "atomic"]
 MoveKind: TypeAlias = Literal[
-    "conversion", "reduction", "scan", "flip", "reshape", "extract", "slot", "box", "sums"
+    "conversion", "reduction", "scan", "flip", "reshape", "extract", "slot", "factor", "box", "sums"
 ]
 
 

@@ -1,4 +1,7 @@
-"""The order of the programs of a grid."""
+"""The order of the programs of a grid.
+
+Numbers are all of one integer type: index, or i32 where launchers see to it that they are small.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,13 @@ from tilec.ops.fragments import index
 
 
 def count_of(grid: Sequence[ir.Value]) -> ir.Value:
-    """How many programs a grid has."""
-    return reduce(arith.muli, grid, index(1))
+    """How many programs a grid has (index without axes)."""
+    return reduce(arith.muli, grid) if grid else index(1)
+
+
+def number_as(like: ir.Value, value: int) -> ir.Value:
+    """A constant of the type that another number has."""
+    return arith.constant(like.type, value)
 
 
 def delinearised(number: ir.Value, grid: Sequence[ir.Value]) -> tuple[ir.Value, ...]:
@@ -36,10 +44,11 @@ def grouped(number: ir.Value, grid: Sequence[ir.Value], rows: int) -> tuple[ir.V
         return delinearised(number, grid)
     *outer, down, across = grid
     *batch, within = delinearised(number, [*outer, arith.muli(down, across)])
-    size = arith.muli(across, index(rows))
+    size = arith.muli(across, number_as(across, rows))
     group, place = arith.divui(within, size), arith.remui(within, size)
-    first = arith.muli(group, index(rows))
+    most = number_as(group, rows)
+    first = arith.muli(group, most)
     # The last group has the rows that are left.
-    height = arith.minsi(arith.subi(down, first), index(rows))
+    height = arith.minsi(arith.subi(down, first), most)
     row = arith.addi(first, arith.remui(place, height))
     return (*batch, row, arith.divui(place, height))

@@ -20,6 +20,7 @@ from tilec.ops.formats import shape_of as extents_of
 from tilec.ops.fragments import certain, pack, select_registers, unpack
 from tilec.ops.lower_layout import through_rows
 from tilec.ops.lowering import Lowered, Lowering
+from tilec.ops.pending import selected
 from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules, Places, Placing
 from tilec.types import BOOL, Element, TileType, Type
 
@@ -148,11 +149,24 @@ class _SameOrder(OpRules):
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
         source, target = layout_of(op.operands[0].type), layout_of(op.results[0].type)
-        view = views.reshaped(target, source.shape)
+        view = self._view(op)
         if view is not None:
             assert view.layout == source, "`serve` asked for this layout"
             return [select_registers(operands[0], certain(view.to_new))]
         return [pack(through_rows(source, target, unpack(operands[0]), lowering))]
+
+    def may_wait(self, op: ir.OpView) -> bool:
+        return self._view(op) is not None
+
+    def pending(self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) -> Lowered:
+        view = self._view(op)
+        assert view is not None, "it may wait"
+        return selected(operands[0], certain(view.to_new))
+
+    def _view(self, op: ir.OpView) -> views.View | None:
+        """The result as another view of what the operand's threads have, where it is one."""
+        source, target = layout_of(op.operands[0].type), layout_of(op.results[0].type)
+        return views.reshaped(target, source.shape)
 
 
 RULES: tuple[OpRules, ...] = (

@@ -20,6 +20,7 @@ from tilec.layout.inference import Places as Places
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.build import make
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, TensorMap, lower_elementwise
+from tilec.ops.pending import element_by_element, has_one_layout
 
 # A tile or a scalar is a NumPy array (`ops/formats.py`: of rank 0 for a scalar), a view a `View`.
 Datum = Any
@@ -311,6 +312,10 @@ class OpRules:
     # Whether its tile may leave through shared memory, as `ops/send.py` has it.
     is_sendable: bool = False
 
+    def leaves_in_pieces(self, op: ir.OpView) -> bool:
+        """Whether it takes a tile so, registers of one box at a time."""
+        return False
+
     def program_axes(self, op: ir.OpView, of_operands: frozenset[int]) -> frozenset[int] | None:
         """Along which axes of the grid neighbours may get other results; None: along any.
 
@@ -326,6 +331,10 @@ class OpRules:
 
         None where it does more to the elements than to move axes.
         """
+        return None
+
+    def rounded(self, op: ir.OpView) -> ir.Type | None:
+        """The element type that it rounds its operand to, if copies by hardware round likewise."""
         return None
 
     def multiplied(self, op: ir.OpView) -> tuple[str, str, str] | None:
@@ -376,6 +385,14 @@ class OpRules:
         """The results on a GPU thread, emitted at the current insertion point and location."""
         raise NoGpuCodeError(op, f"`{self.name}` has no code for the GPU yet")
 
+    def may_wait(self, op: ir.OpView) -> bool:
+        """Whether its one result may be emitted where it is needed, a few registers at a time."""
+        return False
+
+    def pending(self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering) -> Lowered:
+        """That result, pending; or what it is, if it cannot wait after all."""
+        return element_by_element(self, op, operands, lowering)
+
 
 class ElementwiseRules(OpRules):
     """Element by element: tiles have one layout, and threads do the operation on fragments."""
@@ -384,6 +401,9 @@ class ElementwiseRules(OpRules):
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
         return lower_elementwise(op, operands, lowering)
+
+    def may_wait(self, op: ir.OpView) -> bool:
+        return has_one_layout(op)
 
 
 def conjunction(masks: Sequence[ir.Value]) -> ir.Value:

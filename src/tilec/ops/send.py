@@ -12,8 +12,8 @@ Source:   PTX ISA, "cp.async.bulk.tensor", "cp.async.bulk.wait_group", "Async pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from mlir import ir
@@ -22,14 +22,17 @@ from tilec.ir.dialects import arith, nvvm, scf
 from tilec.layout import LANE_BITS, LANES, Layout
 from tilec.layout.boxes import Box, Boxes, boxes_of
 from tilec.layout.matrix_access import MatrixAccesses
+from tilec.layout.shared_access import Access as SharedAccess
+from tilec.layout.shared_access import ThreadAccesses
 from tilec.layout.traffic import NONE, of_reads, of_writes
-from tilec.ops.between_threads import read_shared, write_shared
+from tilec.ops.between_threads import as_in_memory, read_shared, write_shared
 from tilec.ops.encoding import layout_of
-from tilec.ops.fragments import bit_width, byte_offset, i32, unpack
+from tilec.ops.fragments import bit_width, byte_offset, i32, in_memory, unpack
 from tilec.ops.global_memory import Use, store, store_masked
 from tilec.ops.instruction_set import has_stmatrix
-from tilec.ops.lowering import ELECTED, Lowering, TensorMap, View
+from tilec.ops.lowering import ELECTED, Lowered, Lowering, TensorMap, View
 from tilec.ops.notes import Moved
+from tilec.ops.pending import begin, registers_of
 from tilec.ops.rules import is_tile
 from tilec.ops.shared_matrices import write_matrices
 from tilec.ops.thread_access import Access
@@ -39,6 +42,10 @@ SENT = "warp.sent"
 By: TypeAlias = Literal["copies", "rows"]
 # Buffers of a tile that take turns.
 BUFFERS = 2
+# Registers: what is computed at once, to hide the latency of instructions; and how far ahead loads
+# begin, to hide that of L2. What is loaded element by element takes twice the registers.
+_PIECE = 8
+_AHEAD, _AHEAD_BY_ELEMENTS = 40, 16
 
 
 @dataclass(frozen=True)
@@ -79,15 +86,12 @@ def send_by_copies(
     layout: Layout,
     view: View,
     starts: Sequence[ir.Value],
-    fragment: ir.Value,
+    fragment: Lowered,
     lowering: Lowering,
 ) -> None:
-    """Begin copies of a tile to where it starts in the tensor (i32, one an axis).
-
-    The fragment's elements are as in memory.
-    """
+    """Begin copies of a tile to where it starts in the tensor (i32, one an axis)."""
     lowering.is_sending = True
-    _note(boxes, layout, fragment, lowering, is_read=False)
+    _note(boxes, layout, in_memory(view.element), lowering, is_read=False)
     target = lowering.tensor_map(map_of(view.parameter, boxes))
     whole = boxes.box.bytes << len(layout.warp)
     buffers = [
@@ -100,10 +104,11 @@ def send_by_copies(
     warp_bits = (1 << number for number in range(len(layout.warp)))
     number = lowering.thread_number((*[0] * LANE_BITS, *warp_bits))
     place = arith.muli(number, i32(boxes.box.bytes))
+    pieces = _Pieces(boxes.boxes, fragment, _AHEAD)
     for count, box in enumerate(boxes.boxes):
         buffer = buffers[count % len(buffers)]
         nvvm.cp_async_bulk_wait_group(_still_read(count, len(boxes.boxes), len(buffers)), read=True)
-        _write(buffer, box, fragment, lowering)
+        _write(buffer, box, pieces, lowering)
         nvvm.fence_proxy(
             ir.Attribute.parse("#nvvm.proxy_kind<async.shared>"),
             space=ir.Attribute.parse("#nvvm.shared_space<cta>"),
@@ -126,24 +131,22 @@ def send_by_copies(
 def send_by_rows(
     boxes: Boxes,
     access: Callable[[Layout], Access],
-    fragment: ir.Value,
+    fragment: Lowered,
     lowering: Lowering,
     use: Use,
 ) -> None:
-    """Store a tile by rows of its boxes; `access` is that of a layout.
-
-    The fragment's elements are as in memory.
-    """
+    """Store a tile by rows of its boxes; `access` is that of a layout."""
     here = access(boxes.by_rows)
     here.note("store")
-    _note(boxes, boxes.by_rows, fragment, lowering, is_read=True)
-    element = ir.VectorType(fragment.type).element_type
+    element = here.element
+    _note(boxes, boxes.by_rows, element, lowering, is_read=True)
     whole = boxes.box.bytes << len(boxes.by_rows.warp)
     buffers = [lowering.shared_bytes(whole, by_warp=True) for _ in range(BUFFERS)]
     groups = {register: group for group in here.groups for register in group.registers}
+    pieces = _Pieces(boxes.boxes, fragment, _AHEAD_BY_ELEMENTS)
     for count, box in enumerate(boxes.boxes):
         buffer = buffers[count % len(buffers)]
-        _write(buffer, box, fragment, lowering)
+        _write(buffer, box, pieces, lowering)
         read = read_shared(buffer, box.reads, element, lowering)
         for group in dict.fromkeys(groups[register] for register in sorted(read)):
             elements = [read[register][0] for register in group.registers]
@@ -160,10 +163,9 @@ def wait_until_sent() -> None:
 
 
 def _note(
-    boxes: Boxes, layout: Layout, fragment: ir.Value, lowering: Lowering, *, is_read: bool
+    boxes: Boxes, layout: Layout, element: ir.Type, lowering: Lowering, *, is_read: bool
 ) -> None:
     """What writing the boxes of a tile takes, and reading them, if threads do that."""
-    element = ir.VectorType(fragment.type).element_type
     size = bit_width(element) // 8
     took = NONE
     for box in boxes.boxes:
@@ -171,12 +173,63 @@ def _note(
     lowering.note(Moved("box", (str(element),), layout, boxes.by_rows, took))
 
 
-def _write(buffer: ir.Value, box: Box, fragment: ir.Value, lowering: Lowering) -> None:
-    if isinstance(box.writes, MatrixAccesses) and has_stmatrix():
-        write_matrices(buffer, box.writes, fragment, lowering)
-        return
-    assert not isinstance(box.writes, MatrixAccesses), "kernels with roles have `stmatrix`"
-    write_shared(buffer, box.writes, unpack(fragment), lowering)
+class _Pieces:
+    """The registers of boxes, made a few at a time just before they are written.
+
+    What they need from memory is begun `ahead` registers before.
+    """
+
+    def __init__(self, boxes: Sequence[Box], fragment: Lowered, ahead: int) -> None:
+        self._fragment = fragment
+        self._left = [one for box in boxes for one in _accesses_of_pieces(box)]
+        self._ahead = ahead
+        self._begun = self._made = 0
+
+    def next(self) -> tuple[ThreadAccesses, ir.Value]:
+        """The next accesses, and what they write: registers as in memory, numbered anew."""
+        while self._begun < len(self._left) and self._held() < self._ahead:
+            begin(self._fragment, _registers(self._left[self._begun]))
+            self._begun += 1
+        accesses = self._left[self._made]
+        self._made += 1
+        held = _registers(accesses)
+        places = {register: place for place, register in enumerate(held)}
+        own = tuple(
+            replace(one, registers=tuple(places[r] for r in one.registers))
+            for one in accesses.accesses
+        )
+        piece = as_in_memory(registers_of(self._fragment, held))
+        return replace(accesses, accesses=own), piece
+
+    def _held(self) -> int:
+        """The registers that were begun and not made."""
+        return sum(len(_registers(one)) for one in self._left[self._made : self._begun])
+
+
+def _accesses_of_pieces(box: Box) -> Iterator[ThreadAccesses]:
+    """The accesses that write a box, several together where each has few registers."""
+    together: list[SharedAccess] = []
+    for one in box.writes.accesses:
+        together.append(one)
+        if sum(len(each.registers) for each in together) >= _PIECE:
+            yield replace(box.writes, accesses=tuple(together))
+            together = []
+    if together:
+        yield replace(box.writes, accesses=tuple(together))
+
+
+def _registers(accesses: ThreadAccesses) -> list[int]:
+    return sorted({register for one in accesses.accesses for register in one.registers})
+
+
+def _write(buffer: ir.Value, box: Box, pieces: _Pieces, lowering: Lowering) -> None:
+    for _ in _accesses_of_pieces(box):
+        accesses, piece = pieces.next()
+        if isinstance(accesses, MatrixAccesses):
+            assert has_stmatrix(), "kernels with roles have `stmatrix`"
+            write_matrices(buffer, accesses, piece, lowering)
+        else:
+            write_shared(buffer, accesses, unpack(piece), lowering)
 
 
 def _still_read(count: int, boxes: int, buffers: int) -> int:

@@ -20,9 +20,11 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width, i32, in_memory, in_registers, llvm_ptr, pack, unpack
 from tilec.ops.lowering import Lowered, Lowering, assert_disjoint, register_coordinates
 from tilec.ops.notes import Moved
+from tilec.ops.packed_words import from_pieces
 from tilec.ops.rules import OpRules, Places, Placing, shape_of
 
 _WIDEST = 16  # bytes of one access
+_WORD_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def reads_of(layout: Layout, tile: SwizzledTile, axes: Sequence[int]) -> Reads:
     """The widest accesses; `axes` says which axis of the tensor each axis of the layout is."""
     held: dict[tuple[int, ...], list[int]] = {}
     for register, place in enumerate(register_coordinates(layout)):
-        held.setdefault(_by_tensor(place, axes), []).append(register)
+        held.setdefault(by_tensor(place, axes), []).append(register)
     width = _WIDEST // tile.element_bytes
     while not _is_whole(held, width):
         width //= 2
@@ -62,7 +64,7 @@ def _beside(place: tuple[int, ...], distance: int) -> tuple[int, ...]:
     return (*place[:-1], place[-1] + distance)
 
 
-def _by_tensor(place: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+def by_tensor(place: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(place[list(axes).index(axis)] for axis in range(len(axes)))
 
 
@@ -100,8 +102,7 @@ class _Read(OpRules):
         lowering.note(Moved("slot", (str(held),), layout, layout, took))
         # No load of another turn, nor one of this turn before its slot is full.
         llvm.inline_asm(None, [], "", "~{memory}", has_side_effects=True)
-        registers = _loaded(source, layout, axes_of(op), in_memory(held), lowering)
-        return [pack([from_memory(value, held) for value in registers])]
+        return [_loaded(source, layout, axes_of(op), held, lowering)]
 
 
 def _traffic(layout: Layout, tile: SwizzledTile, axes: list[int]) -> Traffic:
@@ -110,10 +111,7 @@ def _traffic(layout: Layout, tile: SwizzledTile, axes: list[int]) -> Traffic:
     width = reads.width * tile.element_bytes
     firsts = [elements[0][0] for elements in reads.registers]
     places = [
-        [
-            tile.offset_of(_by_tensor(layout.coordinates(one, lane, 0), axes))
-            for lane in range(LANES)
-        ]
+        [tile.offset_of(by_tensor(layout.coordinates(one, lane, 0), axes)) for lane in range(LANES)]
         for one in firsts
     ]
     return Traffic(
@@ -129,24 +127,79 @@ def axes_of(op: ir.OpView) -> list[int]:
 
 
 def _loaded(
-    source: SharedTile, layout: Layout, axes: list[int], kind: ir.Type, lowering: Lowering
-) -> list[ir.Value]:
+    source: SharedTile, layout: Layout, axes: list[int], held: ir.Type, lowering: Lowering
+) -> ir.Value:
+    """The fragment of elements of type `held`."""
     assert_disjoint(layout)
-    tile, reads = source.tile, reads_of(layout, source.tile, axes)
-    own = [lowering.thread_coordinate(layout, axes.index(axis)) for axis in range(len(axes))]
-    far, near = _place_of_thread(tile, own)
-    first = arith.addi(source.address, far)
-    vector = ir.VectorType.get([reads.width], kind)
-    alignment = reads.width * bit_width(kind) // 8
+    reads = reads_of(layout, source.tile, axes)
+    thread = ByThread.of(source, layout, axes, lowering)
+    stored = in_memory(held)
+    order = _order_of_words(reads, layout.registers) if stored == held else None
+    size = reads.width * bit_width(stored)
+    piece = ir.VectorType.get([reads.width], stored)
+    if order is not None:
+        piece = _words_of(size)
+    loaded = [
+        llvm.load(piece, llvm.inttoptr(llvm_ptr(3), thread.address(start)), alignment=size // 8)
+        for start in reads.starts
+    ]
+    if order is not None:
+        ordered = [loaded[number] for number in order]
+        pieces = [w for one in ordered for w in (unpack(one) if size > _WORD_BITS else [one])]
+        return from_pieces(pieces, ir.VectorType.get([layout.registers], held))
     found: dict[int, ir.Value] = {}
-    for start, registers in zip(reads.starts, reads.registers, strict=True):
-        beyond, within = _place(tile, start)
-        place = arith.addi(first, arith.xori(near, i32(within)) if within else near)
-        pointer = llvm.inttoptr(llvm_ptr(3), arith.addi(place, i32(beyond)) if beyond else place)
-        elements = unpack(llvm.load(vector, pointer, alignment=alignment))
-        for element, numbers in zip(elements, registers, strict=True):
+    for one, registers in zip(loaded, reads.registers, strict=True):
+        for element, numbers in zip(unpack(one), registers, strict=True):
             found.update(dict.fromkeys(numbers, element))
-    return [found[register] for register in range(len(found))]
+    return pack([from_memory(found[register], held) for register in range(len(found))])
+
+
+def _words_of(bits: int) -> ir.Type:
+    """What an access of so many bits gives: an integer, or several words."""
+    one = ir.IntegerType.get_signless(min(bits, _WORD_BITS))
+    return one if bits <= _WORD_BITS else ir.VectorType.get([bits // _WORD_BITS], one)
+
+
+def _order_of_words(reads: Reads, count: int) -> list[int] | None:
+    """Which access gives which registers, if each gives neighbours, in their order: nothing of what
+    it loads has to be taken apart then. None otherwise."""
+    by_first: dict[int, int] = {}
+    for number, registers in enumerate(reads.registers):
+        if any(len(numbers) != 1 for numbers in registers):
+            return None
+        [first] = registers[0]
+        if [n for [n] in registers] != list(range(first, first + reads.width)):
+            return None
+        by_first[first] = number
+    if sorted(by_first) != list(range(0, count, reads.width)):
+        return None
+    return [by_first[first] for first in sorted(by_first)]
+
+
+@dataclass(frozen=True)
+class ByThread:
+    """Where a thread accesses a tile in shared memory: the parts (i32) that are its own.
+
+    Units:    bytes
+    """
+
+    tile: SwizzledTile
+    first: ir.Value
+    near: ir.Value
+
+    @staticmethod
+    def of(place: SharedTile, layout: Layout, axes: Sequence[int], lowering: Lowering) -> ByThread:
+        """For a tile that threads hold in a layout; `axes` is that of `reads_of`."""
+        own = [lowering.thread_coordinate(layout, axes.index(axis)) for axis in range(len(axes))]
+        far, near = _place_of_thread(place.tile, own)
+        return ByThread(place.tile, arith.addi(place.address, far), near)
+
+    def address(self, start: Sequence[int]) -> ir.Value:
+        """The address (i32) of what the first thread has at these coordinates."""
+        beyond, within = _place(self.tile, start)
+        near = arith.xori(self.near, i32(within)) if within else self.near
+        place = arith.addi(self.first, near)
+        return arith.addi(place, i32(beyond)) if beyond else place
 
 
 def _place(tile: SwizzledTile, coordinate: Sequence[int]) -> tuple[int, int]:

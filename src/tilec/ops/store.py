@@ -27,7 +27,7 @@ from tilec.ops.build import constant, make, segments, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver, Value
 from tilec.ops.channel import copy_coordinate
 from tilec.ops.formats import shape_of
-from tilec.ops.fragments import bit_width, in_memory, pack, unpack
+from tilec.ops.fragments import bit_width, unpack
 from tilec.ops.global_memory import Use
 from tilec.ops.indices import index_values
 from tilec.ops.lower_access import lower_store
@@ -194,7 +194,7 @@ class _TileStore(OpRules):
         access = self.access(op)
         assert access is not None
         view, tile, *indices = operands
-        assert isinstance(view, View) and isinstance(tile, ir.Value)
+        assert isinstance(view, View)
         use = Use(is_last="last" in op.attributes)
 
         def access_by(layout: Layout) -> Access:
@@ -203,15 +203,19 @@ class _TileStore(OpRules):
         sending = sending_of(op)
         boxes = None if sending is None else boxes_sent(access.tile)
         layout = held_layout(access.tile, lowering.warps)
-        registers = unpack(tile) if is_tile(access.tile) else [tile]
         if boxes is None or sending is None:
+            assert isinstance(tile, ir.Value), "only boxes take registers as they need them"
+            registers = unpack(tile) if is_tile(access.tile) else [tile]
             lower_store(access_by(layout), [to_memory(v) for v in registers], use)
         elif sending.by == "copies":
             starts = _starts(view, access, indices)
-            send_by_copies(boxes, layout, view, starts, _as_in_memory(tile), lowering)
+            send_by_copies(boxes, layout, view, starts, tile, lowering)
         else:
-            send_by_rows(boxes, access_by, _as_in_memory(tile), lowering, use)
+            send_by_rows(boxes, access_by, tile, lowering, use)
         return []
+
+    def leaves_in_pieces(self, op: ir.OpView) -> bool:
+        return sending_of(op) is not None and boxes_sent(op.operands[1]) is not None
 
 
 def _element_bytes(access: AccessShape) -> int:
@@ -228,13 +232,6 @@ def _starts(view: View, access: AccessShape, indices: Sequence[Lowered]) -> list
         arith.addi(arith.index_cast(word, start), first)
         for start, first in zip(view.starts, near, strict=True)
     ]
-
-
-def _as_in_memory(fragment: ir.Value) -> ir.Value:
-    element = ir.VectorType(fragment.type).element_type
-    if in_memory(element) == element:
-        return fragment
-    return pack([to_memory(value) for value in unpack(fragment)])
 
 
 RULES: tuple[OpRules, ...] = (_TileStore(),)

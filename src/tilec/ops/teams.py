@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.ir.dialects import arith, llvm, nvvm, scf
+from tilec.ir.dialects import arith, llvm, nvvm
 from tilec.ops.channel import BARRIER_BYTES, Channel, advanced, arrive, speaks, until_over
 from tilec.ops.fragments import i32, llvm_ptr
 from tilec.ops.lowering import Lowered, Lowering
@@ -45,14 +45,13 @@ class Turns:
 
 
 def make_turns(count: int, lowering: Lowering) -> ir.Value:
-    """The barriers of so many teams, made by all threads of a block before they meet."""
-    barriers = lowering.ring(count * BARRIER_BYTES, BARRIER_BYTES, throughout=True)
-    first = scf.IfOp(arith.cmpi(arith.CmpIPredicate.eq, lowering.thread, i32(0)))
-    with ir.InsertionPoint(first.then_block):
+    """The barriers of so many teams, made where the block begins."""
+    assert lowering.start is not None, "a kernel with teams has roles"
+    with lowering.start.places:
+        barriers = lowering.ring(count * BARRIER_BYTES, BARRIER_BYTES, throughout=True)
+    with lowering.start.making:
         for number in range(count):
             nvvm.mbarrier_init(_barrier(barriers, i32(number)), i32(1))
-        nvvm.fence_mbarrier_init()
-        scf.yield_([])
     return barriers
 
 

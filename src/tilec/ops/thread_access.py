@@ -232,13 +232,19 @@ class Access:
         self._masks[key] = inside
         return inside
 
+    @property
+    def may_be_ragged(self) -> bool:
+        """Whether the view's end can lie inside a group."""
+        axis = self.view.contiguous
+        if self.width == 1 or axis is None or axis not in self.lying:
+            return False
+        bounds = self.bounds[axis]
+        return not bounds.inside and bounds.extent_divisor % self.width != 0
+
     @cached_property
     def ragged(self) -> ir.Value | None:
         """Whether the view's end lies inside a group (i1, one for the program); None: never."""
-        axis = self.view.contiguous
-        if self.width == 1 or axis is None or self._limits[axis] is None:
-            return None
-        if self.bounds[axis].extent_divisor % self.width == 0:
+        if not self.may_be_ragged:
             return None
         return arith.cmpi(arith.CmpIPredicate.ne, self.elements_of_cut_group, i32(0))
 

@@ -67,7 +67,7 @@ def tiled_map(wanted: TensorMap, array: Array) -> TiledMap:
     return TiledMap(
         param=wanted.param,
         address=0,
-        data_type=DATA_TYPES[array.element],
+        data_type="TFLOAT32" if wanted.rounds else DATA_TYPES[array.element],
         extents=array.shape[::-1],
         stride_bytes=strides,
         box=wanted.box[::-1],

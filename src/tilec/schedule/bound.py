@@ -2,7 +2,8 @@
 
 Products read both factors from shared memory: each instruction its 64 rows of the first and its
 columns of the second. A factor that is computed is read once, by threads, as what it is computed
-of. Copies write there, and read from L2: of what the blocks of a cluster share, each block a part.
+of; the second one is written, too. Copies write there, and read from L2: of what the blocks of a
+cluster share, each block a part.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tilec.layout.wgmma import ROWS, columns_of_instructions
-from tilec.schedule.products import Computed, Product
+from tilec.schedule.products import Computed, Product, Staged
 from tilec.target.description import Rates
 
 
@@ -39,6 +40,8 @@ def busy(
         read += (product.shape[0] // ROWS) * _read(product, k * size)
         if isinstance(product.a, Computed):
             read += sum(source.tile.bytes for source in product.a.sources)
+        if isinstance(product.b, Staged):
+            read += sum(source.tile.bytes for source in product.b.sources) + product.b.tile.bytes
     return Busy(
         -(-steps // rates.product_bytes),
         -(-(read + copied_bytes) // rates.shared_bytes),

@@ -21,11 +21,13 @@ from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
 from tilec.ops.send import BUFFERS, By
+from tilec.schedule.ahead import Ahead, find_ahead
 from tilec.schedule.cluster import sharing
 from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
 from tilec.schedule.split import Split, split_for
+from tilec.schedule.staging import staged_bytes, why_staged
 from tilec.schedule.teams import teams_for
 from tilec.target.description import Roles, Target
 
@@ -69,6 +71,8 @@ class Schedule:
     cluster: Cluster | None = None
     teams: int = 1
     split: Split | None = None
+    ahead: tuple[Ahead, ...] = ()
+    staged_places: int = 0  # of each factor that threads write to shared memory
 
     @property
     def split_blocks(self) -> int:
@@ -112,15 +116,17 @@ def plan(
     target: Target,
     fitting: int | None = None,
     results_by: By = "copies",
+    *,
+    stages: bool = False,
 ) -> Schedule | NoSchedule:
     """How to overlap copies and products of a kernel, if that can be and gains something.
 
     `fitting`: no deeper rings than so, for deeper ones were tried and leave too little room.
-    `results_by`: how tiles leave that may leave box by box.
+    `results_by`: how tiles leave that may leave box by box. `stages` is that of `find_products`.
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
-    factors = find_products(function, is_fast=bool(hints.get("fast_math")))
+    factors = find_products(function, is_fast=bool(hints.get("fast_math")), stages=stages)
     limits = target.roles
     if limits is None:
         why = f"{target.name} has no asynchronous products"
@@ -155,14 +161,21 @@ def plan(
     stored = _stored_bytes(found_results, groups, teams) if is_persistent else 0
     # Clusters leave multiprocessors over, unless these have room for more than one block.
     together = _BLOCKS_OF_SPLIT if split is not None and groups == 1 else 1
-    depth, *more = _depth(
-        rings, hints, target, stored, fitting, is_persistent=is_persistent, together=together
-    )
+    places = 2 if (staged := staged_bytes(products)) else 0
+    while True:
+        beside = stored + places * staged
+        depth, *more = _depth(
+            rings, hints, target, beside, fitting, is_persistent=is_persistent, together=together
+        )
+        if depth >= _LEAST_DEPTH or places < 2:
+            break
+        places = 1
     if depth < _LEAST_DEPTH:
         return NoSchedule((*unfit, *more))
     rows = _rows_together(products, target)
     shares = groups > 1
     reasons += [*(why for one in products for why in _why_so(one))]
+    reasons += why_staged(products, places)
     reasons += [
         *more,
         _why_order(rows, target),
@@ -173,6 +186,11 @@ def plan(
         reasons.append(Reason("several programs a block", why))
     reasons += [_why_result(one, results_by) for one in found_results]
     turning = [one for ring in rings if is_in_loop(ring[0].block) for one in ring]
+    ahead: tuple[Ahead, ...] = ()
+    if split is None:
+        threads = WARPGROUP_THREADS * groups // teams
+        ahead = tuple(find_ahead(function, products, threads, limits))
+    reasons += [_why_ahead(one) for one in ahead]
     found = sharing(function, turning, products, hints, target, is_persistent=is_persistent)
     if found is not None:
         reasons.append(Reason(found.what, found.why))
@@ -200,6 +218,8 @@ def plan(
         None if found is None else found.cluster,
         teams,
         split,
+        ahead,
+        places,
     )
 
 
@@ -214,6 +234,11 @@ def _stored_bytes(stores: Sequence[Result | Stored], groups: int, teams: int) ->
     whole = [one.bytes for one in stores if isinstance(one, Stored)]
     at_once = min(max(whole, default=0), PIECE_BYTES)
     return WARPGROUP_WARPS * groups * sum(boxes) + teams * at_once
+
+
+def _why_ahead(one: Ahead) -> Reason:
+    why = "it takes few registers beside sums, and what follows products does not wait for it"
+    return Reason(f"`{one.param}` is loaded before the products", why)
 
 
 def _why_result(one: Result | Stored, by: By) -> Reason:
@@ -308,7 +333,7 @@ def _why_so(product: Product) -> Iterator[Reason]:
     """What is done otherwise with a product than it is written."""
     place = _at(product.op)
     if isinstance(product.a, Computed):
-        why = "it is computed: by the threads that multiply, once the product before is done"
+        why = "it is computed by the threads that multiply, when nothing reads its registers"
         yield Reason(f"a factor in registers{place}", why)
     if TURNED in product.op.attributes:
         why = "tensor cores take the first factor from registers, and 64 rows or more"

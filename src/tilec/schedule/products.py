@@ -22,8 +22,7 @@ from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, is_tile, shape_of
 
-# Tensor cores cut f32 to tf32 instead of rounding it.
-_EXACT = ("f16", "bf16", "i8", "u8")
+_EXACT = ("f16", "bf16", "i8", "u8", "tf32")
 # They sum products of these in fewer bits than f32 has.
 _SHORT = ("f8e4m3", "f8e5m2")
 # Sums of 16 bits are two in a register while they are under way.
@@ -36,7 +35,8 @@ TURNED = "warp.turned"
 
 @dataclass(frozen=True)
 class Copied:
-    """A load that hardware can do: a tile of a whole parameter.
+    """A load that hardware can do: a tile of a whole parameter; of f32, rounded on the way,
+    if `element` is tf32.
 
     Shapes:   `indices` and `tile` are in the order of the tensor's own axes
     """
@@ -89,6 +89,27 @@ class Computed:
 
 
 @dataclass(frozen=True)
+class Staged:
+    """A second factor that threads compute, and write to shared memory for products to read.
+
+    Axis i of the value is axis `axes[i]` of `tile`, of which `k_axis` is the one that is summed.
+    """
+
+    value: ir.Value
+    sources: tuple[Copied, ...]
+    tile: SwizzledTile
+    axes: tuple[int, ...]
+    k_axis: int
+
+    @property
+    def operand(self) -> SharedOperand:
+        """As the instruction reads it."""
+        found = shared_operand(self.tile, self.k_axis)
+        assert found is not None, "a factor is readable"
+        return found
+
+
+@dataclass(frozen=True)
 class Product:
     """A product that `instruction` computes, from shared memory or with `a` in registers.
 
@@ -99,7 +120,7 @@ class Product:
 
     op: ir.OpView
     a: Factor | Computed
-    b: Factor
+    b: Factor | Staged
     instruction: Wgmma
     is_promoted: bool = False
 
@@ -128,7 +149,8 @@ class Product:
     def copied(self) -> tuple[Copied, ...]:
         """What it reads or is computed of that comes by copies."""
         first = self.a.sources if isinstance(self.a, Computed) else (self.a.copied,)
-        return (*first, self.b.copied)
+        second = self.b.sources if isinstance(self.b, Staged) else (self.b.copied,)
+        return (*first, *second)
 
 
 @dataclass(frozen=True)
@@ -148,25 +170,37 @@ class _ComputedError(_UnfitError):
     """A factor is computed, which the first one may be."""
 
 
-def find_products(function: ir.OpView, *, is_fast: bool = False) -> list[Product | Unfit]:
-    """All of a function, in program order; if `is_fast`, sums may have as few bits as they get."""
+def find_products(
+    function: ir.OpView, *, is_fast: bool = False, stages: bool = False
+) -> list[Product | Unfit]:
+    """All of a function, in program order; if `is_fast`, sums may have as few bits as they get.
+
+    `stages`: a second factor that is computed goes through shared memory, though the first one is
+    not computed.
+    """
     names = argument_names(function)
-    found = (_product(op, names, is_fast) for op in operations(function))
+    found = (_product(op, names, is_fast, stages) for op in operations(function))
     return [product for product in found if product is not None]
 
 
-def _product(op: ir.OpView, names: dict[ir.Value, str], is_fast: bool) -> Product | Unfit | None:
+def _product(
+    op: ir.OpView, names: dict[ir.Value, str], is_fast: bool, stages: bool
+) -> Product | Unfit | None:
     elements = rules()[op.operation.name].multiplied(op)
     if elements is None:
         return None
     try:
-        return _fitting(op, elements, names, is_fast)
+        return _fitting(op, elements, names, is_fast, stages)
     except _UnfitError as error:
         return Unfit(op, str(error), isinstance(error, _ComputedError))
 
 
 def _fitting(
-    op: ir.OpView, elements: tuple[str, str, str], names: dict[ir.Value, str], is_fast: bool
+    op: ir.OpView,
+    elements: tuple[str, str, str],
+    names: dict[ir.Value, str],
+    is_fast: bool,
+    stages: bool,
 ) -> Product:
     if elements[0] not in (*_EXACT, *_SHORT) or elements[2] not in _TOTALS:
         raise _UnfitError(f"no other one sums {elements[0]} in {elements[2]} as exactly")
@@ -183,12 +217,14 @@ def _fitting(
         # They would be copied while under way: ptxas runs products one by one then (C7518).
         raise _UnfitError("its sums take the place of others in the next turn")
     first = _first_factor(op, a, names)
+    second: Factor | Staged
     try:
         second = _factor(b, len(batch), names)
     except _ComputedError:
-        if isinstance(first, Computed):
-            raise _UnfitError("both factors are computed") from None
-        raise _ComputedError("the second factor is computed") from None
+        # In registers it would cost less: it may be, turned round.
+        if not isinstance(first, Computed) and not stages:
+            raise _ComputedError("the second factor is computed") from None
+        second = _staged(b, instruction.element_bytes, op.operation.block, names)
     is_promoted = elements[0] in _SHORT and not is_fast
     return Product(op, first, second, instruction, is_promoted)
 
@@ -198,9 +234,49 @@ def _first_factor(op: ir.OpView, a: ir.Value, names: dict[ir.Value, str]) -> Fac
     try:
         return _factor(a, len(shape_of(a)) - 1, names)
     except _ComputedError:
-        loads = sources(a, op.operation.block)
-        found = (_source(load, names) for load in loads)
-        return Computed(a, tuple(one for one in found if one is not None), depth)
+        return Computed(a, _sources(a, op.operation.block, names), depth)
+
+
+def _staged(b: ir.Value, element_bytes: int, block: ir.Block, names: dict[ir.Value, str]) -> Staged:
+    """The second factor as threads write it: along k, or where instructions take it otherwise, as
+    what it is computed of lies, so that nothing is turned round."""
+    found = _sources(b, block, names)
+    *batch, depth, columns = shape_of(b)
+    rank = len(batch) + 2
+    straight = tuple(range(rank))
+    turned = (*straight[:-2], rank - 1, rank - 2)
+    for axes in (straight, turned) if _lies_across(b, found) else (turned, straight):
+        extents = (*batch, depth, columns) if axes == straight else (*batch, columns, depth)
+        tile = SwizzledTile.of(extents, element_bytes)
+        if tile is not None and shared_operand(tile, axes[-2]) is not None:
+            return Staged(b, found, tile, axes, axes[-2])
+    raise _UnfitError(f"tensor cores do not read {depth}x{columns} that are computed")
+
+
+def _lies_across(value: ir.Value, found: Sequence[Copied]) -> bool:
+    """Whether the first tile that a factor is computed of, and that has its axes, is not contiguous
+    along k, the last axis but one of the factor."""
+    loads = {one.load.operation: one for one in found}
+    axes: list[int | None] = list(range(len(shape_of(value))))
+    while not isinstance(value.owner, ir.Block):
+        op = value.owner.opview
+        if op.operation in loads:
+            order = loads[op.operation].order
+            last = axes[-2]
+            return last is None or order[last] != len(order) - 1
+        moved = rules()[op.operation.name].moved_axes(op)
+        if moved is not None:
+            axes = [None if axis is None else moved[axis] for axis in axes]
+        same = [v for v in op.operands if is_tile(v) and (moved or shape_of(v) == shape_of(value))]
+        if not same:
+            return True
+        value = same[0]
+    return True
+
+
+def _sources(value: ir.Value, block: ir.Block, names: dict[ir.Value, str]) -> tuple[Copied, ...]:
+    found = (_source(load, names) for load in sources(value, block))
+    return tuple(one for one in found if one is not None)
 
 
 def sources(value: ir.Value, block: ir.Block) -> list[ir.OpView]:
@@ -259,6 +335,9 @@ def _factor(value: ir.Value, k: int, names: dict[ir.Value, str]) -> Factor:
         access = rule.access(op)
         if access is not None:
             return _loaded(op, access, axes, k, names)
+        if _rounds_load(op):
+            value = op.operands[0]
+            continue
         moved = rule.moved_axes(op)
         if moved is None:
             break
@@ -280,8 +359,10 @@ def _loaded(
         raise _UnfitError("a factor is a row or column alone")
     others = (extent for axis, extent in enumerate(found.tile.shape) if axis not in own)
     factor = Factor(found, own[k] or 0)
-    if any(extent != 1 for extent in others) or shared_operand(found.tile, factor.k_axis) is None:
+    if any(extent != 1 for extent in others):
         raise _UnfitError(f"tensor cores do not read such tiles of `{found.param}`")
+    if shared_operand(found.tile, factor.k_axis) is None:
+        raise _ComputedError(f"tensor cores do not read such tiles of `{found.param}`")
     return factor
 
 
@@ -307,11 +388,33 @@ def _copied(op: ir.OpView, access: AccessShape, names: dict[ir.Value, str]) -> C
     else:
         raise _UnfitError("a factor is of a tensor that a branch or loop chooses")
     element = ir.MemRefType(view.type).element_type
+    rounding = rounding_of(op)
+    if rounding is not None:
+        element = ir.RankedTensorType(rounding.results[0].type).element_type
     tile = SwizzledTile.of(_in_order(access.shape, order), bit_width(element) // 8)
     if tile is None:
         raise _UnfitError(f"no copy brings such tiles of `{names[source]}`")
     indices = tuple(_in_order(access.indices, order))
     return Copied(op, view, names[source], indices, access.unit, tile, element, order)
+
+
+def rounding_of(load: ir.OpView) -> ir.OpView | None:
+    """What rounds a load as copies by hardware can, where nothing else uses it."""
+    uses = [use.owner.opview for result in load.results for use in result.uses]
+    if len(uses) != 1 or rules()[uses[0].operation.name].rounded(uses[0]) is None:
+        return None
+    return uses[0]
+
+
+def _rounds_load(op: ir.OpView) -> bool:
+    """Whether it is what rounds a load, as copies can."""
+    if not len(op.operands) or isinstance(op.operands[0].owner, ir.Block):
+        return False
+    maker = op.operands[0].owner.opview
+    if rules()[maker.operation.name].access(maker) is None:
+        return False
+    rounding = rounding_of(maker)
+    return rounding is not None and rounding == op
 
 
 def _in_order(values: Sequence, order: Sequence[int]) -> tuple:  # type: ignore[type-arg]

@@ -15,11 +15,11 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ir.walk import argument_names, operations
-from tilec.layout.boxes import box_of
+from tilec.layout.boxes import box_of, narrow_box_of
 from tilec.layout.swizzled import SwizzledTile
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
-from tilec.ops.rules import AccessShape
+from tilec.ops.rules import AccessShape, ElementwiseRules, is_tile
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ def _result(
     size = bit_width(ir.MemRefType(access.view.type).element_type) // 8
     param = parameter_of(access.view, names)
     box = box_of(access.shape, size)
+    if box is not None and _is_turned(access.tile):
+        box = narrow_box_of(access.shape, size) or box
     why = _why_not(op, access, names)
     if touched.count(param) > 1:
         why = "the kernel does more with that tensor"
@@ -85,6 +87,22 @@ def _why_not(op: ir.OpView, access: AccessShape, names: dict[ir.Value, str]) -> 
     if isinstance(view.owner, ir.Block) or view.owner.opview.operands[0] not in names:
         return "it is a part of a part, or a view"
     return None
+
+
+def _is_turned(tile: ir.Value) -> bool:
+    """Whether it is transposed, and then computed element by element at most: as sums of products
+    that are turned round, of which a warp has few columns."""
+    while not isinstance(tile.owner, ir.Block):
+        op = tile.owner.opview
+        rule = rules()[op.operation.name]
+        if op.operation.name == "linalg.transpose":
+            *_, row, column = op.attributes["permutation"]
+            return bool(row > column)
+        tiles = [value for value in op.operands if is_tile(value)]
+        if not isinstance(rule, ElementwiseRules) or len(tiles) != 1:
+            return False
+        [tile] = tiles
+    return False
 
 
 def _is_in_loop(op: ir.OpView) -> bool:

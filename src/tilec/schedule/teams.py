@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from tilec.layout.wgmma import WARPGROUP_THREADS, fits
-from tilec.schedule.products import Product
+from tilec.schedule.products import Product, Staged
 from tilec.schedule.reason import Reason
 from tilec.target.description import Roles
 
@@ -43,6 +43,8 @@ def _obstacle(products: Sequence[Product], hints: Mapping[str, Any], limits: Rol
     """What keeps a warpgroup from doing programs alone."""
     if not hints.get("persistent", True):
         return "a block does one program"
+    if any(isinstance(product.b, Staged) for product in products):
+        return "all math warps write a factor together"
     for product in products:
         if not fits(product.shape, 1):
             rows, columns = product.shape

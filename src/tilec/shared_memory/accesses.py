@@ -5,7 +5,7 @@ alike is one unit of it: no barrier may stand inside.
 
 Of roles, the math warps are the block: they have a barrier of their own. The loader writes to rings
 only, and channels order that: a ring is read for as long as its barriers are waited for or arrived
-at, and has been written for the last time before that.
+at, or products are waited for, and has been written for the last time before that.
 
 Of several teams each is the block in turn: they do the same, and touch no bytes of each other's.
 
@@ -59,6 +59,7 @@ SEND = "nvvm.cp.async.bulk.tensor.global.shared.cta"
 _COMMIT = "nvvm.cp.async.bulk.commit.group"
 _WAIT = "nvvm.cp.async.bulk.wait_group"
 _FENCE = "nvvm.fence.proxy"
+_WGMMA_WAIT = "wgmma.wait_group"
 
 # What accesses to shared memory are made of, and whether they write. Inline PTX may do either.
 _ACCESSES = {
@@ -169,6 +170,11 @@ class Touch:
     writes: bool
     is_async: bool = False
     slot: int | None = None
+
+    @property
+    def what(self) -> tuple[Buffer, bool, bool, int | None]:
+        """All but where it is."""
+        return self.buffer, self.writes, self.is_async, self.slot
 
 
 @dataclass(frozen=True)
@@ -326,6 +332,8 @@ class _Reader:
         if name == _COMPUTED:
             self.computed.update(op.results)
             return None
+        if _ends_products(op, name):
+            return Unit(op, tuple(Touch(op, ring, writes=False) for ring in self.rings))
         touched = [v for v in op.operands if v.type == self.pointer]
         if not touched:
             return None
@@ -373,6 +381,13 @@ class _Reader:
         return found
 
 
+def _ends_products(op: ir.OpView, name: str) -> bool:
+    """Whether it waits for products, which have read rings until then."""
+    if name == "llvm.inline_asm":
+        return bool(ir.StringAttr(op.attributes["asm_string"]).value.startswith(_WGMMA_WAIT))
+    return name == "nvvm.wgmma.wait.group.sync.aligned"
+
+
 def _of_rings(node: Node | None) -> TypeGuard[Unit]:
     """Whether it waits for or arrives at channels, and does nothing else."""
     if not isinstance(node, Unit) or not node.touches:
@@ -384,8 +399,7 @@ def _goes_on(node: Node, after: Node | None) -> bool:
     """Whether it is the same access as the one before it, to other elements: one stands for all."""
     if not isinstance(node, Touch) or not isinstance(after, Touch):
         return False
-    mine, others = (replace(one, op=node.op) for one in (node, after))
-    return mine == others
+    return node.what == after.what
 
 
 def _touches(bodies: tuple[Skeleton, ...]) -> list[Touch]:

@@ -20,7 +20,7 @@ graph, and searches:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tilec.shared_memory.accesses import Alloc, Arrived, Barrier, Commit, Send, Skeleton, Touch
 from tilec.shared_memory.graph import Graph, Left, Payload, Problem, Turn
@@ -33,9 +33,10 @@ def problems_of(skeleton: Skeleton, *, warps: int, teams: int = 1) -> Iterator[P
     graph = Graph()
     ends = graph.add(skeleton, {graph.node(None)})
     graph.connect(ends, graph.node(None))  # the one that nothing follows
+    many = 1 + max((one.pending for one in graph.payloads if isinstance(one, Arrived)), default=0)
     for number, payload in enumerate(graph.payloads):
         if isinstance(payload, Touch):
-            yield from _unordered(graph, number, payload, warps)
+            yield from _unordered(graph, number, payload, warps, many)
             if not payload.writes:
                 yield from _overwritten(graph, number, payload)
         if isinstance(payload, Send):
@@ -45,77 +46,74 @@ def problems_of(skeleton: Skeleton, *, warps: int, teams: int = 1) -> Iterator[P
         yield from problems_of_teams(graph, teams)
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where a search from an access is: what lies behind.
+class _Behind(NamedTuple):
+    """What lies between an access and a place that a search from there came to.
 
     `slot` is the slot of the access, counted as at this place. Of a copy that goes on, `groups`
     were made since it began (none: it is in no group yet); None once it was waited for.
     """
 
-    number: int
     slot: int | None
     groups: int | None
     turned: bool = False
     in_warp: bool = False
 
 
-# Beyond any number of groups that a wait leaves under way.
-_MANY_GROUPS = 64
+def _unordered(graph: Graph, start: int, first: Touch, warps: int, many: int) -> Iterator[Problem]:
+    """Conflicting accesses on a way from this one without a barrier, or without a wait.
 
-
-def _unordered(graph: Graph, start: int, first: Touch, warps: int) -> Iterator[Problem]:
-    """Conflicting accesses on a way from this one without a barrier, or without a wait."""
-    groups = 0 if first.is_async else None
-    waiting = [_Place(number, first.slot, groups) for number in graph.after[start]]
+    `many` groups, and more, are beyond what any wait leaves under way.
+    """
+    begin = _Behind(first.slot, 0 if first.is_async else None)
+    waiting = [(number, begin) for number in graph.after[start]]
     seen = set(waiting)
     reported: set[int] = set()
     while waiting:
-        place = waiting.pop()
-        payload = graph.payloads[place.number]
-        if not graph.after[place.number] and place.groups is not None:
+        number, place = waiting.pop()
+        payload = graph.payloads[number]
+        if not graph.after[number] and place.groups is not None:
             yield Problem("nobody waits for", first.op, first.op)
             return
-        if isinstance(payload, Touch | Send) and place.number not in reported:
+        if isinstance(payload, Touch | Send) and number not in reported:
             second = payload if isinstance(payload, Touch) else payload.read
             what = _conflict(first, second, warps, place)
             if what is not None:
-                reported.add(place.number)
+                reported.add(number)
                 yield Problem(what, first.op, payload.op)
-        behind = _behind(payload, place, first)
+        behind = _after(payload, place, first, many)
         if behind is None:
             continue
-        for following in graph.after[place.number]:
-            ahead = replace(behind, number=following)
+        for following in graph.after[number]:
+            ahead = following, behind
             if ahead not in seen:
                 seen.add(ahead)
                 waiting.append(ahead)
 
 
-def _behind(payload: Payload, place: _Place, first: Touch) -> _Place | None:
-    """The place once this lies behind, too; None where all is in order from there on."""
+def _after(payload: Payload, place: _Behind, first: Touch, many: int) -> _Behind | None:
+    """What lies behind once this does, too; None where all is in order from there on."""
     buffer, groups = first.buffer, place.groups
     match payload:
         case Barrier(_, is_of_block):
             if not is_of_block:
-                return replace(place, in_warp=True)
+                return place._replace(in_warp=True)
             return None if groups is None else place
         case Commit() if groups is not None:
-            return replace(place, groups=min(groups + 1, _MANY_GROUPS))
+            return place._replace(groups=min(groups + 1, many))
         case Arrived(_, pending) if groups is not None and groups > pending:
             # Other lanes see nothing of it yet.
-            return replace(place, groups=None, in_warp=False)
+            return place._replace(groups=None, in_warp=False)
         case Turn(rings):
-            turned = replace(place, turned=True)
+            turned = place._replace(turned=True)
             if buffer.ring not in rings or place.slot is None:
                 return turned
-            return replace(turned, slot=(place.slot - 1) % buffer.slots)
+            return turned._replace(slot=(place.slot - 1) % buffer.slots)
         case Left(rings) if buffer.ring in rings:
-            return replace(place, slot=None)
+            return place._replace(slot=None)
     return place
 
 
-def _conflict(first: Touch, second: Touch, warps: int, place: _Place) -> str | None:
+def _conflict(first: Touch, second: Touch, warps: int, place: _Behind) -> str | None:
     """What is wrong where the second access comes at this place after the first."""
     if not (first.writes or second.writes) or not first.buffer.overlaps(second.buffer):
         return None

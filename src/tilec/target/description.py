@@ -14,23 +14,34 @@ class Rates:
     Units:    `product_bytes` is how many products are summed by the tensor cores, times the bytes
               of an element; `shared_bytes` go to or from shared memory; `l2_bytes` come from L2,
               in lines of `line_bytes`; `lanes` are instructions of threads, which `schedulers`
-              give out, a warp at a time
+              give out, a warp at a time. From memory `memory_bytes` come, to all of them together
 
     What costs are estimated by beside that: of their peak, tensor cores keep up
-    `sustained_percent`, and `fragment_percent` with factors that threads hold; cycles until a load
-    is there, and until the threads of a block have exchanged something.
+    `sustained_percent`, as copies do, and `fragment_percent` with factors that threads hold; cycles
+    until a load is there, until a copy from L2 has filled a slot that became free, and one from
+    memory, until a register that was spilled is there, until the threads of a block have exchanged
+    something, and until so many blocks that do a program together have met, twice.
     """
 
     product_bytes: int
     shared_bytes: int
     l2_bytes: int
+    memory_bytes: int
     line_bytes: int = 128
     lanes: int = 128
     schedulers: int = 4
     sustained_percent: int = 90
     fragment_percent: int = 60
     load_latency: int = 800
+    copy_latency: int = 700
+    memory_latency: int = 1900
+    spill_latency: int = 32
     exchange_latency: int = 150
+    meetings: tuple[tuple[int, int], ...] = ((2, 4000), (4, 5000), (8, 7500))
+
+    def meeting(self, blocks: int) -> int:
+        """Cycles that blocks of a program take to begin together and to hand over sums."""
+        return dict(self.meetings)[blocks]
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,8 @@ class Roles:
     A math thread has room for `held_registers` of sums and of factors that it computes; beside them
     are addresses, and what follows the products. A ring has `depth` slots at the most, for more
     hide nothing, or `depth_of_several` where a block does several programs. Math warpgroups do
-    programs by turns where each thread has `sums_by_turns` or more. Blocks copy alone what is up to
+    programs by turns where each thread has `sums_by_turns` or more. Sums and what is loaded before
+    products for use after them take up to `ahead_registers`. Blocks copy alone what is up to
     `l2_bytes`, for up to then L2 keeps up.
 
     Units:    registers are those of a thread; `l2_bytes` a cycle of the tensor cores; `rest_bytes`
@@ -51,6 +63,7 @@ class Roles:
     loader_registers: int
     math_registers: int
     held_registers: int
+    ahead_registers: int
     depth: int
     depth_of_several: int
     sums_by_turns: int

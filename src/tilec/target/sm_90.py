@@ -13,7 +13,8 @@ carries on Volta (arXiv 1804.06826).
 
 Measured on an H100, for costs: turns of loops of wgmma from shared memory, tiles from 64x64 to
 128x256, in all blocks at one time, which take 1.0 to 1.1 of the largest of tensor cores at 90 % of
-their peak, shared memory, and copies by lines of 128 bytes at 64 bytes a cycle.
+their peak, shared memory, and copies by lines of 128 bytes at 90 % of 64 bytes a cycle. Memory:
+3.0 TB/s at 1.75 GHz. Latencies and meetings of blocks: docs/notes.md.
 
 Roles: PTX ISA, "setmaxnreg": counts of registers are multiples of 8 from 24 to 240; a warpgroup
 that copies and two that multiply have 64512 of the 65536 of a multiprocessor. All else is measured
@@ -39,7 +40,7 @@ SM_90 = Target(
     blocks_per_sm=32,
     multiprocessors=132,
     cluster_blocks=8,
-    rates=Rates(product_bytes=4096, shared_bytes=32 * 4, l2_bytes=64),
+    rates=Rates(product_bytes=4096, shared_bytes=32 * 4, l2_bytes=64, memory_bytes=1650),
 )
 
 SM_90A = replace(
@@ -50,6 +51,7 @@ SM_90A = replace(
         loader_registers=24,
         math_registers=240,
         held_registers=192,
+        ahead_registers=216,
         depth=8,
         depth_of_several=5,
         sums_by_turns=160,

@@ -9,11 +9,12 @@ from mlir import ir
 from tilec.ir.dialect import declarations
 from tilec.ir.types import shared_memory_type
 from tilec.ops.build import integer, integer_list
+from tilec.ops.fragments import in_memory
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 from tilec.ops.send import SENT, Sending
 from tilec.schedule.plan import Schedule
-from tilec.schedule.products import Computed, Copied
+from tilec.schedule.products import Computed, Copied, Staged
 
 # What a copy or a product of the schedule is called in the copies of its block.
 LOAD, PRODUCT = "warp.load", "warp.product"
@@ -43,7 +44,8 @@ def reads_of(schedule: Schedule) -> set[tuple[int, int]]:
 
     Assumes:  the operations that the schedule names are still there
     """
-    computed = (one.a for one in schedule.products if isinstance(one.a, Computed))
+    factors = (factor for one in schedule.products for factor in (one.a, one.b))
+    computed = (factor for factor in factors if isinstance(factor, Computed | Staged))
     sources = {source for factor in computed for source in factor.sources}
     return {
         (number, place)
@@ -58,8 +60,9 @@ def takes_held(product: ir.OpView) -> bool:
     return is_tile(product.operands[0])
 
 
-def first_made(products: Sequence[ir.OpView]) -> ir.OpView:
-    """The first operation of their block that computes what products take from registers.
+def first_made(products: Sequence[ir.OpView], behind: ir.OpView | None = None) -> ir.OpView:
+    """The first operation of their block that computes what products take from registers, behind
+    another one.
 
     Loads of theirs may begin before.
     """
@@ -75,7 +78,9 @@ def first_made(products: Sequence[ir.OpView]) -> ir.OpView:
         if rules()[maker.name].access(maker.opview) is None:
             ops.add(maker)
         left += (value for value in maker.operands if is_tile(value))
-    return next(op for op in block.operations if op.operation in ops)
+    listed = list(block.operations)
+    start = 0 if behind is None else listed.index(behind) + 1
+    return next(op for op in listed[start:] if op.operation in ops)
 
 
 def is_scalar(op: ir.OpView) -> bool:
@@ -95,3 +100,10 @@ def made(name: str, operands: Sequence[ir.Value], kind: str) -> ir.Value:
 def memory_of(load: Copied) -> ir.Type:
     """The type of its tile in a slot."""
     return shared_memory_type(load.tile.shape, load.element)
+
+
+def memory_of_staged(factor: Staged) -> ir.Type:
+    """The type of a factor as threads write it."""
+    element = ir.RankedTensorType(factor.value.type).element_type
+    # tf32 is a number of 32 bits there.
+    return shared_memory_type(factor.tile.shape, in_memory(element))

@@ -43,13 +43,23 @@ from tilec.ops.lowering import CLUSTER, PERSISTENT, ROWS_TOGETHER, SHARED, SPLIT
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
+from tilec.schedule.products import Staged
+from tilec.transforms.begin_ahead import begin_ahead
 from tilec.transforms.cluster_roles import close_shared, guard_writes
 from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_load
 from tilec.transforms.math_role import MathWarps
-from tilec.transforms.of_roles import is_scalar, made, mark, memory_of, reads_of
+from tilec.transforms.of_roles import (
+    is_scalar,
+    made,
+    mark,
+    memory_of,
+    memory_of_staged,
+    reads_of,
+)
 from tilec.transforms.promoted_sums import promote
 from tilec.transforms.remove_dead import remove_dead
 from tilec.transforms.share_turns import split_loop
+from tilec.transforms.staged_factors import StagedFactors
 from tilec.transforms.teams import by_turns, place_turn
 
 
@@ -66,6 +76,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     for product in schedule.products:
         if product.is_promoted:
             promote(product.op)
+    begin_ahead(schedule.ahead)
     mark(schedule)
     if schedule.split is not None:
         split_loop(block, schedule.split.loop, schedule.split.blocks)
@@ -80,6 +91,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
             _create(channel, by_warp=number in of_threads)
             for number, channel in enumerate(schedule.channels)
         ]
+        staged = StagedFactors(_buffers(schedule), schedule.staged_places)
         if schedule.cluster is not None:
             ir.Operation.create("warp.meet")
         programs = _programs() if schedule.is_persistent else None
@@ -100,7 +112,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     for op in reversed(own):
         if not _says_grid(op):
             op.operation.erase()
-    left = MathWarps(schedule, channels, read).rewrite(mine)
+    left = MathWarps(schedule, channels, read, staged).rewrite(mine)
     assert not left, "what is begun is waited for"
     if schedule.teams > 1:
         place_turn(mine)
@@ -195,6 +207,27 @@ def _create(channel: Channel, *, by_warp: bool) -> ir.Value:
     if by_warp:
         op.attributes[BY_WARP] = ir.UnitAttr.get()
     return op.results[0]
+
+
+def _buffers(schedule: Schedule) -> dict[int, ir.Value]:
+    """`warp.buffer` of each value that threads write for products, by the products' numbers."""
+    made: dict[ir.Value, ir.Value] = {}
+    found: dict[int, ir.Value] = {}
+    for number, product in enumerate(schedule.products):
+        if not isinstance(product.b, Staged):
+            continue
+        if product.b.value not in made:
+            tiles = [ir.TypeAttr.get(memory_of_staged(product.b))]
+            made[product.b.value] = ir.Operation.create(
+                "warp.buffer",
+                results=[ir.Type.parse("!warp.places")],
+                attributes={
+                    "depth": integer(schedule.staged_places),
+                    "tiles": ir.ArrayAttr.get(tiles),
+                },
+            ).results[0]
+        found[number] = made[product.b.value]
+    return found
 
 
 def _create_roles(schedule: Schedule) -> ir.Operation:

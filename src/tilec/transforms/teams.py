@@ -3,8 +3,9 @@
     for p { if mine { turn = await; for k { s = get … }; pass turn; … } else { for k { skip } } }
 
 The turn is passed as soon as the last slot of the program was got, with its last products under
-way: in the last turn of a loop. Behind the loop, where they are still under way, the assembler
-would let products run one by one (ptxas, C7514).
+way: in the last turn of a loop, before that waits for the products of the turn before. Behind the
+loop, where they are still under way, the assembler would let products run one by one (ptxas,
+C7514).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tilec.schedule.plan import Schedule
 from tilec.transforms.loader_role import Loader
 from tilec.transforms.of_roles import made
 
-_GET = "warp.get"
+_GET, _DRAIN = "warp.get", "warp.drain"
 
 
 class _Skipper(Loader):
@@ -61,7 +62,7 @@ def _pass_after(op: ir.OpView, turn: ir.Value) -> None:
     if _ends_program(op):
         [body] = op.regions[0].blocks
         _, end, step, *_ = op.operands
-        with op.location, ir.InsertionPoint(terminator_of(body)):
+        with op.location, ir.InsertionPoint(_behind_products(body)):
             loop = [body.arguments[0], end, step]
             ir.Operation.create("warp.pass_turn", operands=[turn, *loop])
         return
@@ -81,6 +82,17 @@ def _pass_after(op: ir.OpView, turn: ir.Value) -> None:
         if len(block.operations) == 1:
             with op.location, ir.InsertionPoint(block):
                 scf.yield_([])
+
+
+def _behind_products(body: ir.Block) -> ir.OpView:
+    """What the turn is passed before: the wait for older products, or the end of the loop.
+
+    Those of this turn are under way then. So the other team has the time of two turns to begin.
+    """
+    ops = list(body.operations)
+    last = max(i for i, op in enumerate(ops) if _gets(op))
+    waits = (op for op in ops[last + 1 :] if op.operation.name == _DRAIN)
+    return next(waits, terminator_of(body))
 
 
 def _ends_program(op: ir.OpView) -> bool:

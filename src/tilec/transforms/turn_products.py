@@ -39,6 +39,7 @@ def plan_either_way(
 ) -> tuple[ir.OpView, Schedule | NoSchedule]:
     """The function, with products turned round if more of them are scheduled so, and its schedule.
 
+    If neither form has all of them, factors that are computed may go through shared memory.
     `hints`, `fitting` and `by` are those of `plan`. The function that is not taken is erased.
     Needs a current location.
     """
@@ -48,15 +49,20 @@ def plan_either_way(
     left = [number for number, one in found if one.op not in done and _may_turn(one)]
     if not left or not target.has_async_products:
         return function, straight
+    tried = [(function, straight)]
     turned = function.operation.clone().opview
     ops = [one.op for one in find_products(turned)]
-    if not turn([ops[number] for number in left], turned):
+    if turn([ops[number] for number in left], turned):
+        tried.append((turned, plan(turned, hints, target, fitting, by)))
+    else:
         turned.operation.erase()
-        return function, straight
-    other = plan(turned, hints, target, fitting, by)
-    taken, spare = (turned, function) if len(_products(other)) > len(done) else (function, turned)
-    spare.operation.erase()
-    return taken, other if taken is turned else straight
+    if all(len(_products(one)) < len(done) + len(left) for _, one in tried):
+        tried.append((function, plan(function, hints, target, fitting, by, stages=True)))
+    # The first one of those with the most.
+    taken, schedule = max(tried, key=lambda one: len(_products(one[1])))
+    for spare in {one for one, _ in tried} - {taken}:
+        spare.operation.erase()
+    return taken, schedule
 
 
 def _products(schedule: Schedule | NoSchedule) -> list[ir.OpView]:

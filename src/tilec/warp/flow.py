@@ -18,6 +18,7 @@ from typing import Protocol
 from mlir import ir
 
 from tilec.ir.walk import operations
+from tilec.ops.channel import is_copied_as
 from tilec.ops.rules import is_tile
 from tilec.warp.held import AllHeld, DoNotMeetError, Held, Lent, Nothing, Slot, Sums, Turn, merged
 from tilec.warp.problem import Problem
@@ -33,13 +34,15 @@ from tilec.warp.reading import (
     is_read_by_warp,
     number_of,
     tiles_of,
+    written_type,
 )
+from tilec.warp.written import SHOWN, WRITTEN, Place, Places
 
 # What a role does with slots and products, by name; each gets what is held.
 _LOADS = ("warp.acquire", "warp.fill", "warp.publish", "warp.close")
 _COMPUTES = (
     "warp.get", "warp.no_slot", "warp.tile", "warp.read", "warp.release", "warp.dot", "warp.drain",
-    "warp.wait", "warp.await_turn", "warp.pass_turn",
+    "warp.wait", "warp.await_turn", "warp.pass_turn", "warp.write", "warp.show", "warp.join_warps",
 )  # fmt: skip
 # What concerns nothing that is held (`programs`, `teams` and `split` say where it may stand).
 _ELSEWHERE = (PROGRAM, IS_PROGRAM, MINE, SKIP, *OF_SPLIT)
@@ -60,10 +63,13 @@ class Followed:
     oldest: Oldest
 
 
-def follow(role: ir.Block, *, is_loader: bool, by_turns: bool = False) -> Followed:
-    """Follow all paths of a role, of which several teams get slots by turns, or one does."""
+def follow(
+    role: ir.Block, *, is_loader: bool, by_turns: bool = False, buffers: Sequence[ir.Value] = ()
+) -> Followed:
+    """Follow all paths of a role, of which several teams get slots by turns, or one does; it writes
+    to these buffers."""
     flow = _Flow(is_loader, by_turns)
-    held: AllHeld = {}
+    held: AllHeld = {one: Places.of(one.owner.opview, depth_of(one)) for one in buffers}
     flow.block(role, held)
     return Followed(tuple(flow.problems.values()), flow.oldest)
 
@@ -81,6 +87,7 @@ class _Flow:
         self._steps |= {"scf.if": self._if, "scf.for": self._for, "scf.while": self._while}
         self._linear: set[ir.Value] = set()  # all that were held at any time
         self._tiles: dict[ir.Value, ir.Value] = {}  # the slot that a tile is of
+        self._written: dict[ir.Value, ir.Value] = {}  # the buffer that a tile was written to
 
     def block(
         self, block: ir.Block, held: AllHeld, entering: Sequence[Held | None] = ()
@@ -119,13 +126,15 @@ class _Flow:
         if isinstance(held.get(value), Lent):
             self._wrong("a product may still read the registers that are written", _maker(value))
             del held[value]
-        if what is not None:
+        if what is None:
+            self._linear.discard(value)  # it may have been, when it was come by before
+        else:
             self._linear.add(value)
             held[value] = what
 
     def _taken(self, value: ir.Value, held: AllHeld, op: ir.OpView) -> Held | None:
         """What a value is, which is given up by that; nothing special, where it is not linear."""
-        if value in self._tiles:
+        if value in self._tiles or value in self._written:
             self._wrong("only a product may read a tile", op)
             return None
         if value not in self._linear:
@@ -169,7 +178,7 @@ class _Flow:
         for one in (op, *operations(op)) if len(op.regions) else (op,):
             for value in one.operands:
                 what = held.get(value)
-                if value in self._tiles:
+                if value in self._tiles or value in self._written:
                     self._wrong("only a product may read a tile", op)
                 elif isinstance(what, Sums):
                     self._wrong("the sums that are used may be under way", op, what.made)
@@ -193,7 +202,8 @@ class _Flow:
             self._wrong("the slot has no such tile", op)
             return
         kind = ir.MemRefType(kinds[tile])
-        if (view.element_type, view.rank) != (kind.element_type, kind.rank):
+        is_copied = is_copied_as(view.element_type, kind.element_type)
+        if not is_copied or view.rank != kind.rank:
             self._wrong("the tile is of another type", op)
         if len(op.operands) != 3 + kind.rank:
             self._wrong("expected an index for each axis", op)
@@ -255,6 +265,54 @@ class _Flow:
         if slot is not None and slot.since is not None:
             self._wrong("a product may still read the slot", op, slot.made)
 
+    # ---- what threads write for products ---------------------------------------------------------
+
+    def _write(self, op: ir.OpView, held: AllHeld) -> None:
+        buffer, value = op.operands
+        places = held.get(buffer)
+        if isinstance(held.get(value), Sums):
+            self._wrong("the sums that are used may be under way", op, _maker(value))
+        elif value in self._linear:
+            self._wrong("what is used is a slot, or was given up", op, _maker(value))
+        if self._by_turns:
+            self._wrong("several teams would write to one buffer", op)
+        if not isinstance(places, Places):
+            self._wrong("what is written to is no buffer", op)
+            return
+        if written_type(buffer) != op.results[0].type:
+            self._wrong("the buffer has no such tile", op, places.made)
+        if not places.oldest.is_free:
+            self._wrong(
+                "a product may still read what is overwritten",
+                op,
+                next(iter(places.oldest.by), None),
+            )
+        held[buffer] = places.after_write(op)
+        self._written[op.results[0]] = buffer
+
+    def _show(self, op: ir.OpView, held: AllHeld) -> None:
+        for value, what in held.items():
+            if isinstance(what, Places):
+                held[value] = what.after_show()
+
+    def _join_warps(self, op: ir.OpView, held: AllHeld) -> None:
+        for value, what in held.items():
+            if isinstance(what, Places):
+                held[value] = what.after_meeting()
+
+    def _read_place(self, op: ir.OpView, factor: ir.Value, held: AllHeld) -> Place | None:
+        """The place that a product reads."""
+        places, by = held[self._written[factor]], factor.owner.opview
+        assert isinstance(places, Places)
+        place = places.latest_by(by)
+        if place is None:
+            self._wrong("the factor was overwritten on a way to here", op, by)
+        elif place.stage == WRITTEN:
+            self._wrong("a product may not see what was written: it was not shown", op, by)
+        elif place.stage == SHOWN:
+            self._wrong("a factor may not have been written by all warps", op, by)
+        return place
+
     # ---- turns -----------------------------------------------------------------------------------
 
     def _await_turn(self, op: ir.OpView, held: AllHeld) -> None:
@@ -281,9 +339,13 @@ class _Flow:
         *factors, sums = op.operands
         read: set[ir.Value] = set()
         lent = factors.pop(0) if is_tile(factors[0]) else None
+        places: list[Place] = []
         for factor in factors:
             slot = self._tiles.get(factor)
-            if slot is None:
+            if factor in self._written:
+                place = self._read_place(op, factor, held)
+                places += [] if place is None else [place]
+            elif slot is None:
                 self._wrong("a factor is no tile of a slot", op)
             elif not isinstance(held.get(slot), Slot):
                 self._wrong("the slot of a factor was given up on a way to here", op, _maker(slot))
@@ -295,6 +357,8 @@ class _Flow:
                 held[value] = what.after_product(reads=value in read)
             elif isinstance(what, Lent):
                 held[value] = replace(what, since=what.since + 1)
+            elif isinstance(what, Places):
+                held[value] = what.after_product(places)
         if lent is not None:
             self._lend(op, lent, held)
         self._define(op.results[0], Sums(op), held)
@@ -323,7 +387,7 @@ class _Flow:
 
     def _done(self, pending: int, held: AllHeld) -> None:
         for value, what in list(held.items()):
-            if isinstance(what, Slot):
+            if isinstance(what, Slot | Places):
                 held[value] = what.after_drain(pending)
             elif isinstance(what, Lent) and what.since >= pending:
                 del held[value]

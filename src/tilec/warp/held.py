@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from mlir import ir
 
+from tilec.warp.written import Places
+
 
 @dataclass(frozen=True)
 class Nothing:
@@ -72,7 +74,7 @@ class Turn:
     last_of: tuple[ir.OpView, ...] = ()
 
 
-Held = Slot | Nothing | Sums | Lent | Turn
+Held = Slot | Nothing | Sums | Lent | Turn | Places
 # By value; what is not here is nothing special, or was given up.
 AllHeld = dict[ir.Value, Held]
 
@@ -95,6 +97,8 @@ def merged(one: Held | None, other: Held | None) -> Held | None:
             return replace(other, is_certain=False)
         case (Slot(), Slot()):
             return _merged_slots(one, other)
+        case (Places(), Places()):
+            return one.merged(other)
         case (Lent(), Lent()):
             return Lent(one.by | other.by, min(one.since, other.since))
         case (Turn(), Turn()) if one == other:

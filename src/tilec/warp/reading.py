@@ -9,8 +9,10 @@ from tilec.ir.dialects import arith
 from tilec.ops.build import number_of as number_of
 from tilec.ops.channel import BY_WARP
 from tilec.ops.rules import is_tile
+from tilec.ops.staged_factor import written_type as written_type
 
 ROLES, CHANNEL, PROGRAM = "warp.roles", "warp.channel", "warp.program"
+BUFFER = "warp.buffer"
 IS_PROGRAM = "warp.is_program"
 SHARE, LEADS, START = "warp.share", "warp.leads", "warp.start"
 OFFER, JOIN, ADD, TOTAL = "warp.offer", "warp.join", "warp.add", "warp.total"

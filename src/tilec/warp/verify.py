@@ -7,6 +7,8 @@ It knows nothing of how a schedule was made. Of a function with `warp.roles` it 
 - no product reads a slot that was released, or may be read by nobody but a product: a wait or drain
   that covers it comes first on every path. Sums under way are only added to and waited for, each
   once, and never meet sums at rest (`flow`);
+- what threads write for products is shown, and all warps have come together, before a product reads
+  it; it is written again when the products of all warps that read it are done (`flow`, `written`);
 - both roles take slots alike, and neither waits for ever (`agreement`);
 - the loader does nothing else: it has no tiles, and writes, orders and ends nothing (here);
 - where several teams do programs by turns, each program is done by one of them, and all others skip
@@ -35,13 +37,13 @@ from tilec.warp.clusters import MEET, strangers
 from tilec.warp.flow import follow
 from tilec.warp.problem import Problem
 from tilec.warp.programs import misplaced
-from tilec.warp.reading import CHANNEL, LEADS, ROLES, SHARE
+from tilec.warp.reading import BUFFER, CHANNEL, LEADS, ROLES, SHARE
 from tilec.warp.split import not_together
 from tilec.warp.teams import not_by_turns
 
 # What stands outside of roles.
 _OUTSIDE = (
-    ROLES, CHANNEL, MEET, SHARE, LEADS, "warp.first_program", "warp.program_count",
+    ROLES, CHANNEL, BUFFER, MEET, SHARE, LEADS, "warp.first_program", "warp.program_count",
     "warp.program_step",
 )  # fmt: skip
 # Of other dialects, what only computes numbers and views, and control flow.
@@ -71,8 +73,9 @@ def problems_of(function: ir.OpView) -> Iterator[Problem]:
     yield from not_together(function, roles[0])
     by_turns = teams_of(function) > 1
     yield from not_by_turns(roles[0].regions[1], by_turns=by_turns)
+    buffers = [op.results[0] for op in found if op.operation.name == BUFFER]
     loading = follow(loader, is_loader=True)
-    computing = follow(math, is_loader=False, by_turns=by_turns)
+    computing = follow(math, is_loader=False, by_turns=by_turns, buffers=buffers)
     yield from loading.problems
     yield from computing.problems
     yield from disagreements(loader, math, computing.oldest)

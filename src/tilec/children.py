@@ -1,7 +1,7 @@
 """Jobs in forked child processes, so that an abort inside LLVM costs one job and not the command.
 
-A fork shares what is imported, so a child costs milliseconds. The parent must have no MLIR context
-and no thread of its own that holds a lock.
+A fork shares what is imported, so a child costs milliseconds. The parent must have no thread of its
+own that holds a lock: no MLIR context but one without threads.
 """
 
 from __future__ import annotations

@@ -1,0 +1,52 @@
+"""Whether a tile comes from memory in a layout: it is loaded so, or computed of what is."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.layout import Layout
+from tilec.ops.lower_control import terminator_of
+from tilec.ops.registry import rules
+from tilec.ops.rules import OpRules, Placing, is_tile
+
+# How far back is asked.
+_MOST_STEPS = 16
+
+
+def comes_as(value: ir.Value, layout: Layout, placing: Placing, steps: int = _MOST_STEPS) -> bool:
+    """Whether threads load a tile such that they have it in a layout, or all that it is made of."""
+    if steps == 0:
+        return False
+    if isinstance(value.owner, ir.Block):
+        carried = _carried_into(value)
+        return bool(carried) and all(comes_as(x, layout, placing, steps - 1) for x in carried)
+    op = value.owner.opview
+    rule = rules()[op.operation.name]
+    if rule.control or rule.lies_in_shared or _is_fixed(op, rule, placing):
+        return False
+    operands = rule.serve(op, layout, placing)
+    if operands is None:
+        return False
+    return all(
+        wanted is not None and comes_as(operand, wanted, placing, steps - 1)
+        for operand, wanted in zip(op.operands, operands, strict=True)
+        if is_tile(operand)
+    )
+
+
+def _carried_into(value: ir.Value) -> tuple[ir.Value, ...]:
+    """What a variable of a loop is before its first turn, and after each; nothing if it is none."""
+    block = value.owner
+    loop = block.owner
+    if loop.name != "scf.for":
+        return ()
+    number = ir.BlockArgument(value).arg_number - 1
+    return loop.operands[3 + number], terminator_of(block).operands[number]
+
+
+def _is_fixed(op: ir.OpView, rule: OpRules, placing: Placing) -> bool:
+    """Whether it wants a layout of its own, and takes no other."""
+    if rule.flexible or type(rule).place is OpRules.place:
+        return False
+    places = rule.place(op, [None] * len(op.operands), placing)
+    return any(layout is not None for layout in places.results)
