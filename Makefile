@@ -57,6 +57,8 @@ $(BIN)/python:
 
 $(COMPILER): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[compiler]'
+	@# An editable install compiles nothing, and where Python may write no bytecode every command would.
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(DEV): pyproject.toml | $(COMPILER)

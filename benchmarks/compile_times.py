@@ -27,6 +27,9 @@ RUNS_OF_LONG_COMMANDS = 3
 LOAD_BEFORE = os.getloadavg()[0]
 TILEC = Path(sys.executable).parent / "tilec"
 KERNELS = sorted(map(str, Path("kernels").glob("*.tile")))
+# One product, in the largest tiles that there are.
+PRODUCT = Path("kernels/matmul_nt.tile")
+INSTANCE = "#[instance(T = bf16, BM = 128, BN = 256, BK = 64)]"
 
 
 def main() -> None:
@@ -39,6 +42,7 @@ def main() -> None:
             return lambda: subprocess.run(command, env=environment, check=True, capture_output=True)
 
         tilec("build", *KERNELS, "-o", out)()
+        product = _of_one_instance(Path(folder))
         cold = tilec("build", "--no-cache", *KERNELS, "-o", out)
         measured = {
             "python -c pass": lambda: subprocess.run([sys.executable, "-c", "pass"], check=True),
@@ -46,6 +50,9 @@ def main() -> None:
             "tilec check kernels/add.tile": tilec("check", "kernels/add.tile"),
             "tilec build kernels/add.tile (cold)": tilec(
                 "build", "--no-cache", "kernels/add.tile", "-o", out
+            ),
+            f"tilec build of one instance of {PRODUCT} (cold)": tilec(
+                "build", "--no-cache", product, "-o", out
             ),
             f"tilec build kernels/*.tile ({len(KERNELS)} files, unchanged)": tilec(
                 "build", *KERNELS, "-o", out
@@ -58,6 +65,16 @@ def main() -> None:
             tilec("build", "--no-cache", "--timings", "--error-format=json", *KERNELS, "-o", out)
         )
     _write(found, stages, found[-1].median_us / 1e6 / len(KERNELS))
+
+
+def _of_one_instance(folder: Path) -> str:
+    """The product's file with `INSTANCE` alone."""
+    lines = PRODUCT.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if line == INSTANCE or not line.startswith("#[instance(")]
+    assert INSTANCE in kept, f"{PRODUCT} has no {INSTANCE}"
+    file = folder / PRODUCT.name
+    file.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    return str(file)
 
 
 def _stages(build: Callable[[], Any]) -> dict[str, Any]:
