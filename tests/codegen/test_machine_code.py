@@ -221,10 +221,6 @@ FEW_BYTES = 32  # which ptxas gives up for a block more on a processor, or for 3
 # Sums of 128 by 192 or 256 leave few registers to what comes after products, which is when these
 # spill, or to elements that are loaded one by one (docs/notes.md, Missing).
 KNOWN_BYTES = {
-    "matmul__f16_128_128_64__cluster2x2__tma": 328,
-    "matmul__bf16_128_128_64__cluster2x2__tma": 328,
-    "matmul_nt__f16_128_128_64__cluster2x2__tma": 328,
-    "matmul_nt__bf16_128_128_64__cluster2x2__tma": 328,
     "matmul_bias_gelu__bf16_128_192_64__tma": 392,
     "matmul_bias_gelu__bf16_128_256_64": 120,
     "matmul_f8__bf16_128_192_128": 56,

@@ -173,10 +173,13 @@ def _node(draft: _Draft, operands: tuple[int | None, ...], group: int, placing: 
 
 
 def _is_permutation(op: ir.OpView, rule: OpRules) -> bool:
-    """Whether it gives the axes of a tile in another order, or others of extent 1 among them."""
+    """Whether it gives the axes of a tile in another order, or others of extent 1 among them.
+
+    A vector is left as it was: what column sums would gain by that has not been measured.
+    """
     moved = rule.moved_axes(op)
     own = sorted(axis for axis in moved or () if axis is not None)
-    return moved is not None and own == list(range(len(own)))
+    return len(own) > 1 and own == list(range(len(own)))
 
 
 def _same_for_all(operands: int, results: int) -> Callable[[Sequence[Layout | None]], Places]:
