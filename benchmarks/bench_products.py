@@ -278,7 +278,7 @@ BENCHMARKS = (
         ours=fitting("matmul_w4a16"),
         operation="torch_operations:matmul_w4a16",
         rivals=(_torch("w4_in_16_bits", is_part=True),),
-        cases=(_w4a16(4096, 4096, 4096, is_rounded=True),),
+        cases=tuple(_w4a16(*n, is_rounded=True) for n in ((4096, 4096, 4096), (16, 14336, 4096))),
     ),
     Benchmark(
         name="skinny_w4a16",

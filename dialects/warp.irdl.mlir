@@ -10,7 +10,7 @@
 // conditions. The loader has no tiles, and writes nothing.
 // A block may do several programs: `program` says which one, and their order is that of the kernel's `warp.rows_together`.
 // Both roles say the same ones.
-// Blocks of a kernel with `warp.cluster` work together, so many along an axis of the grid: they do neighbours at each
+// Blocks of a kernel with `warp.cluster` work together, so many along one or two axes of the grid: they do neighbours at each
 // step, and take slots of a channel with `shared` tiles as one. A `fill` of such a tile copies a part of it to all of
 // them, a `release` frees the slot for all. They `meet` before anything of the others is used, and the loader `close`s such
 // channels at the end. Programs that no neighbours are left for are done without sharing; where there is none for a block,

@@ -48,7 +48,9 @@ def multiply(
 
 
 @pytest.mark.parametrize("form", FACTORS)
-@pytest.mark.parametrize(("cluster", "blocks"), [("[2, 1]", 2), ("[1, 2]", 2), ("[4, 1]", 4)])
+@pytest.mark.parametrize(
+    ("cluster", "blocks"), [("[2, 1]", 2), ("[1, 2]", 2), ("[4, 1]", 4), ("[2, 2]", 4)]
+)
 def test_blocks_share_factors_of_any_order(form: str, cluster: str, blocks: int) -> None:
     multiply(form, cluster, (520, 200, 70), LATE, Timing(seed=3, split=True), blocks=blocks)
 
@@ -64,6 +66,22 @@ def test_blocks_share_factors_of_any_order(form: str, cluster: str, blocks: int)
 @pytest.mark.parametrize("cluster", ["[2, 1]", "[1, 2]"])
 def test_grids_that_clusters_do_not_divide(cluster: str, extents: tuple[int, int, int]) -> None:
     multiply("nn", cluster, extents, *TIMINGS, blocks=2)
+
+
+@pytest.mark.parametrize(
+    "extents",
+    [
+        (256, 128, 48), (1, 1, 1), (130, 200, 33), (384, 64, 20), (128, 192, 48), (640, 320, 40),
+        (384, 192, 0), (0, 8, 8),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("cluster", ["[2, 2]", "[4, 2]"])
+def test_grids_that_clusters_of_two_sides_do_not_divide(
+    cluster: str, extents: tuple[int, int, int]
+) -> None:
+    blocks = 4 if cluster == "[2, 2]" else 8
+    multiply("nn", cluster, extents, LATE, Timing(seed=8, split=True), blocks=blocks)
 
 
 @pytest.mark.parametrize("stages", [2, 3])

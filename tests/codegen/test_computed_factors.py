@@ -261,6 +261,17 @@ def test_few_rows_become_few_columns(form: str) -> None:
     run(program, given, {"z": wide(x) @ wide(y)}, *BOTH)
 
 
+@pytest.mark.parametrize("hints", ["cluster = 1", "cluster = [2, 1]", "cluster = [1, 2]"])
+@pytest.mark.parametrize("rows", [80, 208])
+def test_rows_that_are_no_multiple_of_64_become_columns(rows: int, hints: str) -> None:
+    tensors = "x: &Tensor<bf16, M, K>, y: &Tensor<bf16, K, N>,"
+    tiles = (f"x.load::<{rows}, 32>([z.id(0), k])", "y.load::<32, 128>([k, z.id(1)])")
+    program = turns(*tiles, tensors, (rows, 128), f"#[hint({hints}, stages = 2)]")
+    x, y = small(300, 72), small(72, 200)
+    given = {"z": nothing(300, 200), "x": x, "y": y}
+    run(program, given, {"z": wide(x) @ wide(y)}, *BOTH)
+
+
 def test_sums_of_nested_loops_are_turned() -> None:
     program = """
     #[kernel]

@@ -221,17 +221,22 @@ FEW_BYTES = 32  # which ptxas gives up for a block more on a processor, or for 3
 # Sums of 128 by 192 or 256 leave few registers to what comes after products, which is when these
 # spill, or to elements that are loaded one by one (docs/notes.md, Missing).
 KNOWN_BYTES = {
+    "matmul__f16_128_128_64__cluster2x2__tma": 328,
+    "matmul__bf16_128_128_64__cluster2x2__tma": 328,
+    "matmul_nt__f16_128_128_64__cluster2x2__tma": 328,
+    "matmul_nt__bf16_128_128_64__cluster2x2__tma": 328,
     "matmul_bias_gelu__bf16_128_192_64__tma": 616,
     "matmul_bias_gelu__bf16_128_256_64": 120,
     "matmul_f8__bf16_128_192_128": 56,
     "matmul_grouped__bf16_128_128_64__tma": 84,
+    "matmul_grouped__bf16_128_256_64__tma": 84,
+    "matmul_grouped__bf16_128_256_64": 40,
     "matmul_residual__bf16_128_128_64__ping_pong__tma": 328,
     "matmul_residual__bf16_128_160_64__tma": 84,
     "matmul_residual__bf16_128_192_64__v16": 36,
     "matmul_residual__bf16_128_192_64__tma": 1306,
     "matmul_residual__bf16_128_256_64": 704,
     "matmul_tf32__256_128_32": 660,
-    "matmul_tf32_nt__128_160_32__tma": 100,
     "matmul_tf32_nt__128_192_32__tma": 252,
     "matmul_tf32_nt__128_256_32": 112,
     "matmul_w4a16__16_64_64": 660,

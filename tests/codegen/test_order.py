@@ -13,9 +13,9 @@ from simt_memory import Memory, Segment
 
 from tilec.ir.dialect import context
 from tilec.ir.dialects import arith, llvm, nvvm
+from tilec.layout.neighbours import Cluster, Side
 from tilec.ops.cluster_order import step_of, steps_of
 from tilec.ops.fragments import element_offset, i32, index, llvm_ptr
-from tilec.ops.lowering import Cluster
 from tilec.ops.order import grouped
 from tilec.ops.split import share_of
 
@@ -94,10 +94,10 @@ def test_a_batch_is_walked_before_the_next() -> None:
 
 def steps(grid: tuple[int, ...], rows: int, cluster: Cluster) -> np.ndarray:
     """Of each step and block: program (row-major), whether it is one, whether with neighbours,
-    coordinate along the cluster's axis; and how many steps there are said to be."""
-    own, others = grid[cluster.axis], prod(grid) // grid[cluster.axis]
-    whole = own // cluster.blocks * others
-    count = whole + -(-(own % cluster.blocks * others) // cluster.blocks)
+    and how many steps there are said to be."""
+    sides = {side.axis: side.blocks for side in cluster.sides}
+    whole = prod(extent // sides.get(axis, 1) for axis, extent in enumerate(grid))
+    count = whole + -(-(prod(grid) - whole * cluster.blocks) // cluster.blocks)
 
     def numbers(number: ir.Value, extents: list[ir.Value]) -> list[ir.Value]:
         blocks = index(cluster.blocks)
@@ -106,11 +106,10 @@ def steps(grid: tuple[int, ...], rows: int, cluster: Cluster) -> np.ndarray:
         kinds = [
             arith.select(bit, index(1), index(0)) for bit in (step.is_program, step.is_together)
         ]
-        along = step.program[cluster.axis]
-        return [in_row(extents, step.program), *kinds, along, steps_of(extents, cluster)]
+        return [in_row(extents, step.program), *kinds, steps_of(extents, cluster)]
 
-    found = computed(grid, count * cluster.blocks, 5, numbers)
-    return found.reshape(count, cluster.blocks, 5)
+    found = computed(grid, count * cluster.blocks, 4, numbers)
+    return found.reshape(count, cluster.blocks, 4)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 8])
@@ -123,22 +122,37 @@ def test_each_program_has_one_block_of_one_step(
     grid: tuple[int, ...], blocks: int, rows: int
 ) -> None:
     for axis in range(len(grid)):
-        found = steps(grid, rows, Cluster(blocks, axis))
-        program, is_program, is_together, along, said = np.moveaxis(found, -1, 0)
-        assert (said == len(found)).all()
-        assert sorted(program[is_program == 1].tolist()) == list(range(prod(grid)))
-        assert (program >= 0).all() and (program < prod(grid)).all()
-        # What blocks are told is one for all of them: they wait for each other.
-        assert (is_together == is_together[:, :1]).all()
-        for step in np.flatnonzero(is_together[:, 0]):
-            stride = prod(grid[axis + 1 :])
-            first = program[step, 0]
-            assert along[step, 0] % blocks == 0
-            np.testing.assert_array_equal(program[step], first + stride * np.arange(blocks))
-        # Few are alone: less than a group along the axis.
-        assert (is_together == 0).sum() <= blocks * -(
-            -(grid[axis] % blocks * prod(grid) // grid[axis]) // blocks
-        )
+        expect_each_once(grid, rows, Cluster.along(axis, blocks))
+
+
+@pytest.mark.parametrize("sides", [(2, 2), (2, 4), (4, 2)], ids=str)
+@pytest.mark.parametrize("rows", [1, 3, 8])
+@pytest.mark.parametrize("grid", [(1, 1), (1, 9), (9, 1), (3, 5), (8, 4), (13, 6), (7, 7)], ids=str)
+def test_clusters_of_two_sides(grid: tuple[int, ...], rows: int, sides: tuple[int, int]) -> None:
+    expect_each_once(grid, rows, Cluster((Side(sides[0], 0), Side(sides[1], 1))))
+
+
+@pytest.mark.parametrize("axes", [(0, 1), (0, 2), (1, 2)], ids=str)
+@pytest.mark.parametrize("grid", [(2, 3, 4), (3, 5, 2), (3, 3, 3)], ids=str)
+def test_clusters_of_two_sides_of_three(grid: tuple[int, ...], axes: tuple[int, int]) -> None:
+    expect_each_once(grid, 4, Cluster((Side(2, axes[0]), Side(2, axes[1]))))
+
+
+def expect_each_once(grid: tuple[int, ...], rows: int, cluster: Cluster) -> None:
+    found = steps(grid, rows, cluster)
+    program, is_program, is_together, said = np.moveaxis(found, -1, 0)
+    assert (said == len(found)).all()
+    assert sorted(program[is_program == 1].tolist()) == list(range(prod(grid)))
+    assert (program >= 0).all() and (program < prod(grid)).all()
+    # What blocks are told is one for all of them: they wait for each other.
+    assert (is_together == is_together[:, :1]).all()
+    place = np.stack(np.unravel_index(program, grid), -1)
+    counts = [side.blocks for side in cluster.sides]
+    beside = np.zeros((cluster.blocks, len(grid)), int)
+    beside[:, cluster.axes] = np.stack(np.unravel_index(np.arange(cluster.blocks), counts), -1)
+    for step in np.flatnonzero(is_together[:, 0]):
+        assert (place[step, 0][list(cluster.axes)] % counts == 0).all()
+        np.testing.assert_array_equal(place[step], place[step, 0] + beside)
 
 
 @pytest.mark.parametrize("blocks", [2, 4, 8])

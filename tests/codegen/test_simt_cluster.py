@@ -54,11 +54,20 @@ def _release_the_other_only(found: dict[str, list[ir.OpView]]) -> None:
 
 def _copy_to_first(found: dict[str, list[ir.OpView]]) -> None:
     """Multicasts go to block 0 alone."""
+    _copy_to(found, 1)
+
+
+def _copy_to_all(found: dict[str, list[ir.OpView]]) -> None:
+    """Of four blocks."""
+    _copy_to(found, 15)
+
+
+def _copy_to(found: dict[str, list[ir.OpView]], blocks: int) -> None:
     for op in found["nvvm.cp.async.bulk.tensor.shared.cluster.global"]:
         if op.attributes["operandSegmentSizes"][5]:
             mask = op.operands[len(op.operands) - 1]
             with ir.InsertionPoint(op):
-                one = ir.IntegerAttr.get(mask.type, 1)
+                one = ir.IntegerAttr.get(mask.type, blocks)
                 first = ir.Operation.create(
                     "arith.constant", results=[mask.type], attributes={"value": one}
                 )
@@ -105,9 +114,28 @@ def test_what_is_as_it_was_is_right(timing: Timing) -> None:
     _run(lambda _: None, timing)
 
 
-def _run(change: Change, timing: Timing) -> None:
-    x, y, z = small(256, 32 * 7), small(32 * 7, 64), small(256, 64, element="f32")
-    with program(text_of("nn", "[2, 1]")) as threads:
+# Of two sides: two of four blocks share each tile.
+SQUARE_LOSSES: dict[str, tuple[Change, str]] = {
+    "to keep to those that share it": (_copy_to_all, f"bytes|copy brings|{_ORDER}"),
+    "copies to others": (_copy_to_first, f"arrive at|bytes|copy brings|{_ORDER}"),
+    "to close": (_erase("scf.while", slice(-2, None)), "may have gone|has gone"),
+}
+
+
+@pytest.mark.parametrize("timing", TIMINGS, ids=str)
+@pytest.mark.parametrize("lost", SQUARE_LOSSES)
+def test_what_is_left_out_of_two_sides_is_found(lost: str, timing: Timing) -> None:
+    change, told = SQUARE_LOSSES[lost]
+    with pytest.raises(SimtError, match=told):
+        _run(change, timing, "[2, 2]", (256, 128))
+
+
+def _run(
+    change: Change, timing: Timing, cluster: str = "[2, 1]", extents: tuple[int, int] = (256, 64)
+) -> None:
+    m, n = extents
+    x, y, z = small(m, 32 * 7), small(32 * 7, n), small(m, n, element="f32")
+    with program(text_of("nn", cluster)) as threads:
         point, _ = threads.lowered("k", ALIGNED)
         function = list(threads.body.operations)[-1]
         found: dict[str, list[ir.OpView]] = {}

@@ -391,24 +391,29 @@ def _tiles(*tiles: tuple[str, str, int]) -> tuple[tuple[str, str, int], ...]:
 _LARGE = ({"M": 300, "N": 250, "K": 500}, {"M": 512, "N": 384, "K": 1024})
 _OF_256 = _tiles(("f16", "128_256_64", 256), ("bf16", "128_256_64", 256))
 # The families of plain products; the second number is the larger side of a tile.
-_FAMILY = tuple(
-    (element, f"{tile}_64", int(tile.split("_")[1]))
-    for element in ("f16", "bf16")
-    for tile in ("64_64", "64_128", "128_128", "128_160", "128_192", "128_256")
-)
-_SPLIT = tuple((element, "64_128_64__split4", 128) for element in ("f16", "bf16"))
+_OF_BOTH = (
+    ("64_32_128", 64), ("64_64_128", 64), ("64_128_64", 128), ("64_128_64__split4", 128),
+    ("128_128_64", 128), ("128_128_64__cluster2x2", 128), ("128_192_64", 192),
+    ("128_192_64__cluster1", 192), ("128_256_64", 256),
+)  # fmt: skip
+_NN = (("144_128_64__cluster1", 144), ("160_128_64", 160), ("208_128_64", 208))
+_NT = (("128_144_64__cluster1", 144), ("128_160_64", 160), ("128_208_64", 208), ("128_224_64", 224))
+
+
+def _family(*tiles: tuple[str, int]) -> tuple[tuple[str, str, int], ...]:
+    return _tiles(*((element, tile, most) for element in ("f16", "bf16") for tile, most in tiles))
+
+
 _OF_128 = _tiles(("bf16", "128_128_64", 128))
 _AFTER_PRODUCTS = _tiles(
     ("bf16", "128_128_64__ping_pong", 128),
     *(("bf16", f"128_{n}_64", n) for n in (160, 192, 256)),
 )
 _OF_TF32 = tuple(
-    (f"{m}_{n}_32", "f32", max(m, n))
-    for m, n in ((64, 64), (64, 128), (128, 128), (192, 128), (256, 128))
+    (f"{m}_{n}_32", "f32", max(m, n)) for m, n in ((64, 64), (64, 128), (128, 128), (256, 128))
 )
 _OF_TF32_NT = tuple(
-    (f"{m}_{n}_32", "f32", n)
-    for m, n in ((64, 64), (64, 128), (128, 128), (128, 160), (128, 192), (128, 256))
+    (f"{m}_{n}_32", "f32", n) for m, n in ((64, 64), (64, 128), (128, 128), (128, 192), (128, 256))
 )
 _LARGE_PACKED = tuple(
     {"M": m, "N": n, "K": 128 * s, "H": 64 * s, "S": s} for m, n, s in ((16, 500, 9), (300, 264, 5))
@@ -416,9 +421,12 @@ _LARGE_PACKED = tuple(
 
 KERNELS: dict[str, Kernel] = {
     "matmul": Kernel(
-        _matmul, _products, _LARGE, _tiles(("f32", "64_64_16", 64), *_FAMILY, *_SPLIT)
+        _matmul,
+        _products,
+        _LARGE,
+        (*_tiles(("f32", "64_64_16", 64)), *_family(*_OF_BOTH, *_NN)),
     ),
-    "matmul_nt": Kernel(_matmul_nt, _products, _LARGE, _tiles(*_FAMILY, *_SPLIT)),
+    "matmul_nt": Kernel(_matmul_nt, _products, _LARGE, _family(*_OF_BOTH, *_NT)),
     "matmul_tn": Kernel(_matmul_tn, _products, _LARGE, _OF_256),
     "matmul_tf32": Kernel(_matmul_tf32, _products, _LARGE, _OF_TF32),
     "matmul_tf32_nt": Kernel(_matmul_tf32_nt, _products, _LARGE, _OF_TF32_NT),
@@ -426,7 +434,12 @@ KERNELS: dict[str, Kernel] = {
         _matmul_batched,
         _batches,
         ({"B": 3, "M": 300, "N": 250, "K": 500}, {"B": 40, "M": 256, "N": 264, "K": 136}),
-        (*_OF_256, *_tiles(("f16", "128_128_64", 128), ("bf16", "128_128_64", 128))),
+        _family(
+            ("128_128_64", 128),
+            ("128_128_64__ping_pong", 128),
+            ("128_192_64", 192),
+            ("128_256_64", 256),
+        ),
     ),
     "matmul_bias_gelu": Kernel(
         _matmul_bias_gelu,
@@ -440,7 +453,7 @@ KERNELS: dict[str, Kernel] = {
         _matmul_grouped,
         _groups,
         (),
-        _OF_128,
+        (*_OF_128, *_tiles(("bf16", "128_256_64", 128))),
     ),
     "group_blocks": Kernel(_group_blocks, _tables_of_groups, (), (("128_256", "i32", 128),)),
     "matmul_f8": Kernel(_matmul_f8, _products, _LARGE, _tiles(("bf16", "128_192_128", 192))),

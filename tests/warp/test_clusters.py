@@ -16,7 +16,7 @@ from tilec.ops.lowering import CLUSTER, PERSISTENT, SHARED
 from tilec.warp.verify import problems_of
 
 FILE = Path(__file__).parent / "clusters.tile"
-KERNELS = ("rows", "columns", "two_channels")
+KERNELS = ("rows", "columns", "two_channels", "squares")
 Change = Callable[[ir.OpView, "dict[str, list[ir.OpView]]"], None]
 
 
@@ -36,17 +36,27 @@ def test_what_is_made_is_right(kernels: dict[str, ir.OpView], name: str) -> None
 def test_what_depends_on_the_axis_is_not_shared() -> None:
     with planned(FILE) as found:
         shared = {
-            name: [[one.param for one in channel.shared] for channel in schedule.channels]
+            name: [[one.param for one, _ in channel.shared] for channel in schedule.channels]
             for name, (_, schedule) in found.items()
         }
         clusters = {
-            name: (schedule.cluster.blocks, schedule.cluster.axis)
+            name: [(side.blocks, side.axis) for side in schedule.cluster.sides]
             for name, (_, schedule) in found.items()
             if schedule.cluster is not None
         }
     # How often the second loop of the last one turns depends on the program.
-    assert shared == {"rows": [["b"]], "columns": [["a"]], "two_channels": [["b"], []]}
-    assert clusters == {"rows": (2, 0), "columns": (4, 1), "two_channels": (2, 0)}
+    assert shared == {
+        "rows": [["b"]],
+        "columns": [["a"]],
+        "two_channels": [["b"], []],
+        "squares": [["a", "b"]],
+    }
+    assert clusters == {
+        "rows": [(2, 0)],
+        "columns": [(4, 1)],
+        "two_channels": [(2, 0)],
+        "squares": [(2, 0), (2, 1)],
+    }
 
 
 # ---- what is taken away, or changed --------------------------------------------------------------
@@ -100,8 +110,9 @@ def _ask_another(function: ir.OpView, found: dict[str, list[ir.OpView]]) -> None
 
 
 def _other_axis(function: ir.OpView, found: dict[str, list[ir.OpView]]) -> None:
-    blocks, axis = ir.DenseI64ArrayAttr(function.attributes[CLUSTER])
-    function.attributes[CLUSTER] = ir.DenseI64ArrayAttr.get([blocks, 1 - axis])
+    numbers = list(ir.DenseI64ArrayAttr(function.attributes[CLUSTER]))
+    turned = [n if place % 2 == 0 else 1 - n for place, n in enumerate(numbers)]
+    function.attributes[CLUSTER] = ir.DenseI64ArrayAttr.get(turned)
 
 
 def _no_cluster(function: ir.OpView, found: dict[str, list[ir.OpView]]) -> None:
@@ -113,7 +124,7 @@ def _no_steps(function: ir.OpView, found: dict[str, list[ir.OpView]]) -> None:
 
 
 def _share_more(function: ir.OpView, found: dict[str, list[ir.OpView]]) -> None:
-    found["warp.channel"][0].attributes[SHARED] = ir.DenseI64ArrayAttr.get([0, 1])
+    found["warp.channel"][0].attributes[SHARED] = ir.DenseI64ArrayAttr.get([3, 3])
 
 
 def _share_none(function: ir.OpView, found: dict[str, list[ir.OpView]]) -> None:

@@ -20,12 +20,13 @@ def reason(program: str) -> Reason:
 
 
 REASONS = [
-    (ASKED.replace("= 2", "= 3"), "it is of a power of two of blocks, 8 at most, along one axis"),
-    (ASKED.replace("= 2", "= 16"), "it is of a power of two of blocks, 8 at most, along one axis"),
+    (ASKED.replace("= 2", "= 3"), "it is of a power of two of blocks, 8 at most"),
+    (ASKED.replace("= 2", "= 16"), "it is of a power of two of blocks, 8 at most"),
     (
-        ASKED.replace("= 2", "= [2, 2]"),
-        "it is of a power of two of blocks, 8 at most, along one axis",
+        ASKED.replace("= 2", "= [4, 4]"),
+        "it is of a power of two of blocks, 8 at most",
     ),
+    (ASKED.replace("= 2", "= [1, 1, 2]"), "the grid has fewer axes"),
     (ASKED.replace("= 2", "= 2, persistent = false"), "each block does one program only"),
     (ASKED.replace("= 2", "= 2, warps = 4"), "each block does one program only"),
     (

@@ -55,7 +55,7 @@ class Node:
     known), `serve` those of the operands from which the results come out in a layout, or None.
     `cost` is that of one execution. An open node makes a tile. Values are numbers into
     `Problem.values`, None for no tile. Nodes of one `group` have the same key. `is_permutation`:
-    what it makes is its first operand with its axes in another order.
+    what it makes is its first operand with its axes in another order, or more of extent 1.
     """
 
     operands: tuple[int | None, ...]

@@ -5,10 +5,10 @@ which every warpgroup that reads arrives once, or every warp where threads read 
 Both roles go round the ring and count the turns in their *cursor*: a slot's number and the parity
 of the phase that they wait for. A lowered slot is its number (i32), -1 for none.
 
-A tile that the blocks of a cluster share is in the same place of the same slot in each of them:
-every block copies its share of it to all. So a slot is empty once the warpgroups of all blocks have
-read it, and they arrive in each block. Barriers count the same where blocks do programs that share
-nothing: then each copies all shares to itself.
+A tile that blocks of a cluster share is in the same place of the same slot in each of them: every
+one copies its share of it to all that share it. So a slot is empty once the warpgroups of all
+blocks of the cluster have read it, and they arrive in each block. Barriers count the same where
+blocks do programs that share nothing: then each copies all shares to itself.
 
 Source:   PTX ISA, "mbarrier", "cp.async.bulk.tensor"; Tawa's asynchronous references
           (arXiv 2510.14719)
@@ -16,13 +16,14 @@ Source:   PTX ISA, "mbarrier", "cp.async.bulk.tensor"; Tawa's asynchronous refer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mlir import ir
 
 from tilec.ir.dialects import arith, llvm, nvvm, scf
 from tilec.layout import LANES
+from tilec.layout.neighbours import Cluster, Sharers
 from tilec.layout.shares import Shares
 from tilec.layout.swizzled import Copy, Slot, SwizzledTile
 from tilec.layout.wgmma import WARPGROUP_WARPS
@@ -63,8 +64,8 @@ class Channel:
     reading: Cursor
     readers: int  # threads that share one arrival: those of a warpgroup or of a warp
     rounding: frozenset[int]  # the tiles that copies round to tf32
-    shared: frozenset[int] = frozenset()  # the tiles that the blocks of a cluster share
-    blocks: int = 1  # that fill and empty its slots
+    shared: Mapping[int, Sharers] = field(default_factory=dict)  # of a tile: who share it
+    blocks: int = 1  # that empty its slots
 
     def full(self, slot: ir.Value) -> ir.Value:
         return _shared(_at(self.barriers, slot, BARRIER_BYTES, 0))
@@ -95,13 +96,13 @@ def params_of(op: ir.OpView) -> tuple[str, ...]:
     return tuple(ir.StringAttr(name).value for name in ir.ArrayAttr(op.attributes["params"]))
 
 
-def shared_of(op: ir.OpView) -> frozenset[int]:
-    """Which tiles of a `warp.channel` the blocks of a cluster share, by their numbers."""
-    return (
-        frozenset(ir.DenseI64ArrayAttr(op.attributes[SHARED]))
-        if SHARED in op.attributes
-        else frozenset()
-    )
+def shared_of(op: ir.OpView) -> dict[int, Sharers]:
+    """Which tiles of a `warp.channel` the blocks of its cluster share, by their numbers."""
+    if SHARED not in op.attributes:
+        return {}
+    cluster = _cluster_around(op)
+    sides = enumerate(ir.DenseI64ArrayAttr(op.attributes[SHARED]))
+    return {number: Sharers.of_bits(cluster, bits) for number, bits in sides if bits}
 
 
 def _rounding(op: ir.OpView) -> frozenset[int]:
@@ -148,7 +149,7 @@ class _Create(OpRules):
         shared, found = shared_of(op), []
         rounding = _rounding(op)
         for number, (param, tile) in enumerate(zip(params_of(op), tiles_of(op), strict=True)):
-            box = shares_of(tile, _blocks_around(op)).box if number in shared else tile.box
+            box = shares_of(tile, shared[number].blocks).box if number in shared else tile.box
             found.append(TensorMap(param, box, tile.swizzle, rounds=number in rounding))
         return found
 
@@ -165,7 +166,7 @@ class _Create(OpRules):
         # read by each warp for itself.
         readers = LANES if BY_WARP in op.attributes else LANES * WARPGROUP_WARPS
         shared = shared_of(op)
-        blocks = _blocks_around(op) if shared else 1
+        blocks = _cluster_around(op).blocks if shared else 1
         channel = Channel(
             depth, slot, slots, barriers, filling, reading, readers, _rounding(op), shared, blocks
         )
@@ -218,15 +219,15 @@ class _Fill(OpRules):
             for i, extent in zip(indices, tile.shape, strict=True)
         ]
         address = channel.address(slot, number)
-        is_shared = number in channel.shared
-        box = shares_of(tile, channel.blocks).box if is_shared else tile.box
+        sharers = channel.shared.get(number)
+        box = tile.box if sharers is None else shares_of(tile, sharers.blocks).box
         source = lowering.tensor_map(_map(channel, number, view, box))
         filling = _Filling(source, channel.full(slot), address, starts)
-        if is_shared:
-            assert lowering.is_together is not None, "a program was said"
-            _fill_shared(filling, tile, channel.blocks, lowering.is_together)
-        else:
+        if sharers is None:
             filling.copy(tile.copies)
+        else:
+            assert lowering.is_together is not None, "a program was said"
+            _fill_shared(filling, tile, sharers, lowering.is_together)
         return []
 
 
@@ -245,9 +246,8 @@ class _Filling:
     address: ir.Value
     starts: Sequence[ir.Value]
 
-    def copy(self, copies: Sequence[Copy], blocks: int = 1) -> None:
-        """Begin copies; to the same place of so many blocks."""
-        mask = cluster.everyone(blocks) if blocks > 1 else None
+    def copy(self, copies: Sequence[Copy], mask: ir.Value | None = None) -> None:
+        """Begin copies; to the same place of all blocks of the cluster that a mask (i16) has."""
         for copy in copies:
             place = [
                 arith.addi(start, i32(near)) if near else start
@@ -269,15 +269,18 @@ class _Filling:
         return replace(self, address=address, starts=starts)
 
 
-def _fill_shared(filling: _Filling, tile: SwizzledTile, blocks: int, is_together: ir.Value) -> None:
+def _fill_shared(
+    filling: _Filling, tile: SwizzledTile, sharers: Sharers, is_together: ir.Value
+) -> None:
     """Its share to all blocks where they do programs that share the tile, else all of it here."""
-    shares = shares_of(tile, blocks)
+    shares = shares_of(tile, sharers.blocks)
     branch = scf.IfOp(is_together, has_else=True)
     with ir.InsertionPoint(branch.then_block):
-        filling.moved(shares, cluster.rank()).copy(shares.copies, blocks)
+        own = filling.moved(shares, cluster.number_among(sharers))
+        own.copy(shares.copies, cluster.all_among(sharers))
         scf.yield_([])
     with ir.InsertionPoint(branch.else_block):
-        for number in range(blocks):
+        for number in range(sharers.blocks):
             filling.moved(shares, i32(number)).copy(shares.copies)
         scf.yield_([])
 
@@ -365,11 +368,11 @@ class _Release(OpRules):
         return []
 
 
-def _blocks_around(op: ir.OpView) -> int:
-    """How many blocks are in a cluster of the kernel that an operation is in."""
+def _cluster_around(op: ir.OpView) -> Cluster:
+    """The cluster of the kernel that an operation is in."""
     found = cluster_of(op.operation.parent.opview)
     assert found is not None, "only a cluster shares tiles"
-    return found.blocks
+    return found
 
 
 def speaks(lowering: Lowering, threads: int = LANES * WARPGROUP_WARPS) -> ir.Value:

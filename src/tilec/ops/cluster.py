@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.ir.dialects import arith, nvvm
+from tilec.layout.neighbours import Cluster, Sharers
 from tilec.ops.fragments import i32
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import OpRules
@@ -42,9 +43,35 @@ def rank() -> ir.Value:
     return nvvm.read_ptx_sreg_cluster_ctarank(ir.IntegerType.get_signless(32))
 
 
-def everyone(blocks: int) -> ir.Value:
-    """All blocks of a cluster (i16, one bit each)."""
-    return arith.constant(ir.IntegerType.get_signless(16), (1 << blocks) - 1)
+def number_among(sharers: Sharers) -> ir.Value:
+    """Which of those that share a tile this block is (i32)."""
+    cluster, found = sharers.cluster, None
+    if not sharers.others:
+        return rank()
+    for side in sharers.along:
+        own = _place(cluster, side)
+        scaled = own if found is None else arith.muli(found, i32(cluster.sides[side].blocks))
+        found = own if found is None else arith.addi(scaled, own)
+    assert found is not None, "somebody shares it"
+    return found
+
+
+def all_among(sharers: Sharers) -> ir.Value:
+    """Those that share a tile with this block (i16, a bit for each rank)."""
+    short, cluster = ir.IntegerType.get_signless(16), sharers.cluster
+    if not sharers.others:
+        return arith.constant(short, sharers.first_ranks)
+    first = None
+    for side in sharers.others:
+        further = arith.muli(_place(cluster, side), i32(cluster.steps[side]))
+        first = further if first is None else arith.addi(first, further)
+    return arith.trunci(short, arith.shli(i32(sharers.first_ranks), first))
+
+
+def _place(cluster: Cluster, side: int) -> ir.Value:
+    """Where this block is along a side of its cluster (i32)."""
+    place = arith.divui(rank(), i32(cluster.steps[side]))
+    return arith.remui(place, i32(cluster.sides[side].blocks))
 
 
 def in_block(barrier: ir.Value, thread: ir.Value, blocks: int) -> ir.Value:

@@ -18,6 +18,7 @@ from mlir import ir
 from tilec.artifact.abi import COUNT_LIMIT
 from tilec.ir.dialects import arith, llvm, nvvm
 from tilec.layout import LANE_BITS, LANES, Layout, unique_holders
+from tilec.layout.neighbours import Cluster, Side
 from tilec.layout.swizzled import Swizzle
 from tilec.ops.fragments import i32, in_registers, index, llvm_ptr
 from tilec.ops.notes import Note, Place, place_of
@@ -50,11 +51,13 @@ PERSISTENT = "warp.persistent"
 RINGS, RING, SLOTS, SLOT_AHEAD = "stage.rings", "stage.ring", "stage.slots", "stage.ahead"
 # The unit attribute of a loop behind which no copy is under way.
 WAITS = "stage.waits"
-# The attribute of a kernel whose blocks work in clusters: how many, along which axis of the grid.
+# The attribute of a kernel whose blocks work in clusters: of each side how many, along which axis
+# of the grid.
 CLUSTER = "warp.cluster"
 # The attribute of a kernel whose programs are done by so many blocks each.
 SPLIT = "warp.split"
-# The attribute of a channel that tells which of its tiles the blocks of a cluster share.
+# The attribute of a channel that tells along which sides of their cluster blocks share each of its
+# tiles: a bit for each side.
 SHARED = "shared"
 # The attribute of a kernel whose math warps are so many teams, which do programs by turns.
 TEAMS = "warp.teams"
@@ -117,20 +120,12 @@ class TensorMap:
     rounds: bool = False
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """So many blocks do programs that follow each other along an axis of the grid."""
-
-    blocks: int
-    axis: int
-
-
 def cluster_of(kernel: ir.OpView) -> Cluster | None:
     """The clusters of a kernel, by its attribute; None: each block is alone."""
     if CLUSTER not in kernel.attributes:
         return None
-    blocks, axis = ir.DenseI64ArrayAttr(kernel.attributes[CLUSTER])
-    return Cluster(blocks, axis)
+    numbers = list(ir.DenseI64ArrayAttr(kernel.attributes[CLUSTER]))
+    return Cluster(tuple(Side(*pair) for pair in zip(numbers[::2], numbers[1::2], strict=True)))
 
 
 def split_of(kernel: ir.OpView) -> int:

@@ -38,16 +38,24 @@ class Ahead:
 
 
 def find_ahead(
-    function: ir.OpView, products: Sequence[Product], threads: int, limits: Roles
+    function: ir.OpView,
+    products: Sequence[Product],
+    threads: int,
+    limits: Roles,
+    *,
+    is_aligned: bool,
 ) -> list[Ahead]:
-    """The loads that are begun early, in program order; `threads` do a program."""
+    """The loads that are begun early, in program order; `threads` do a program.
+
+    `is_aligned`: tiles are loaded by words, not by elements.
+    """
     names = argument_names(function)
     left = limits.ahead_registers - sum(one.held_words for one in products) // threads
     found: list[Ahead] = []
     for op, loop in _after_loops(products):
         access = rules()[op.operation.name].access(op)
         assert access is not None, "it loads"
-        moved, words = _moved_with(op, loop), _words(access)
+        moved, words = _moved_with(op, loop), _words(access, is_aligned=is_aligned)
         if moved is not None and prod(access.shape) <= _MOST_ELEMENTS and words <= left:
             left -= words
             found.append(Ahead(op, loop, parameter_of(access.view, names), moved))
@@ -101,7 +109,8 @@ def _is_pure_number(op: ir.OpView) -> bool:
     return is_pure and not any(is_tile(value) for value in (*op.operands, *op.results))
 
 
-def _words(access: AccessShape) -> int:
+def _words(access: AccessShape, *, is_aligned: bool) -> int:
     """At most so many 32-bit registers of a thread, where it meets sums."""
     bits = bit_width(ir.RankedTensorType(access.tile.type).element_type)
-    return max(1, prod(shape_of(access.tile)) // _THREADS_OF_A_ROW * bits // _WORD_BITS)
+    elements = max(1, prod(shape_of(access.tile)) // _THREADS_OF_A_ROW)
+    return -(-elements * (bits if is_aligned else max(bits, _WORD_BITS)) // _WORD_BITS)

@@ -21,6 +21,7 @@ from tilec.artifact.schedule_report import (
 from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, columns_of_instructions
 from tilec.ops.notes import place_of
 from tilec.schedule.bound import busy
+from tilec.schedule.cluster import saved_bytes
 from tilec.schedule.plan import Channel, NoSchedule, Schedule, is_in_loop
 from tilec.schedule.products import Computed, Copied, Factor, Product
 from tilec.target.description import Target
@@ -100,9 +101,7 @@ def _turns(schedule: Schedule, target: Target) -> Iterator[ScheduledTurn]:
             continue
         products = [one for one in schedule.products if one.op.operation.block == block]
         channels = [one for one in schedule.channels if one.loads[0].block == block]
-        cluster = 1 if schedule.cluster is None else schedule.cluster.blocks
-        shared = sum(one.tile.bytes for channel in channels for one in channel.shared)
-        by_others = shared * (cluster - 1) // cluster
+        by_others = saved_bytes(pair for channel in channels for pair in channel.shared)
         copied = sum(one.slot_bytes for one in channels)
         took = busy(products, copied, rates, shared_bytes=by_others)
         place = place_of(block.owner.location)

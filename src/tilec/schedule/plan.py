@@ -14,9 +14,9 @@ from typing import Any
 from mlir import ir
 
 from tilec.ir.walk import operations
+from tilec.layout.neighbours import Cluster, Sharers
 from tilec.layout.swizzled import Slot
 from tilec.layout.wgmma import ROWS, WARPGROUP_THREADS, WARPGROUP_WARPS, fits
-from tilec.ops.lowering import Cluster
 from tilec.ops.notes import place_of
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
@@ -41,7 +41,7 @@ class Channel:
 
     loads: tuple[Copied, ...]
     depth: int
-    shared: tuple[Copied, ...] = ()  # by the blocks of a cluster
+    shared: tuple[tuple[Copied, Sharers], ...] = ()  # by whom
 
     @property
     def slot_bytes(self) -> int:
@@ -188,8 +188,8 @@ def plan(
     turning = [one for ring in rings if is_in_loop(ring[0].block) for one in ring]
     ahead: tuple[Ahead, ...] = ()
     if split is None:
-        threads = WARPGROUP_THREADS * groups // teams
-        ahead = tuple(find_ahead(function, products, threads, limits))
+        threads, is_aligned = WARPGROUP_THREADS * groups // teams, results_by == "copies"
+        ahead = tuple(find_ahead(function, products, threads, limits, is_aligned=is_aligned))
     reasons += [_why_ahead(one) for one in ahead]
     found = sharing(function, turning, products, hints, target, is_persistent=is_persistent)
     if found is not None:
@@ -200,7 +200,7 @@ def plan(
         Channel(
             ring,
             depth if is_in_loop(ring[0].block) else 1,
-            tuple(one for one in ring if one in shared),
+            tuple((one, sharers) for one, sharers in shared if one in ring),
         )
         for ring in rings
     )

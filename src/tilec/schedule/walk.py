@@ -76,9 +76,10 @@ class Walk:
         rings = stages.rings if stages else ()
         self._staged = {one.load.operation: one for ring in rings for one in ring.loads}
         # What the blocks of a cluster share, each reads a part of.
-        cluster = planned.cluster.blocks if planned and planned.cluster else 1
         self._blocks = {
-            one.load.operation: cluster for channel in channels for one in channel.shared
+            one.load.operation: sharers.blocks
+            for channel in channels
+            for one, sharers in channel.shared
         }
         if planned and planned.results_by == "rows":
             stored = sum(prod(shape_of(one.op.operands[1])) for one in planned.results)

@@ -173,9 +173,10 @@ def _node(draft: _Draft, operands: tuple[int | None, ...], group: int, placing: 
 
 
 def _is_permutation(op: ir.OpView, rule: OpRules) -> bool:
-    """Whether it gives the axes of a tile in another order."""
+    """Whether it gives the axes of a tile in another order, or others of extent 1 among them."""
     moved = rule.moved_axes(op)
-    return moved is not None and sorted(map(str, moved)) == sorted(map(str, range(len(moved))))
+    own = sorted(axis for axis in moved or () if axis is not None)
+    return moved is not None and own == list(range(len(own)))
 
 
 def _same_for_all(operands: int, results: int) -> Callable[[Sequence[Layout | None]], Places]:

@@ -119,9 +119,9 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
         function.attributes[TEAMS] = integer(schedule.teams)
     if schedule.cluster is not None:
         guard_writes(math)
-        function.attributes[CLUSTER] = ir.DenseI64ArrayAttr.get(
-            [schedule.cluster.blocks, schedule.cluster.axis]
-        )
+        sides = schedule.cluster.sides
+        numbers = [number for side in sides for number in (side.blocks, side.axis)]
+        function.attributes[CLUSTER] = ir.DenseI64ArrayAttr.get(numbers)
     _drop_unused(function)
     function.attributes[ROWS_TOGETHER] = integer(schedule.rows_together)
     if schedule.is_persistent:
@@ -200,9 +200,10 @@ def _create(channel: Channel, *, by_warp: bool) -> ir.Value:
             "params": ir.ArrayAttr.get([ir.StringAttr.get(x.param) for x in channel.loads]),
         },
     )
-    shared = [place for place, load in enumerate(channel.loads) if load in channel.shared]
-    if shared:
-        op.attributes[SHARED] = ir.DenseI64ArrayAttr.get(shared)
+    if channel.shared:
+        shared = channel.shared
+        bits = [sum(by.bits for one, by in shared if one == load) for load in channel.loads]
+        op.attributes[SHARED] = ir.DenseI64ArrayAttr.get(bits)
     if by_warp:
         op.attributes[BY_WARP] = ir.UnitAttr.get()
     return op.results[0]

@@ -19,8 +19,10 @@ from mlir import ir
 
 from tilec.ir.walk import operations
 from tilec.ops.build import integers, make_with_body
+from tilec.ops.fragments import bit_width
 from tilec.ops.lower_control import terminator_of
-from tilec.ops.rules import shape_of
+from tilec.ops.registry import rules
+from tilec.ops.rules import OpRules, is_tile, shape_of
 from tilec.ops.send import By
 from tilec.schedule.plan import NoSchedule, Schedule, plan
 from tilec.schedule.products import TURNED, Product, Unfit, find_products
@@ -81,6 +83,8 @@ def turn(products: Sequence[ir.OpView], function: ir.OpView) -> bool:
     while changed:
         loops = [op for op in operations(function) if op.operation.name == "scf.for"]
         changed = sum(map(_carry_turned, loops)) > 0
+    for op in list(operations(function)):
+        _narrow_first(op)
     remove_dead(function)
     return bool(found)
 
@@ -128,6 +132,29 @@ def _carry_turned(loop: ir.OpView) -> bool:
             back = _turned(result)
         result.replace_all_uses_except(back, back.owner.operation)
     return found
+
+
+def _narrow_first(op: ir.OpView) -> None:
+    """Have a tile turned after it was converted to fewer bits, which is less to exchange.
+
+    convert (xᵀ)           (convert x)ᵀ
+    """
+    tiles = [value for value in (*op.operands, *op.results) if is_tile(value)]
+    is_alone = len(op.operands) == len(op.results) == 1 and len(tiles) == 2
+    if not is_alone or type(rules()[op.operation.name]).place is not OpRules.place:
+        return
+    before, after = (bit_width(ir.RankedTensorType(one.type).element_type) for one in tiles)
+    if after >= before or not _is_turned(op.operands[0]):
+        return
+    source, result = op.operands[0].owner.operands[0], op.results[0]
+    with op.location, ir.InsertionPoint(op):
+        other = op.operation.clone()
+        other.operands[0] = source
+        element = ir.RankedTensorType(result.type).element_type
+        other.results[0].set_type(ir.RankedTensorType.get(shape_of(source), element))
+        back = _turned(other.results[0])
+    result.replace_all_uses_with(back)
+    op.operation.erase()
 
 
 # ---- tiles ---------------------------------------------------------------------------------------

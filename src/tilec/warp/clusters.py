@@ -18,7 +18,8 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ir.walk import operations
-from tilec.ops.lowering import PERSISTENT, SHARED, Cluster, cluster_of
+from tilec.layout.neighbours import Cluster, Sharers
+from tilec.ops.lowering import PERSISTENT, SHARED, cluster_of
 from tilec.ops.program_axes import ProgramAxes, around
 from tilec.warp.problem import Problem
 from tilec.warp.reading import CHANNEL, IS_PROGRAM, ROLES, number_of
@@ -34,7 +35,7 @@ def strangers(function: ir.OpView) -> Iterator[Problem]:
     [roles] = [op for op in ops if op.operation.name == ROLES][:1]
     loader, math = (region.blocks[0] for region in roles.regions)
     channels = [op.results[0] for op in ops if op.operation.name == CHANNEL]
-    shared = {one for one in channels if _shared(one)}
+    shared = {one for one in channels if _is_shared(one)}
     if cluster is None:
         for op in (*ops, *operations(function)):
             if op.operation.name in (MEET, CLOSE, IS_PROGRAM) or SHARED in op.attributes:
@@ -48,9 +49,8 @@ def strangers(function: ir.OpView) -> Iterator[Problem]:
     yield from _unguarded(math)
 
 
-def _shared(channel: ir.Value) -> frozenset[int]:
-    attributes = channel.owner.opview.attributes
-    return frozenset(ir.DenseI64ArrayAttr(attributes[SHARED]) if SHARED in attributes else ())
+def _is_shared(channel: ir.Value) -> bool:
+    return SHARED in channel.owner.opview.attributes
 
 
 def _meeting(ops: list[ir.OpView], roles: ir.OpView) -> Iterator[Problem]:
@@ -89,12 +89,18 @@ def _differing(loader: ir.Region, shared: set[ir.Value], cluster: Cluster) -> It
             copies = name == "warp.fill" and _is_of_shared(op)
             if takes and axes.of_all(around(op)):
                 yield Problem("how often it is done depends on the program", op)
-            if copies and cluster.axis in axes.of_all(list(op.operands)[2:]):
+            if copies and axes.of_all(list(op.operands)[2:]) & _shared_along(op, cluster):
                 yield Problem("what is copied is another tile in other blocks", op)
 
 
 def _is_of_shared(fill: ir.OpView) -> bool:
-    return number_of(fill, "tile") in _shared(fill.operands[0])
+    return _is_shared(fill.operands[0])
+
+
+def _shared_along(fill: ir.OpView, cluster: Cluster) -> frozenset[int]:
+    """The axes of the grid along which blocks share what is copied."""
+    bits = ir.DenseI64ArrayAttr(fill.operands[0].owner.opview.attributes[SHARED])
+    return frozenset(Sharers.of_bits(cluster, bits[number_of(fill, "tile")]).axes)
 
 
 def _unguarded(math: ir.Block) -> Iterator[Problem]:
