@@ -221,12 +221,14 @@ FEW_BYTES = 32  # which ptxas gives up for a block more on a processor, or for 3
 # Sums of 128 by 192 or 256 leave few registers to what comes after products, which is when these
 # spill, or to elements that are loaded one by one (docs/notes.md, Missing).
 KNOWN_BYTES = {
-    "matmul_bias_gelu__bf16_128_192_64__tma": 392,
+    "matmul_bias_gelu__bf16_128_192_64__tma": 616,
     "matmul_bias_gelu__bf16_128_256_64": 120,
     "matmul_f8__bf16_128_192_128": 56,
     "matmul_grouped__bf16_128_128_64__tma": 84,
     "matmul_grouped__bf16_128_256_64__tma": 84,
-    "matmul_residual__bf16_128_128_64__ping_pong__tma": 60,
+    "matmul_grouped__bf16_128_256_64": 40,
+    "matmul_residual__bf16_128_128_64__ping_pong__tma": 328,
+    "matmul_residual__bf16_128_160_64__tma": 84,
     "matmul_residual__bf16_128_192_64__v16": 36,
     "matmul_residual__bf16_128_192_64__tma": 1306,
     "matmul_residual__bf16_128_256_64": 704,
