@@ -11,13 +11,14 @@ import pytest
 from lowered import ALIGNED, program
 from shared_traffic import Wavefronts, wavefronts_by_place
 
+from tilec.artifact.lowering_report import Movement
 from tilec.codegen.record import Recorder
 
 KERNELS = sorted((Path(__file__).parents[2] / "kernels").glob("*.tile"))
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
-def test_there_are_no_bank_conflicts_and_the_report_says_so(path: Path) -> None:
+def test_there_are_no_bank_conflicts_but_of_wide_boxes_and_the_report_says_so(path: Path) -> None:
     with program(path.read_text(encoding="utf-8")) as compiled:
         for symbol, instance in compiled.instances.items():
             point, code = compiled.lowered(symbol, ALIGNED)
@@ -34,4 +35,11 @@ def test_there_are_no_bank_conflicts_and_the_report_says_so(path: Path) -> None:
             counted = wavefronts_by_place(function, point.threads)
             found = {(place.line, place.column): count for place, count in counted.items()}
             assert found == reported, symbol
-            assert report.bank_conflicts == 0, symbol
+            for one in report.movements:
+                assert one.wavefronts <= _most(one), (symbol, one)
+
+
+def _most(one: Movement) -> int:
+    """Two rows of 32-bit sums meet in a box: each lane writes 8 bytes, copies want rows swizzled."""
+    is_wide_box = one.kind == "box" and one.elements == ("f32",)
+    return one.least_wavefronts * (2 if is_wide_box else 1)

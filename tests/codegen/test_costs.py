@@ -115,9 +115,8 @@ def more_of(variant, **extents):
         ("product__64_64", 16384 / 64 / 0.9),
         # 128 x 256 x 64 products of 2 bytes, 4096 a cycle, of which 90 % are kept up.
         ("product__128_256", 128 * 256 * 64 * 2 / 4096 / 0.9),
-        # Shared memory, 128 bytes a cycle: 16 KiB of a and 20 KiB of b are filled, b in rows of 64
-        # bytes, for which half as much is lost; a is read once, b for each 64 rows.
-        ("product__128_160", (16384 + 1.5 * 20480 + 16384 + 2 * 20480) / 128),
+        # 16 KiB of a and 20 KiB of b from L2, b in rows of 64 bytes, for which whole lines of 128 come.
+        ("product__128_160", (16384 + 2 * 20480) / 64 / 0.9),
     ],
 )
 def test_a_turn_that_overlaps_takes_as_long_as_its_busiest_unit(kernels, symbol, cycles):

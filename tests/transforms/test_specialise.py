@@ -7,18 +7,19 @@ import re
 import pytest
 from passes import after
 
+# Tiles that two warpgroups compute together, in clusters of two blocks.
 HEAD = """#[kernel]
 pub fn k<M: Dim, N: Dim, K: Dim>(
-    c: Part<&mut Tensor<bf16, M, N>, 128, 128>,
+    c: Part<&mut Tensor<bf16, M, N>, 128, 256>,
     a: &Tensor<bf16, M, K>,
     b: &Tensor<bf16, N, K>,
     s: &Tensor<f32, M>,
 ) {
     let (i, j) = (c.id(0), c.id(1));
-    let mut sum = Tile::<f32, 128, 128>::zeros();
+    let mut sum = Tile::<f32, 128, 256>::zeros();
 """
-PRODUCT = "dot(a.load::<128, 64>([i, k]), b.load::<128, 64>([j, k]).t(), sum)"
-OR_ONE = "dot(a.load_or::<128, 64>([i, k], 1.0), b.load::<128, 64>([j, k]).t(), sum)"
+PRODUCT = "dot(a.load::<128, 64>([i, k]), b.load::<256, 64>([j, k]).t(), sum)"
+OR_ONE = "dot(a.load_or::<128, 64>([i, k], 1.0), b.load::<256, 64>([j, k]).t(), sum)"
 STEPS = "for k in 0..K.div_ceil(64)"
 # Two blocks share the tiles of `b`: what is left of that at the loader's end, and around the store.
 CLOSED, GUARDED = ["close"], ["if"]
@@ -60,7 +61,7 @@ def test_sums_that_something_else_uses_are_waited_for_in_the_turn() -> None:
 
 def test_what_is_loaded_outside_of_the_loop_is_got_there() -> None:
     text = f"""let q = a.load::<128, 64>([i, 0]);
-    {STEPS} {{ sum = dot(q, b.load::<128, 64>([j, k]).t(), sum); }}"""
+    {STEPS} {{ sum = dot(q, b.load::<256, 64>([j, k]).t(), sum); }}"""
     loader, math = roles(text)
     assert loader == [
         "acquire", "fill", "publish", "for", "acquire", "fill", "publish",
