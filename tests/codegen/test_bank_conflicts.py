@@ -18,7 +18,7 @@ KERNELS = sorted((Path(__file__).parents[2] / "kernels").glob("*.tile"))
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
-def test_there_are_no_bank_conflicts_but_of_wide_boxes_and_the_report_says_so(path: Path) -> None:
+def test_there_are_no_bank_conflicts_but_of_wide_rows_and_the_report_says_so(path: Path) -> None:
     with program(path.read_text(encoding="utf-8")) as compiled:
         for symbol, instance in compiled.instances.items():
             point, code = compiled.lowered(symbol, ALIGNED)
@@ -40,6 +40,7 @@ def test_there_are_no_bank_conflicts_but_of_wide_boxes_and_the_report_says_so(pa
 
 
 def _most(one: Movement) -> int:
-    """Two rows of 32-bit sums meet in a box: each lane writes 8 bytes, copies want rows swizzled."""
-    is_wide_box = one.kind == "box" and one.elements == ("f32",)
-    return one.least_wavefronts * (2 if is_wide_box else 1)
+    """Two rows of 32-bit elements meet where copies want them swizzled and lanes have 8 bytes of a
+    row: in boxes of sums, and in slots that threads read."""
+    is_wide = one.kind in ("box", "slot") and one.elements == ("f32",)
+    return one.least_wavefronts * (2 if is_wide else 1)

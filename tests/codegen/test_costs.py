@@ -115,7 +115,7 @@ def more_of(variant, **extents):
         ("product__64_64", 16384 / 64 / 0.9),
         # 128 x 256 x 64 products of 2 bytes, 4096 a cycle, of which 90 % are kept up.
         ("product__128_256", 128 * 256 * 64 * 2 / 4096 / 0.9),
-        # 16 KiB of a and 20 KiB of b from L2, b in rows of 64 bytes, for which whole lines of 128 come.
+        # 16 KiB of a and 20 KiB of b from L2, which gives whole lines for rows of 64 bytes of b.
         ("product__128_160", (16384 + 2 * 20480) / 64 / 0.9),
     ],
 )
