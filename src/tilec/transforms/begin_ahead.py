@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tilec.schedule.ahead import Ahead
 
 
-def begin_ahead(loads: Sequence[Ahead]) -> None:
+def begin_loads(loads: Sequence[Ahead]) -> None:
     """Rewrites the block of each load in place."""
     for one in loads:
         for op in (*one.moved, one.op):

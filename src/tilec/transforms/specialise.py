@@ -44,7 +44,7 @@ from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
 from tilec.schedule.products import Staged
-from tilec.transforms.begin_ahead import begin_ahead
+from tilec.transforms.begin_ahead import begin_loads
 from tilec.transforms.cluster_roles import close_shared, guard_writes
 from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_load
 from tilec.transforms.math_role import MathWarps
@@ -76,7 +76,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
     for product in schedule.products:
         if product.is_promoted:
             promote(product.op)
-    begin_ahead(schedule.ahead)
+    begin_loads(schedule.ahead)
     mark(schedule)
     if schedule.split is not None:
         split_loop(block, schedule.split.loop, schedule.split.blocks)
