@@ -1,0 +1,244 @@
+/* ---- Inner: which instance ----------------------------------------------------------------------------------------- */
+
+/* The variant to launch: the first that takes shapes and strides, and the addresses too if `addresses` says so.
+ * NULL if there is none. */
+TILEC_INNER tilec_status tilec_take_variant(tilec_call *call, int addresses)
+{
+    int32_t i;
+    call->variant = NULL;
+    memset(call->grid, 0, sizeof call->grid);
+    for (i = 0; i < call->kernel->variant_count && !call->variant; i++) {
+        const tilec_variant *variant = &call->kernel->variants[i];
+        if (!tilec_fits(call, variant) || (addresses && !tilec_is_aligned(call, variant)))
+            continue;
+        if (call->programs > 0) {
+            if (variant->persistent_blocks_per_sm) {
+                tilec_status status = tilec_need_machine(call);
+                if (status)
+                    return status;
+            }
+            if (!tilec_grid_of(call, variant, call->sm_count, call->grid))
+                continue;
+        }
+        call->variant = variant;
+    }
+    return TILEC_SUCCESS;
+}
+
+/* Everything of an instance's contract but what addresses decide. */
+TILEC_INNER tilec_status tilec_fit(tilec_call *call, const tilec_kernel *kernel)
+{
+    int32_t p;
+    tilec_status status = TILEC_SUCCESS;
+    call->kernel = kernel;
+    for (p = 0; p < kernel->parameter_count && !status; p++)
+        if (kernel->parameters[p].rank)
+            status = tilec_check_type(&kernel->parameters[p], call->arguments[p].tensor);
+    for (p = 0; p < kernel->parameter_count && !status; p++)
+        if (kernel->parameters[p].rank)
+            status = tilec_check_form(&kernel->parameters[p], call->arguments[p].tensor);
+    if (!status)
+        status = tilec_take_device(call);
+    if (!status)
+        status = tilec_take_scalars(call);
+    if (!status)
+        status = tilec_bind_dims(call);
+    if (!status)
+        status = tilec_check_requires(call);
+    return status ? status : tilec_take_grid(call);
+}
+
+TILEC_INNER int tilec_is_of_types(const tilec_call *call, const tilec_kernel *kernel)
+{
+    int32_t p;
+    for (p = 0; p < kernel->parameter_count; p++)
+        if (kernel->parameters[p].rank && tilec_check_type(&kernel->parameters[p], call->arguments[p].tensor))
+            return 0;
+    return 1;
+}
+
+/* How long a launch of the fitted variant takes by the model of docs/abi.md ("Families"); -1 if it says nothing. */
+TILEC_INNER tilec_wide tilec_cycles(const tilec_call *call)
+{
+    const tilec_cost *cost = call->variant ? call->variant->cost : NULL;
+    tilec_wide busy[4] = {0, 0, 0, 0}, alone = 0, most, blocks, sms = call->sm_count, per_sm, hidden, first, memory;
+    tilec_evaluation e = {0, 0};
+    int32_t i;
+    if (!cost || !cost->part_count)
+        return -1;
+    for (i = 0; i < cost->part_count; i++) {
+        const tilec_part *part = &cost->parts[i];
+        tilec_wide turns = tilec_max(0, call->kernel->evaluate(part->turns, call->values, &e));
+        busy[0] += turns * part->tensor_cycles;
+        busy[1] += turns * part->shared_cycles;
+        busy[2] += turns * part->memory_cycles;
+        busy[3] += turns * part->thread_cycles;
+        alone += turns * part->alone_cycles;
+    }
+    most = tilec_max(tilec_max(busy[0], busy[1]), tilec_max(busy[2], busy[3]));
+    if (cost->blocks_per_program > 2 || cost->cluster_blocks > 2)
+        sms -= sms / 16;
+    blocks = call->programs * cost->blocks_per_program;
+    per_sm = (blocks + sms - 1) / sms;
+    memory = call->kernel->evaluate(cost->memory_cycles, call->values, &e);
+    first = call->kernel->evaluate(cost->first_cycles, call->values, &e);
+    first /= tilec_max(1, tilec_min(blocks, sms * cost->blocks_per_sm));
+    hidden = tilec_max(tilec_max(per_sm * most, memory), first);
+    if (hidden) {
+        const tilec_part *start = &cost->parts[0];
+        most = tilec_max(tilec_max(start->tensor_cycles, start->shared_cycles),
+                         tilec_max(start->memory_cycles, start->thread_cycles));
+        hidden += tilec_max(0, start->alone_cycles - most);
+    }
+    per_sm = (per_sm + cost->blocks_per_sm - 1) / cost->blocks_per_sm;
+    return cost->start_cycles + tilec_max(per_sm * alone, hidden);
+}
+
+/* The number of the member that was measured as the fastest at the fitted extents on this card, or -1. */
+TILEC_INNER int64_t tilec_measured(const tilec_call *call, const tilec_group *group)
+{
+    int32_t dims = call->kernel->dim_count, i, row, dim;
+    for (i = 0; i < group->table_count; i++) {
+        const tilec_table *table = &group->tables[i];
+        if (strcmp(table->card, call->card))
+            continue;
+        for (row = 0; row < table->row_count; row++) {
+            const int64_t *extents = table->rows + (int64_t)row * (dims + 1);
+            for (dim = 0; dim < dims && call->values[dim].whole == extents[dim]; dim++)
+                ;
+            if (dim == dims)
+                return extents[dims];
+        }
+    }
+    return -1;
+}
+
+/* What of a group takes the arguments, as far as addresses do not matter. */
+typedef struct tilec_fitting {
+    int32_t only, count;   /* the first that does, and how many do */
+    int32_t cheapest;      /* by the model of costs; -1 if one has none */
+    int is_measured;       /* the one that was measured is among them */
+    int64_t measured;      /* its number, or -1 */
+} tilec_fitting;
+
+/* Looks at all members; at those without a variant for the shapes only if `variants` does not ask for one. */
+TILEC_INNER tilec_status tilec_fit_all(tilec_call *call, const tilec_group *group, int variants, tilec_fitting *found)
+{
+    tilec_wide least = 0;
+    int32_t i;
+    memset(found, 0, sizeof *found);
+    found->measured = -1;
+    for (i = 0; i < group->kernel_count; i++) {
+        tilec_wide cycles;
+        tilec_status status;
+        if (tilec_fit(call, group->kernels[i]))
+            continue;
+        status = tilec_take_variant(call, 0);
+        if (!status && group->kernel_count > 1)
+            status = tilec_need_machine(call);
+        if (status)
+            return status;
+        if (variants && !call->variant)
+            continue;
+        if (found->count++ == 0) {
+            found->only = i;
+            if (group->table_count)
+                found->measured = tilec_measured(call, group);
+        }
+        found->is_measured |= i == found->measured;
+        cycles = group->kernel_count > 1 ? tilec_cycles(call) : 0;
+        if (cycles < 0)
+            found->cheapest = -1;
+        if (found->cheapest >= 0 && (found->count == 1 || cycles < least)) {
+            found->cheapest = i;
+            least = cycles;
+        }
+    }
+    return TILEC_SUCCESS;
+}
+
+/* The member of a group to launch; -1 if none takes the arguments. */
+TILEC_INNER tilec_status tilec_choose(tilec_call *call, const tilec_group *group, int32_t *chosen)
+{
+    tilec_fitting found;
+    tilec_status status = tilec_fit_all(call, group, 1, &found);
+    /* Members that no variant can launch at these shapes are no choice, if there is another. */
+    if (!status && !found.count)
+        status = tilec_fit_all(call, group, 0, &found);
+    *chosen = -1;
+    if (status || !found.count)
+        return status;
+    if (found.count == 1 || found.cheapest < 0)
+        *chosen = found.only;
+    else
+        *chosen = found.cheapest;
+    if (found.count > 1 && found.is_measured)
+        *chosen = (int32_t)found.measured;
+    return TILEC_SUCCESS;
+}
+
+/* What was chosen for some shapes, by thread: any member that takes the arguments is right, so that two shapes which
+ * are taken for one cost time only. */
+typedef struct tilec_memory {
+    const tilec_build *build;
+    uint64_t shapes;
+    const tilec_kernel *kernel;
+} tilec_memory;
+
+enum { TILEC_REMEMBERED = 64 };
+TILEC_ONE __thread tilec_memory tilec_memory_1[TILEC_REMEMBERED];
+
+TILEC_INNER uint64_t tilec_mixed(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+/* A hash of all that a choice depends on. */
+TILEC_INNER uint64_t tilec_shapes_of(const tilec_call *call)
+{
+    const tilec_kernel *kernel = call->build->groups[0].kernels[0];
+    uint64_t hash = (uint64_t)(call->device + 1);
+    int32_t p, axis;
+    for (p = 0; p < kernel->parameter_count; p++) {
+        const tilec_tensor *tensor = call->arguments[p].tensor;
+        uint64_t real;
+        if (!tensor) {
+            memcpy(&real, &call->arguments[p].value.real, sizeof real);
+            hash = tilec_mixed(tilec_mixed(hash, (uint64_t)call->arguments[p].value.whole), real);
+            continue;
+        }
+        hash = tilec_mixed(hash, (uint64_t)tensor->dtype << 32 | (uint32_t)tensor->rank);
+        for (axis = 0; axis < tensor->rank && axis < TILEC_RANKS; axis++)
+            hash = tilec_mixed(tilec_mixed(hash, (uint64_t)tensor->extents[axis]), (uint64_t)tensor->strides[axis]);
+    }
+    return hash;
+}
+
+/* Why no instance takes the arguments. */
+TILEC_INNER tilec_status tilec_refuse(tilec_call *call)
+{
+    char reasons[TILEC_MESSAGE_BYTES];
+    size_t at = 0;
+    int mistyped, count = 0;
+    int32_t g, k;
+    tilec_status status = TILEC_SUCCESS;
+    /* Those of other types are named only if all are. */
+    for (mistyped = 0; mistyped < 2 && !count; mistyped++)
+        for (g = 0; g < call->build->group_count; g++)
+            for (k = 0; k < call->build->groups[g].kernel_count; k++) {
+                const tilec_kernel *kernel = call->build->groups[g].kernels[k];
+                if (tilec_is_of_types(call, kernel) == mistyped)
+                    continue;
+                status = tilec_fit(call, kernel);
+                count++;
+                if (at < sizeof reasons)
+                    at += (size_t)snprintf(reasons + at, sizeof reasons - at, "\n  `%s`: %s", kernel->symbol,
+                                           tilec_message_1);
+            }
+    if (count == 1)
+        return tilec_fail(status, "%s", reasons + 3);
+    return tilec_fail(TILEC_ERROR_NO_INSTANCE, "no instance of `%.200s` takes these arguments%.3800s", call->set->name,
+                      reasons);
+}
+
