@@ -35,13 +35,14 @@ def set_lines(launched: LaunchSet, builds: Sequence[Build], unit: str) -> Iterat
     for build in builds:
         kernels = [kernel for kernel in build.manifest.kernels if kernel.symbol in symbols]
         groups = [_group(one, build) for one in groups_of(kernels, build.manifest.families)]
-        own = f"{identifier(launched.name)}_groups"
+        own = f"groups_{identifier(launched.name)}"
         array = build.arrays.array("tilec_group", own, groups)
         yield from build.arrays.taken()
         rows.append(braced((f"&{build.cubin}", array, len(groups))))
     name = set_name(unit, launched)
-    yield f"static const tilec_build {name}_builds[] = {braced(rows)};"
-    fields = (string(launched.label), f"{name}_builds", len(rows))
+    builds = f"{unit}_builds_{identifier(launched.name)}"
+    yield f"static const tilec_build {builds}[] = {braced(rows)};"
+    fields = (string(launched.label), builds, len(rows))
     yield f"static const tilec_set {name} = {braced(fields)};"
     yield ""
 
@@ -51,13 +52,13 @@ def _group(group: Group, build: Build) -> str:
     first = identifier(group.kernels[0].symbol)
     members = arrays.array(
         "tilec_kernel *const",
-        f"{first}_and_{len(group.kernels) - 1}",
+        f"members{len(group.kernels)}_{first}",
         [f"&{build.kernels[kernel.symbol]}" for kernel in group.kernels],
     )
     # What was measured is of a family's members by number.
     is_whole = group.family is not None and len(group.kernels) > 1
     rows = table_rows(group.family, arrays) if group.family is not None and is_whole else []
-    tables = arrays.array("tilec_table", f"{first}_tables", rows)
+    tables = arrays.array("tilec_table", f"tables_{first}", rows)
     return braced((members, len(group.kernels), len(rows), tables))
 
 

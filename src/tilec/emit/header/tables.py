@@ -83,27 +83,27 @@ def add_kernel(kernel: Kernel, cubin: str, arrays: Arrays, first_entry: int) -> 
     own = identifier(kernel.symbol)
     expressions = Expressions(kernel)
     parameters = arrays.array(
-        "tilec_parameter", f"{own}_parameters", [_parameter(p, kernel) for p in kernel.parameters]
+        "tilec_parameter", f"parameters_{own}", [_parameter(p, kernel) for p in kernel.parameters]
     )
-    dims = arrays.array("char *const", f"{own}_dims", [string(dim) for dim in kernel.dims])
+    dims = arrays.array("char *const", f"dims_{own}", [string(dim) for dim in kernel.dims])
     requirements = [
         _claim(r.expression, _required(r.text, r.expression), kernel, expressions, arrays)
         for r in kernel.requires
     ]
     grid = [_claim(x, text_of(x), kernel, expressions, arrays) for x in kernel.grid]
-    required = arrays.array("tilec_claim", f"{own}_requires", requirements)
-    extents = arrays.array("tilec_claim", f"{own}_grid", grid)
+    required = arrays.array("tilec_claim", f"requires_{own}", requirements)
+    extents = arrays.array("tilec_claim", f"grid_{own}", grid)
     variants = arrays.array(
         "tilec_variant",
-        f"{own}_variants",
+        f"variants_{own}",
         [
             _variant(variant, kernel, first_entry + i, expressions, arrays)
             for i, variant in enumerate(kernel.variants)
         ],
     )
-    evaluate = f"{arrays.unit}_{own}_evaluate"
+    evaluate = f"{arrays.unit}_evaluate_{own}"
     arrays.lines += expressions.lines(evaluate)
-    name = f"{arrays.unit}_{own}"
+    name = f"{arrays.unit}_kernel_{own}"
     counts = (
         len(kernel.parameters), len(kernel.dims), len(kernel.requires), len(kernel.grid),
         len(kernel.variants),
@@ -160,7 +160,7 @@ def _variant(
     place = {p.name: i for i, p in enumerate(kernel.parameters)}
     preconditions = arrays.array(
         "tilec_precondition",
-        f"{own}_preconditions",
+        f"preconditions_{own}",
         [
             braced(
                 (place[p.param], p.base_alignment_bytes, p.stride_multiple_bytes, p.row_multiple)
@@ -170,7 +170,7 @@ def _variant(
     )
     maps = arrays.array(
         "tilec_wanted_map",
-        f"{own}_maps",
+        f"maps_{own}",
         [
             braced(
                 (place[m.param], m.swizzle, int(m.writes), int(m.rounds), braced(m.box[::-1]))
@@ -178,7 +178,7 @@ def _variant(
             for m in variant.tensor_maps
         ],
     )
-    cost = arrays.array("tilec_cost", f"{own}_cost", [_cost(variant.cost, own, expressions, arrays)])
+    cost = arrays.array("tilec_cost", f"cost_{own}", [_cost(variant.cost, own, expressions, arrays)])
     return braced(
         (string(variant.symbol), string(_asks(variant)), variant.threads,
          variant.static_smem_bytes, variant.dynamic_smem_bytes, braced(variant.cluster),
@@ -200,7 +200,7 @@ def _asks(variant: Variant) -> str:
 def _cost(cost: Cost, own: str, expressions: Expressions, arrays: Arrays) -> str:
     parts = arrays.array(
         "tilec_part",
-        f"{own}_parts",
+        f"parts_{own}",
         [
             braced((expressions.number(part.turns), *part.busy_cycles, part.alone_cycles))
             for part in cost.parts
@@ -220,6 +220,6 @@ def table_rows(family: Family, arrays: Arrays) -> list[str]:
         rows = [
             braced_row([*one.extents, family.members.index(one.member)]) for one in table.measured
         ]
-        name = arrays.array("int64_t", f"{identifier(family.name)}_measured_{number}", rows)
+        name = arrays.array("int64_t", f"measured{number}_{identifier(family.name)}", rows)
         found.append(braced((string(table.card), name, len(rows))))
     return found
