@@ -46,7 +46,9 @@ def _tensor(parameter: Parameter, number: int, dims: dict[str, int], random: Ran
             stride = -(-(stride + random.choice((0, 1, 8))) // multiple) * multiple
     size = ELEMENT_BYTES[parameter.element]
     offset = random.choice((0, 0, 0, 128, 32, 16, 8, 4, size))
-    return Array(_BASE * number + offset // size * size, parameter.element, shape, tuple(strides), 0)
+    return Array(
+        _BASE * number + offset // size * size, parameter.element, shape, tuple(strides), 0
+    )
 
 
 def _spoilt(array: object, other: object, random: Random) -> Array:

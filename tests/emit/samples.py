@@ -36,7 +36,9 @@ def scalars_kernel() -> Kernel:
             Requirement("u8_ as usize <= A + 250", ("le", "u8_", ("add", "A", 250)), 2),
             Requirement("f32_ < 100.5", ("lt", "f32_", 100.5), 3),
             Requirement(
-                "!bool_ || A / i8_ != 3", ("or", ("not", "bool_"), ("ne", ("div", "A", "i8_"), 3)), 4
+                "!bool_ || A / i8_ != 3",
+                ("or", ("not", "bool_"), ("ne", ("div", "A", "i8_"), 3)),
+                4,
             ),
             Requirement("f16_ < 1000.0", ("lt", ("max", "f16_", ("neg", "bf16_")), 1000.0), 5),
         ),
@@ -50,7 +52,7 @@ def scalars_kernel() -> Kernel:
 def clustered_kernel() -> Kernel:
     """In clusters of 2 x 2, split in four, persistent in clusters of four, then as it comes."""
     base = product(64, 64, 256, symbol="clustered", name="clustered")
-    [plain] = base.variants
+    plain = replace(base.variants[0], symbol="clustered")
     aligned = (Precondition("a", 16, 16), Precondition("b", 16, 16, row_multiple=8))
     variants = (
         replace(
@@ -78,8 +80,7 @@ def clustered_kernel() -> Kernel:
 def persistent_kernel() -> Kernel:
     """Persistent, two blocks a multiprocessor, in pairs."""
     base = product(128, 128, 500, symbol="persistent", name="persistent")
-    [plain] = base.variants
-    walking = replace(plain, cluster=(2, 1, 1), persistent_blocks_per_sm=2)
+    walking = replace(base.variants[0], symbol="persistent", cluster=(2, 1, 1), persistent_blocks_per_sm=2)
     return replace(base, variants=(walking,))
 
 

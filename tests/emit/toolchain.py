@@ -1,4 +1,4 @@
-"""C compilers, and what they make: the fake driver, libraries with a header's functions, programs."""
+"""Compilers of C and C++, and the fake driver that they make."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ def cuda_include() -> Path | None:
 
 def run(*command: object, timeout: int = 120) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, check=False, timeout=timeout
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
     )
 
 

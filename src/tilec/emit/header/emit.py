@@ -12,6 +12,7 @@ from tilec.diagnostics.setup_error import SetupError
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header.contract import contract_comment, file_comment
 from tilec.emit.header.cubin import cubin_lines, preference
+from tilec.emit.header.cxx import overload_lines
 from tilec.emit.header.functions import Build, function_lines, set_lines, set_name
 from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
 from tilec.emit.header.signature import signature_of
@@ -22,7 +23,7 @@ from tilec.emit.header.text import identifier
 _SUPPORT = (
     "opening", "status", "arguments", "tables", "messages", "elements", "expressions", "shapes",
     "scalars", "claims", "variants", "addresses", "driver", "devices", "choice", "plan", "code",
-    "maps", "launch", "values", "closing",
+    "maps", "launch", "values", "closing", "cxx", "end",
 )  # fmt: skip
 
 # As `support/tables.h` has them.
@@ -66,7 +67,8 @@ def _lines(artifacts: Sequence[Artifact], stem: str, options: EmitOptions) -> It
     # The same data may stand in several headers, whose functions have other prefixes.
     yield from _once(f"{unit}_data", _data(artifacts, sets, unit))
     functions = _functions(sets, manifests[0], unit, stem, options)
-    yield from _once(f"{unit}_{identifier(options.prefix)}_functions", functions)
+    yield from _once(f"{unit}_{options.prefix}_functions", functions)
+    yield from _overloads(sets, f"{unit}_{options.prefix}_overloads".upper(), options)
 
 
 def _once(name: str, lines: Iterator[str]) -> Iterator[str]:
@@ -121,6 +123,18 @@ def _functions(
     yield f"    return tilec_preload({unit}_sets, {len(sets)}, device);"
     yield "}"
     yield ""
+
+
+def _overloads(sets: Sequence[LaunchSet], guard: str, options: EmitOptions) -> Iterator[str]:
+    yield f"#if defined(__cplusplus) && !defined({guard})"
+    yield f"#define {guard}"
+    yield "namespace tilec {"
+    yield ""
+    for launched in sets:
+        if launched.name == launched.kernels[0].name:
+            yield from overload_lines(launched, options.prefix)
+    yield "} /* namespace tilec */"
+    yield "#endif"
 
 
 def _check_size(kernel: Kernel) -> None:

@@ -40,9 +40,9 @@ def set_lines(launched: LaunchSet, builds: Sequence[Build], unit: str) -> Iterat
         yield from build.arrays.taken()
         rows.append(braced((f"&{build.cubin}", array, len(groups))))
     name = set_name(unit, launched)
-    builds = f"{unit}_builds_{identifier(launched.name)}"
-    yield f"static const tilec_build {builds}[] = {braced(rows)};"
-    fields = (string(launched.label), builds, len(rows))
+    listed = f"{unit}_builds_{identifier(launched.name)}"
+    yield f"static const tilec_build {listed}[] = {braced(rows)};"
+    fields = (string(launched.label), listed, len(rows))
     yield f"static const tilec_set {name} = {braced(fields)};"
     yield ""
 

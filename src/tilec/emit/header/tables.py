@@ -172,13 +172,13 @@ def _variant(
         "tilec_wanted_map",
         f"maps_{own}",
         [
-            braced(
-                (place[m.param], m.swizzle, int(m.writes), int(m.rounds), braced(m.box[::-1]))
-            )
+            braced((place[m.param], m.swizzle, int(m.writes), int(m.rounds), braced(m.box[::-1])))
             for m in variant.tensor_maps
         ],
     )
-    cost = arrays.array("tilec_cost", f"cost_{own}", [_cost(variant.cost, own, expressions, arrays)])
+    cost = arrays.array(
+        "tilec_cost", f"cost_{own}", [_cost(variant.cost, own, expressions, arrays)]
+    )
     return braced(
         (string(variant.symbol), string(_asks(variant)), variant.threads,
          variant.static_smem_bytes, variant.dynamic_smem_bytes, braced(variant.cluster),

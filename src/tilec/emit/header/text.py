@@ -17,6 +17,12 @@ _KEYWORDS = frozenset(
     """.split()
 )
 _OWN = frozenset({"arguments", "plan", "stream"})  # what functions have beside the parameters
+# What namespace tilec of C++ has already.
+_TAKEN = frozenset(
+    """
+    bf16 context element element_number f16 f8e4m3 f8e5m2 status stream tensor tensor_of
+    """.split()
+)
 _SIMPLE = {'"': '\\"', "\\": "\\\\", "?": "\\?", "\n": "\\n"}  # no `??`: it begins a trigraph
 
 
@@ -33,9 +39,9 @@ def parameter_name(name: str) -> str:
 
 
 def function_name(name: str) -> str:
-    """The name of a function of C++ that is no keyword."""
+    """The name of a function of C++ in namespace tilec."""
     plain = identifier(name)
-    return f"{plain}_" if plain in _KEYWORDS else plain
+    return f"{plain}_" if plain in _KEYWORDS or plain in _TAKEN else plain
 
 
 def string(text: str) -> str:

@@ -2,4 +2,3 @@
 } /* extern "C" */
 #endif
 
-#endif /* TILEC_SUPPORT */
