@@ -63,20 +63,20 @@ TILEC_INNER tilec_text tilec_tuple(const int64_t *numbers, int32_t count)
     return made;
 }
 
-/* The shortest text that reads back as the same number. */
+/* The shortest text that reads back as the same number, as Python has it: `65520.0`, `1e+16`. */
 TILEC_INNER tilec_text tilec_real_text(double number)
 {
     tilec_text made;
-    int digits;
+    int digits = 0, exponent = 0;
+    double back = 0;
     memset(&made, 0, sizeof made);
-    for (digits = 1; digits <= 17; digits++) {
-        double back = 0;
-        snprintf(made.text, sizeof made.text, "%.*g", digits, number);
-        if (number != number || (sscanf(made.text, "%lf", &back) == 1 && back == number))
-            break;
-    }
-    if (!strpbrk(made.text, ".einf"))
-        strcat(made.text, ".0");
+    do
+        snprintf(made.text, sizeof made.text, "%.*e", digits, number);
+    while (++digits < 17 && !(sscanf(made.text, "%lf", &back) == 1 && back == number));
+    if (number - number != 0) /* infinity, or no number */
+        snprintf(made.text, sizeof made.text, "%f", number);
+    else if (sscanf(strchr(made.text, 'e') + 1, "%d", &exponent) == 1 && exponent >= -4 && exponent < 16)
+        snprintf(made.text, sizeof made.text, "%.*f", digits - 1 > exponent ? digits - 1 - exponent : 1, number);
     return made;
 }
 

@@ -29,7 +29,7 @@ TILEC_INNER double tilec_rounds_to_infinity(int32_t dtype)
 {
     if (dtype == TILEC_F16)
         return 65520.0;
-    return dtype == TILEC_BF16 ? 340199290171201906221318119490500689920.0 : 340282356779733661637539395458142568448.0;
+    return dtype == TILEC_BF16 ? 339617752923046005526922703901628039168.0 : 340282356779733661637539395458142568448.0;
 }
 
 TILEC_INNER tilec_status tilec_take_real(const tilec_parameter *parameter, tilec_value *value, uint64_t *bits)

@@ -60,8 +60,7 @@ TILEC_PUBLIC const char *tilec_strerror(tilec_status status)
 enum { TILEC_MESSAGE_BYTES = 4096 };
 TILEC_ONE __thread char tilec_message_1[TILEC_MESSAGE_BYTES];
 
-/* What the last call of this thread that failed had to say: the argument by name, and the values. It stays until
- * another call of this thread fails. */
+/* What went wrong in the last call of this thread, if that call failed: the argument by name, and the values. */
 TILEC_PUBLIC const char *tilec_last_message(void)
 {
     return tilec_message_1;

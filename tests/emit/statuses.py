@@ -1,0 +1,11 @@
+"""The status codes as the support part declares them."""
+
+from __future__ import annotations
+
+import re
+
+from tilec.emit.header.emit import support
+
+STATUS = {
+    name: int(number) for name, number in re.findall(r"\b(TILEC_\w+) = (\d+)[,\n]", support())
+}
