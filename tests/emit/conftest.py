@@ -15,7 +15,9 @@ def tools(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def _headers(tools):
-    return Headers([everything()], tools / "everything", tools)
+    made = Headers([everything()], tools / "everything", tools)
+    assert made.use_driver() == 0
+    return made
 
 
 @pytest.fixture
@@ -24,3 +26,9 @@ def headers(_headers):
     reset(_headers.fake)
     _headers.driver.fake_enter(-1)
     return _headers
+
+
+@pytest.fixture
+def fresh(_headers):
+    """The functions of `everything` as a program that was just started has them."""
+    return _headers.anew()

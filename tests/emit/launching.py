@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
+import tempfile
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,16 +118,30 @@ class Headers:
         library = folder / "libshim.so"
         compiled(c_compiler(), "-std=c99", *STRICT, "-shared", "-fPIC", "-o", library,
                  folder / "shim.c", *LINKED)  # fmt: skip
-        driver = fake_driver(tools)
-        self.library = ctypes.CDLL(str(library))
+        self._path, self._tools, self._manifests = library, tools, manifests
+        self._open(library)
+
+    def _open(self, path: Path) -> None:
+        self.library = ctypes.CDLL(str(path))
         self.library.shim_message.restype = ctypes.c_char_p
-        self.driver = ctypes.CDLL(str(driver))
+        self.library.shim_set_driver.argtypes = [ctypes.c_void_p]
+        self.driver = ctypes.CDLL(str(fake_driver(self._tools)))
         self.fake = Fake.in_dll(self.driver, "fake")
         reset(self.fake)
-        for manifest in manifests:
+        self.driver.fake_enter(-1)
+        for manifest in self._manifests:
             describe(self.driver, manifest)
-        self.library.shim_set_driver.argtypes = [ctypes.c_void_p]
-        assert self.library.shim_set_driver(self.driver._handle) == 0
+
+    def use_driver(self) -> int:
+        """Hands the fake driver in."""
+        return int(self.library.shim_set_driver(self.driver._handle))
+
+    def anew(self) -> Headers:
+        """The same functions as in a program that was just started, without a driver."""
+        again = copy(self)
+        folder = Path(tempfile.mkdtemp(dir=self._tools))
+        again._open(Path(shutil.copy(self._path, folder)))
+        return again
 
     def call(
         self, name: str, arguments: Sequence[object], what: int = LAUNCH, stream: int = 0
