@@ -6,13 +6,13 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tests.emit.launching import Fake
 from tilec.artifact.manifest import Manifest
 from tilec.emit.header.sets import LaunchSet
 from tilec.runtime.errors import ContractError
 from tilec.runtime.fitted import LaunchPlan
 from tilec.runtime.plan import Planner
 from tilec.runtime.tiled_map import TiledMap
-from tests.emit.launching import Fake
 
 SM_COUNT, CARD, CLUSTERS_AT_ONCE = 132, "A Card", 32
 

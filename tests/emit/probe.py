@@ -14,7 +14,10 @@ from tilec.emit.header.expressions import Code, c_expression
 
 _FUNCTIONS = """
 int probe_overlap(const tilec_tensor *one, const tilec_tensor *other);
-int probe_overlap(const tilec_tensor *one, const tilec_tensor *other) { return tilec_may_overlap(one, other); }
+int probe_overlap(const tilec_tensor *one, const tilec_tensor *other)
+{
+    return tilec_may_overlap(one, other);
+}
 int probe_self(const tilec_tensor *one);
 int probe_self(const tilec_tensor *one) { return tilec_overlaps_itself(one); }
 unsigned probe_narrowed(double number, int exponent, int fraction);
@@ -23,7 +26,10 @@ unsigned probe_narrowed(double number, int exponent, int fraction)
     return (unsigned)tilec_narrowed(number, exponent, fraction);
 }
 double probe_widened(unsigned bits, int exponent, int fraction);
-double probe_widened(unsigned bits, int exponent, int fraction) { return tilec_widened(bits, exponent, fraction); }
+double probe_widened(unsigned bits, int exponent, int fraction)
+{
+    return tilec_widened(bits, exponent, fraction);
+}
 void probe_real(double number, char *text);
 void probe_real(double number, char *text) { strcpy(text, tilec_real_text(number).text); }
 const char *probe_strerror(int status);
@@ -60,7 +66,14 @@ class Probe:
         ]
         evaluate = [
             "static tilec_wide evaluate(int which, const tilec_value *v, tilec_evaluation *e)",
-            *("{", "    (void)v, (void)e;", "    switch (which) {", *cases, "    }", "    return 0;"),
+            *(
+                "{",
+                "    (void)v, (void)e;",
+                "    switch (which) {",
+                *cases,
+                "    }",
+                "    return 0;",
+            ),
             "}",
         ]
         folder.mkdir(exist_ok=True)

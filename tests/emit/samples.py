@@ -80,7 +80,9 @@ def clustered_kernel() -> Kernel:
 def persistent_kernel() -> Kernel:
     """Persistent, two blocks a multiprocessor, in pairs."""
     base = product(128, 128, 500, symbol="persistent", name="persistent")
-    walking = replace(base.variants[0], symbol="persistent", cluster=(2, 1, 1), persistent_blocks_per_sm=2)
+    walking = replace(
+        base.variants[0], symbol="persistent", cluster=(2, 1, 1), persistent_blocks_per_sm=2
+    )
     return replace(base, variants=(walking,))
 
 

@@ -51,7 +51,9 @@ CXX_COMPILERS = compilers("g++", "clang++") or ["g++"]
 def header(tmp_path_factory):
     folder = tmp_path_factory.mktemp("compiling")
     for prefix in ("", "other_"):
-        [text] = emit_header([Artifact(everything(), CUBIN)], "sample", EmitOptions(prefix)).values()
+        [text] = emit_header(
+            [Artifact(everything(), CUBIN)], "sample", EmitOptions(prefix)
+        ).values()
         (folder / f"{prefix}sample.h").write_bytes(text)
     return folder
 

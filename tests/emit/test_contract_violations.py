@@ -1,4 +1,4 @@
-"""Every way to break the contract is refused: by its status, with the argument's name, unlaunched."""
+"""Every broken contract is refused: by its status, with the argument's name, unlaunched."""
 
 from __future__ import annotations
 
@@ -51,8 +51,7 @@ def scalars(**changes):
 
 
 def persistent(**changes):
-    name, given = multiplied(**changes)
-    return "persistent", given
+    return "persistent", multiplied(**changes)[1]
 
 
 def _changed(given, changes):
@@ -113,12 +112,14 @@ BROKEN = [
     (added(x={"pointer": BASE}), "OVERLAP", "`z` is written and overlaps `x`"),
     (added(y={"pointer": BASE + 3996}), "OVERLAP", "`z` is written and overlaps `y`"),
     (added(z={"pointer": 2 * BASE - 3996}), "OVERLAP", "`z` is written and overlaps `x`"),
-    (copied(source={"pointer": BASE + 320}), "OVERLAP", "`target` is written and overlaps `source`"),
+    (
+        copied(source={"pointer": BASE + 320}),
+        "OVERLAP",
+        "`target` is written and overlaps `source`",
+    ),
     (copied(source={"pointer": BASE + 383}), "OVERLAP", "bytes 0x10000000000 to 0x10000000180"),
     (
-        copied(
-            target={"strides": (128, 1)}, source={"strides": (128, 1), "pointer": BASE + 1}
-        ),
+        copied(target={"strides": (128, 1)}, source={"strides": (128, 1), "pointer": BASE + 1}),
         "OVERLAP",
         "`target` is written and overlaps `source`",
     ),

@@ -79,7 +79,8 @@ int main(int count, char **given)
     char name[32];
     pthread_t threads[16];
     int failed[16] = {0}, i, all = 0;
-    if (!driver || !tilec_find(driver, "fake_describe", &describe) || !tilec_find(driver, "fake_loads", &loads)
+    if (!driver || !tilec_find(driver, "fake_describe", &describe)
+        || !tilec_find(driver, "fake_loads", &loads)
         || !tilec_find(driver, "fake_launches", &launched))
         return 1;
     for (i = 0; i < 100; i++) {
@@ -181,7 +182,9 @@ def test_nothing_links_the_driver(program):
 def test_c_and_cxx_in_one_program_share_their_state(program, tools):
     (program / "one.c").write_text(_unit("one", [0, 1]))
     text = _unit("two", [1, 2]).replace("int two(", 'extern "C" int two(', 1)
-    over = "    return static_cast<int>(static_cast<bool>(status(add1_launch(nullptr, z, x, x, 1))));"
+    over = (
+        "    return static_cast<int>(static_cast<bool>(status(add1_launch(nullptr, z, x, x, 1))));"
+    )
     text += (
         'extern "C" int three(const tilec_tensor *z, const tilec_tensor *x);\n'
         'extern "C" int three(const tilec_tensor *z, const tilec_tensor *x)\n{\n'

@@ -157,15 +157,15 @@ def test_of_several_targets_the_nearest_that_runs_is_taken(tools):
 
 def _for_target(target):
     kernel = add_kernel()
-    variant = replace(
-        kernel.variants[1], symbol=f"add_for_{target}", threads=int(target[3:5])
-    )
+    variant = replace(kernel.variants[1], symbol=f"add_for_{target}", threads=int(target[3:5]))
     return replace(manifest(replace(kernel, variants=(variant,))), target=target)
 
 
 @pytest.mark.parametrize("current", [-1, 0, 1])
 @pytest.mark.parametrize("device", [0, 1])
-def test_a_launch_is_in_a_context_of_its_device_and_leaves_the_current_one(headers, current, device):
+def test_a_launch_is_in_a_context_of_its_device_and_leaves_the_current_one(
+    headers, current, device
+):
     headers.driver.fake_enter(current)
     assert headers.call("add", add_arguments(device)).message == ""
     assert headers.fake.context == device

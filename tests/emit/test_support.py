@@ -16,7 +16,25 @@ from tilec.runtime.scalars import rounded_to_bf16
 _COMPARING = ("eq", "ne", "lt", "le", "gt", "ge")
 _TRUTHS = (*_COMPARING, "and", "or", "not")
 _WHOLES = tuple(name for name in OPERATIONS if name not in (*_TRUTHS, "select"))
-_NUMBERS = (0, 1, -1, 2, 3, -7, 63, 64, 127, 128, 255, 1000, -1000, 2**31, 2**40, -(2**63), 2**63 - 1)
+_NUMBERS = (
+    0,
+    1,
+    -1,
+    2,
+    3,
+    -7,
+    63,
+    64,
+    127,
+    128,
+    255,
+    1000,
+    -1000,
+    2**31,
+    2**40,
+    -(2**63),
+    2**63 - 1,
+)
 
 
 def whole(random, depth):
@@ -89,7 +107,9 @@ def _array(random, hard):
         strides = tuple(random.randrange(1, 10**6) for _ in range(rank))
     else:
         strides = tuple(random.choice((0, 1, 2, 3, 16, 24, 64, 100)) for _ in range(rank))
-    return Array(2**40 + random.randrange(4000), random.choice(("u8", "f32", "f64")), shape, strides, 0)
+    return Array(
+        2**40 + random.randrange(4000), random.choice(("u8", "f32", "f64")), shape, strides, 0
+    )
 
 
 @pytest.mark.parametrize("hard", [False, True], ids=["usual", "hard"])

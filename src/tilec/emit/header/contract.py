@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 
 from tilec.artifact.expression import text_of
-from tilec.artifact.manifest import Kernel, Manifest, Parameter, Variant
+from tilec.artifact.manifest import Kernel, Manifest, Parameter, Precondition, Variant
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.text import in_comment
 
@@ -43,7 +44,8 @@ def _details(kernel: Kernel) -> Iterator[str]:
         yield f"  requires  {requirement.text}"
     yield f"  programs  {' x '.join(map(text_of, kernel.grid)) or '1'}"
     for variant in kernel.variants:
-        yield f"  variant   {variant.symbol}: {', '.join(_variant(variant))}"
+        text = f"{variant.symbol}: {', '.join(_variant(variant))}"
+        yield from wrap(text, 100, initial_indent="  variant   ", subsequent_indent=" " * 12)
 
 
 def _parameter(parameter: Parameter) -> str:
@@ -68,9 +70,18 @@ def _variant(variant: Variant) -> Iterator[str]:
         yield f"{variant.persistent_blocks_per_sm} persistent blocks a multiprocessor"
     if variant.tensor_maps:
         yield f"tensor maps of {', '.join(m.param for m in variant.tensor_maps)}"
-    aligned = [f"{p.param} to {p.base_alignment_bytes}" for p in variant.preconditions]
-    if aligned:
-        yield f"aligned in bytes: {', '.join(aligned)}"
+    for precondition in variant.preconditions:
+        yield from _asked(precondition)
+
+
+def _asked(precondition: Precondition) -> Iterator[str]:
+    name = precondition.param
+    if precondition.base_alignment_bytes > 1:
+        yield f"{name} at a multiple of {precondition.base_alignment_bytes} bytes"
+    if precondition.stride_multiple_bytes > 1:
+        yield f"strides of {name} multiples of {precondition.stride_multiple_bytes} bytes"
+    if precondition.row_multiple > 1:
+        yield f"rows of {name} of a multiple of {precondition.row_multiple} elements"
 
 
 def _choice(launched: LaunchSet, manifest: Manifest) -> Iterator[str]:
@@ -80,11 +91,13 @@ def _choice(launched: LaunchSet, manifest: Manifest) -> Iterator[str]:
         ";" if in_families.intersection(names) else "."
     )
     if in_families.intersection(names):
-        yield "  of those that differ in their tiles only, the fastest by measurements or estimates."
+        yield "  of those that differ in their tiles only, the one measured or estimated as fastest."
     yield from (f"    {name}" for name in names)
 
 
-def file_comment(manifests: Sequence[Manifest], prefix: str) -> list[str]:
+def file_comment(
+    manifests: Sequence[Manifest], sets: Sequence[LaunchSet], prefix: str
+) -> list[str]:
     """The comment that a header begins with."""
     first = manifests[0]
     targets = ", ".join(manifest.target for manifest in manifests)
@@ -95,10 +108,14 @@ def file_comment(manifests: Sequence[Manifest], prefix: str) -> list[str]:
         "C99 or later, C++17 or later. Include it, call, link with -ldl -lpthread where the C",
         "library is older than glibc 2.34. Nothing of CUDA is needed to compile or link.",
         "",
-        "For each kernel, all arguments of which are checked before anything is launched:",
+        *_overview(sets, prefix),
+        "",
+        "There are, for each, and for each of the instances by its own name,",
         f"  {prefix}NAME_launch(stream, ...)  starts it on a stream, and returns at once",
-        f"  {prefix}NAME_check(...)           checks its contract, and launches nothing",
+        f"  {prefix}NAME_check(...)           checks the contract, and launches nothing",
         f"  {prefix}NAME_plan(..., &plan)     says what would be launched",
+        "at the end of this file, under comments that say the contracts. Everything that contracts",
+        "ask for is checked before anything is launched.",
         "",
         "All give a tilec_status, TILEC_SUCCESS or what is wrong; tilec_last_message() says it in",
         "words. A launch of no programs is a success. Tensors must stay alive and unchanged by",
@@ -111,3 +128,12 @@ def file_comment(manifests: Sequence[Manifest], prefix: str) -> list[str]:
             "after which CUDA takes no more work from the process.",
         ]
     return ["/*", *(f" * {in_comment(line)}".rstrip() for line in lines), " */"]
+
+
+def _overview(sets: Sequence[LaunchSet], prefix: str) -> Iterator[str]:
+    yield "Kernels, with the number of their instances:"
+    for launched in sets:
+        if launched.name == launched.kernels[0].name:
+            kernel = launched.kernels[0]
+            given = ", ".join(parameter.name for parameter in kernel.parameters)
+            yield f"  {prefix}{launched.name}({given}), {len(launched.kernels)}"

@@ -6,7 +6,7 @@ import struct
 
 from tilec.artifact.manifest import Manifest
 from tilec.emit.emitter import Artifact
-from tilec.emit.header.text import braced, string
+from tilec.emit.header.text import filled, string
 
 _WORDS_PER_LINE = 12
 
@@ -38,16 +38,15 @@ def cubin_lines(artifact: Artifact, name: str, entries: int) -> list[str]:
         "};",
         f"TILEC_ONE void *{name}_library;",
         f"TILEC_ONE tilec_entry {name}_entries[{max(entries, 1)}];",
-        f"static const tilec_cubin {name} = {_fields(manifest, name)};",
+        filled(f"static const tilec_cubin {name} = {{", _fields(manifest, name), "};"),
     ]
 
 
-def _fields(manifest: Manifest, name: str) -> str:
+def _fields(manifest: Manifest, name: str) -> tuple[object, ...]:
     major, minor, specific = capability(manifest.target)
-    letter = f"'{specific}'" if specific else "0"
-    return braced(
-        (string(manifest.source.file), string(manifest.target), major, minor, letter,
-         f"{name}_image", f"&{name}_library", f"{name}_entries")
+    return (
+        string(manifest.source.file), string(manifest.target), major, minor,
+        f"'{specific}'" if specific else 0, f"{name}_image", f"&{name}_library", f"{name}_entries",
     )  # fmt: skip
 
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from tilec.artifact.manifest import Kernel, Parameter
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.signature import Argument, signature_of
-from tilec.emit.header.text import function_name, identifier
+from tilec.emit.header.text import filled, function_name, identifier
 
 _TYPES = {
     "bool": "bool", "i8": "std::int8_t", "u8": "std::uint8_t", "f8e4m3": "::tilec::f8e4m3",
     "f8e5m2": "::tilec::f8e5m2", "i16": "std::int16_t", "u16": "std::uint16_t",
-    "f16": "::tilec::f16", "bf16": "::tilec::bf16", "i32": "std::int32_t", "u32": "std::uint32_t", "f32": "float",
+    "f16": "::tilec::f16", "bf16": "::tilec::bf16", "i32": "std::int32_t",
+    "u32": "std::uint32_t", "f32": "float",
     "i64": "std::int64_t", "u64": "std::uint64_t", "f64": "double", "usize": "std::int64_t",
 }  # fmt: skip
 
@@ -46,8 +47,8 @@ def _overload(
         is_tensor = argument.parameter.is_tensor
         declared.append(f"{kind}{argument.name}" if is_tensor else argument.declared)
         passed.append(f"{argument.name}.plain()" if is_tensor else argument.name)
-    yield f"TILEC_PUBLIC ::tilec::status {name}({', '.join(declared)})"
+    yield filled(f"TILEC_PUBLIC ::tilec::status {name}(", declared, ")")
     yield "{"
-    yield f"    return ::tilec::status({called}({', '.join(passed)}));"
+    yield filled(f"    return ::tilec::status({called}(", passed, "));")
     yield "}"
     yield ""

@@ -61,7 +61,7 @@ def _lines(artifacts: Sequence[Artifact], stem: str, options: EmitOptions) -> It
     sets = [one for one in launch_sets(manifests[0]) if signature_of(one) is not None]
     digest = hashlib.sha256(b"".join(artifact.cubin for artifact in artifacts)).hexdigest()[:12]
     unit = f"tilec_{identifier(stem)}_{digest}"
-    yield from file_comment(manifests, options.prefix)
+    yield from file_comment(manifests, sets, options.prefix)
     yield ""
     yield support()
     # The same data may stand in several headers, whose functions have other prefixes.
@@ -117,7 +117,7 @@ def _functions(
         name = f"{options.prefix}{identifier(launched.name)}"
         yield from contract_comment(launched, manifest, name)
         yield from function_lines(name, arguments, set_name(unit, launched))
-    yield "/* Loads the machine code on a device now, which the first launch there does otherwise. */"
+    yield "/* Loads the machine code on a device now: otherwise the first launch there does. */"
     yield f"TILEC_PUBLIC tilec_status {options.prefix}{identifier(stem)}_load(int32_t device)"
     yield "{"
     yield f"    return tilec_preload({unit}_sets, {len(sets)}, device);"

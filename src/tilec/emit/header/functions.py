@@ -9,7 +9,7 @@ from tilec.artifact.manifest import Manifest
 from tilec.emit.header.sets import Group, LaunchSet, groups_of
 from tilec.emit.header.signature import Argument, declared
 from tilec.emit.header.tables import Arrays, table_rows
-from tilec.emit.header.text import braced, identifier, string
+from tilec.emit.header.text import braced, filled, identifier, string
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ def set_lines(launched: LaunchSet, builds: Sequence[Build], unit: str) -> Iterat
         rows.append(braced((f"&{build.cubin}", array, len(groups))))
     name = set_name(unit, launched)
     listed = f"{unit}_builds_{identifier(launched.name)}"
-    yield f"static const tilec_build {listed}[] = {braced(rows)};"
+    yield filled(f"static const tilec_build {listed}[] = {{", rows, "};")
     fields = (string(launched.label), listed, len(rows))
-    yield f"static const tilec_set {name} = {braced(fields)};"
+    yield filled(f"static const tilec_set {name} = {{", fields, "};")
     yield ""
 
 
@@ -85,11 +85,11 @@ def function_lines(name: str, arguments: list[Argument], launched: str) -> list[
 def _function(
     name: str, parameters: list[str], arguments: list[Argument], result: str
 ) -> list[str]:
-    passed = braced(argument.passing for argument in arguments) if arguments else "{{0}}"
+    passed = [argument.passing for argument in arguments] or ["{0}"]
     return [
-        f"TILEC_PUBLIC tilec_status {name}({', '.join(parameters)})",
+        filled(f"TILEC_PUBLIC tilec_status {name}(", parameters, ")"),
         "{",
-        f"    const tilec_argument arguments[] = {passed};",
+        filled("    const tilec_argument arguments[] = {", passed, "};"),
         f"    return {result};",
         "}",
         "",

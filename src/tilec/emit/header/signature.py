@@ -34,17 +34,21 @@ class Argument:
 
 def signature_of(launched: LaunchSet) -> list[Argument] | None:
     """The arguments of a launch function; None if the instances take scalars of other kinds."""
-    found = [
-        _argument([kernel.parameters[i] for kernel in launched.kernels])
-        for i in range(len(launched.kernels[0].parameters))
-    ]
-    known = [argument for argument in found if argument is not None]
-    return known if len(known) == len(found) else None
+    found: list[Argument] = []
+    for i in range(len(launched.kernels[0].parameters)):
+        taken = {argument.name for argument in found}
+        argument = _argument([kernel.parameters[i] for kernel in launched.kernels], taken)
+        if argument is None:
+            return None
+        found.append(argument)
+    return found
 
 
-def _argument(parameters: list[Parameter]) -> Argument | None:
+def _argument(parameters: list[Parameter], taken: set[str]) -> Argument | None:
     first = parameters[0]
     name = parameter_name(first.name)
+    while name in taken:
+        name += "_"
     if first.is_tensor:
         return Argument(TENSOR, name, f"tilec_of_tensor({name})", first)
     elements = list(dict.fromkeys(p.element for p in parameters))

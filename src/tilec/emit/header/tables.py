@@ -8,7 +8,7 @@ from tilec.artifact.expression import Expression, names_in, text_of
 from tilec.artifact.family import Cost, Family
 from tilec.artifact.manifest import Kernel, Parameter, Variant
 from tilec.emit.header.expressions import c_expression, names_of
-from tilec.emit.header.text import braced, identifier, in_comment, string
+from tilec.emit.header.text import braced, filled, identifier, in_comment, string
 
 
 class Arrays:
@@ -60,8 +60,9 @@ class Expressions:
 
     def lines(self, name: str) -> list[str]:
         """The function that evaluates them."""
+        parameters = ("int which", "const tilec_value *v", "tilec_evaluation *e")
         return [
-            f"static tilec_wide {name}(int which, const tilec_value *v, tilec_evaluation *e)",
+            filled(f"static tilec_wide {name}(", parameters, ")"),
             "{",
             "    (void)v, (void)e;",
             "    switch (which) {",
@@ -110,7 +111,7 @@ def add_kernel(kernel: Kernel, cubin: str, arrays: Arrays, first_entry: int) -> 
     )  # fmt: skip
     fields = (string(kernel.symbol), f"&{cubin}", *counts, parameters, dims, required, extents)
     arrays.lines += [
-        f"static const tilec_kernel {name} = {braced((*fields, variants, evaluate))};",
+        filled(f"static const tilec_kernel {name} = {{", (*fields, variants, evaluate), "};"),
         "",
     ]
     return name

@@ -5,24 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_KEYWORDS = frozenset(
-    """
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t
-    class compl const const_cast constexpr continue decltype default delete do double dynamic_cast
-    else enum explicit export extern false float for friend goto if inline int long mutable
-    namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
-    reinterpret_cast restrict return short signed sizeof static static_assert static_cast struct
-    switch template this thread_local throw true try typedef typeid typename union unsigned using
-    virtual void volatile wchar_t while xor xor_eq linux unix
-    """.split()
-)
+_KEYWORDS = frozenset((
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+    "case", "catch", "char", "char16_t", "char32_t", "class", "compl", "const", "const_cast",
+    "constexpr", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast",
+    "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto",
+    "if", "inline", "int", "linux", "long", "mutable", "namespace", "new", "noexcept", "not",
+    "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public",
+    "register", "reinterpret_cast", "restrict", "return", "short", "signed", "sizeof", "static",
+    "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+    "throw", "true", "try", "typedef", "typeid", "typename", "union", "unix", "unsigned",
+    "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+))  # fmt: skip
 _OWN = frozenset({"arguments", "plan", "stream"})  # what functions have beside the parameters
 # What namespace tilec of C++ has already.
-_TAKEN = frozenset(
-    """
-    bf16 context element element_number f16 f8e4m3 f8e5m2 status stream tensor tensor_of
-    """.split()
-)
+_TAKEN = frozenset((
+    "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "status",
+    "stream", "tensor", "tensor_of",
+))  # fmt: skip
+_WIDTH = 112
+_INDENT = " " * 8
 _SIMPLE = {'"': '\\"', "\\": "\\\\", "?": "\\?", "\n": "\\n"}  # no `??`: it begins a trigraph
 
 
@@ -62,4 +64,19 @@ def in_comment(text: str) -> str:
 
 
 def braced(items: Iterable[object]) -> str:
-    return "{" + ", ".join(map(str, items)) + "}"
+    """An initialiser, over several lines if it is long."""
+    return filled("{", items, "}")
+
+
+def filled(opening: str, items: Iterable[object], closing: str) -> str:
+    """A list between two texts; lines after the first are indented."""
+    lines = [opening]
+    texts = [str(item) for item in items]
+    for index, text in enumerate(texts):
+        word = text + (", " if index + 1 < len(texts) else closing)
+        if len(lines[-1]) + len(word.rstrip()) > _WIDTH and index > 0:
+            lines.append(_INDENT)
+        lines[-1] += word
+    if not texts:
+        lines[-1] += closing
+    return "\n".join(line.rstrip() for line in lines)
