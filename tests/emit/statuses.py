@@ -7,5 +7,6 @@ import re
 from tilec.emit.header.emit import support
 
 STATUS = {
-    name: int(number) for name, number in re.findall(r"\b(TILEC_\w+) = (\d+)[,\n]", support())
+    name: int(number)
+    for name, number in re.findall(r"\b(TILEC_SUCCESS|TILEC_ERROR_\w+) = (\d+)[,\n]", support())
 }

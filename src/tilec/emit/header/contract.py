@@ -91,7 +91,7 @@ def _choice(launched: LaunchSet, manifest: Manifest) -> Iterator[str]:
         ";" if in_families.intersection(names) else "."
     )
     if in_families.intersection(names):
-        yield "  of those that differ in their tiles only, the one measured or estimated as fastest."
+        yield "  of those that differ in their tiles only, that measured or estimated as fastest."
     yield from (f"    {name}" for name in names)
 
 
