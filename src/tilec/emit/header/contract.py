@@ -8,7 +8,7 @@ from textwrap import wrap
 from tilec.artifact.expression import text_of
 from tilec.artifact.manifest import Kernel, Manifest, Parameter, Precondition, Variant
 from tilec.emit.header.sets import LaunchSet
-from tilec.emit.header.text import in_comment
+from tilec.emit.header.text import identifier, in_comment
 
 _OWN = {
     "shared": "read",
@@ -18,19 +18,19 @@ _OWN = {
 }  # fmt: skip
 
 
-def contract_comment(launched: LaunchSet, manifest: Manifest, name: str) -> list[str]:
+def contract_comment(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
     """A comment on a launch function."""
-    lines = [*_head(launched, manifest, name), ""]
+    lines = [*_head(launched, manifest, prefix), ""]
     if len(launched.kernels) == 1:
         lines += _details(launched.kernels[0])
     else:
-        lines += _choice(launched, manifest)
+        lines += _choice(launched, manifest, prefix)
     return ["/*", *(f" * {in_comment(line)}".rstrip() for line in lines), " */"]
 
 
-def _head(launched: LaunchSet, manifest: Manifest, name: str) -> Iterator[str]:
+def _head(launched: LaunchSet, manifest: Manifest, prefix: str) -> Iterator[str]:
     kernel = launched.kernels[0]
-    yield f"{name}   ({manifest.source.file}:{kernel.line})"
+    yield f"{prefix}{identifier(launched.name)}   ({manifest.source.file}:{kernel.line})"
     if kernel.documentation:
         yield ""
         yield from (f"  {line}".rstrip() for line in kernel.documentation.splitlines())
@@ -84,7 +84,7 @@ def _asked(precondition: Precondition) -> Iterator[str]:
         yield f"rows of {name} of a multiple of {precondition.row_multiple} elements"
 
 
-def _choice(launched: LaunchSet, manifest: Manifest) -> Iterator[str]:
+def _choice(launched: LaunchSet, manifest: Manifest, prefix: str) -> Iterator[str]:
     names = [kernel.symbol for kernel in launched.kernels]
     in_families = {member for family in manifest.families for member in family.members}
     yield "  Launches the instance for the arguments: the first whose types and contract fit" + (
@@ -92,7 +92,7 @@ def _choice(launched: LaunchSet, manifest: Manifest) -> Iterator[str]:
     )
     if in_families.intersection(names):
         yield "  of those that differ in their tiles only, that measured or estimated as fastest."
-    yield from (f"    {name}" for name in names)
+    yield from (f"    {prefix}{identifier(name)}" for name in names)
 
 
 def file_comment(

@@ -115,7 +115,7 @@ def _functions(
         arguments = signature_of(launched)
         assert arguments is not None, "those without a signature were left out"
         name = f"{options.prefix}{identifier(launched.name)}"
-        yield from contract_comment(launched, manifest, name)
+        yield from contract_comment(launched, manifest, options.prefix)
         yield from function_lines(name, arguments, set_name(unit, launched))
     yield "/* Loads the machine code on a device now: otherwise the first launch there does. */"
     yield f"TILEC_PUBLIC tilec_status {options.prefix}{identifier(stem)}_load(int32_t device)"
