@@ -52,7 +52,7 @@ struct fake {
     uint64_t host_from; /* addresses from here on are no device memory */
     uint64_t second_from; /* addresses from here on are of device 1 */
     /* counted */
-    int launches, loads, maps, retained;
+    int launches, loads, unloads, maps, retained;
     /* of the last launch */
     char kernel[256];
     unsigned grid[3], block[3], cluster[3], shared_bytes;
@@ -192,6 +192,13 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *o
         return CUDA_ERROR_INVALID_IMAGE;
     __atomic_fetch_add(&fake.loads, 1, __ATOMIC_RELAXED);
     *library = (CUlibrary)(void *)kernels;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryUnload(CUlibrary library)
+{
+    (void)library;
+    fake.unloads++;
     return CUDA_SUCCESS;
 }
 

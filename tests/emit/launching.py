@@ -61,7 +61,7 @@ class Fake(ctypes.Structure):
         )),
         ("host_from", ctypes.c_uint64),
         ("second_from", ctypes.c_uint64),
-        *((name, ctypes.c_int) for name in ("launches", "loads", "maps", "retained")),
+        *((name, ctypes.c_int) for name in ("launches", "loads", "unloads", "maps", "retained")),
         ("kernel", ctypes.c_char * 256),
         ("grid", ctypes.c_uint * 3),
         ("block", ctypes.c_uint * 3),
@@ -197,6 +197,8 @@ def _shim(header: str, sets: Sequence[LaunchSet], prefix: str) -> str:
         "int shim_set_driver(void *handle) { return tilec_set_driver(handle); }",
         "int shim_load(int device);",
         f"int shim_load(int device) {{ return {prefix}sample_load(device); }}",
+        "void shim_unload(void);",
+        f"void shim_unload(void) {{ {prefix}sample_unload(); }}",
     ]
     parameters = (
         "int what, void *stream, const tilec_tensor **t, int64_t *w, double *r, tilec_plan *plan"

@@ -258,3 +258,36 @@ def test_all_of_a_cubin_can_be_loaded_ahead(fresh):
     assert fresh.call("matmul", clustered_arguments(), LAUNCH).message == ""
     assert fresh.fake.loads == 1
     assert fresh.library.shim_load(9) == STATUS["TILEC_ERROR_NO_DEVICE"]
+
+
+def test_a_cubin_that_was_given_back_is_loaded_again(fresh):
+    fresh.library.shim_unload()
+    fresh.use_driver()
+    fresh.library.shim_unload()
+    assert fresh.fake.unloads == 0
+    for loads in (1, 2):
+        assert fresh.call("add", add_arguments()).message == ""
+        fresh.library.shim_unload()
+        assert (fresh.fake.loads, fresh.fake.unloads) == (loads, loads)
+
+
+def test_each_thread_has_its_own_message(headers):
+    said = {}
+    all_failed = Barrier(2)
+
+    def fail(name, position):
+        arguments = add_arguments()
+        arguments[position] = None
+        headers.call("add", arguments)
+        all_failed.wait()
+        said[name] = headers.library.shim_message().decode()
+
+    threads = [Thread(target=fail, args=pair) for pair in (("z", 0), ("y", 2))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {name: f"`{name}` is a null pointer" in message for name, message in said.items()} == {
+        "z": True,
+        "y": True,
+    }

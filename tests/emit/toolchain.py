@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sysconfig
@@ -18,8 +19,12 @@ LINKED = ("-ldl", "-lpthread")
 
 
 def compilers(*names: str) -> list[str]:
-    """Those of these that are installed."""
-    return [name for name in names if shutil.which(name)]
+    """Those of these that are installed, each once, whatever its name."""
+    found: dict[str, str] = {}
+    for name in names:
+        if place := shutil.which(name):
+            found.setdefault(os.path.realpath(place), name)
+    return list(found.values())
 
 
 def c_compiler() -> str:

@@ -38,15 +38,18 @@ def cubin_lines(artifact: Artifact, name: str, entries: int) -> list[str]:
         "};",
         f"TILEC_ONE void *{name}_library;",
         f"TILEC_ONE tilec_entry {name}_entries[{max(entries, 1)}];",
-        filled(f"static const tilec_cubin {name} = {{", _fields(manifest, name), "};"),
+        filled(
+            f"static const tilec_cubin {name} = {{", _fields(manifest, name, max(entries, 1)), "};"
+        ),
     ]
 
 
-def _fields(manifest: Manifest, name: str) -> tuple[object, ...]:
+def _fields(manifest: Manifest, name: str, entries: int) -> tuple[object, ...]:
     major, minor, specific = capability(manifest.target)
     return (
         string(manifest.source.file), string(manifest.target), major, minor,
         f"'{specific}'" if specific else 0, f"{name}_image", f"&{name}_library", f"{name}_entries",
+        entries,
     )  # fmt: skip
 
 

@@ -123,6 +123,13 @@ def _functions(
     yield f"    return tilec_preload({unit}_sets, {len(sets)}, device);"
     yield "}"
     yield ""
+    yield "/* Gives it back, on all devices: no kernel of this file may run, or be launched by another"
+    yield " * thread. */"
+    yield f"TILEC_PUBLIC void {options.prefix}{identifier(stem)}_unload(void)"
+    yield "{"
+    yield f"    tilec_unload_all({unit}_sets[0]);"
+    yield "}"
+    yield ""
 
 
 def _overloads(sets: Sequence[LaunchSet], guard: str, options: EmitOptions) -> Iterator[str]:

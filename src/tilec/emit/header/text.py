@@ -20,8 +20,8 @@ _KEYWORDS = frozenset((
 _OWN = frozenset({"arguments", "plan", "stream"})  # what functions have beside the parameters
 # What namespace tilec of C++ has already.
 _TAKEN = frozenset((
-    "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "status",
-    "stream", "tensor", "tensor_of",
+    "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "machine_code",
+    "status", "stream", "tensor", "tensor_of",
 ))  # fmt: skip
 _WIDTH = 112
 _INDENT = " " * 8

@@ -80,3 +80,15 @@ TILEC_INNER tilec_status tilec_need_entry(const tilec_cubin *cubin, const tilec_
     return status;
 }
 
+/* Gives machine code back, if it was loaded; the next launch loads it again. */
+TILEC_INNER void tilec_unload(const tilec_cubin *cubin)
+{
+    pthread_mutex_lock(&tilec_lock_1);
+    if (*cubin->library) {
+        tilec_state_1.driver.library_unload(*cubin->library);
+        memset(cubin->entries, 0, (size_t)cubin->entry_count * sizeof *cubin->entries);
+        *cubin->library = NULL;
+    }
+    pthread_mutex_unlock(&tilec_lock_1);
+}
+

@@ -169,6 +169,23 @@ private:
     std::int32_t device_;
 };
 
+/* Holds the machine code of a file for as long as it lives: `tilec::machine_code code(add_load, add_unload, 0);` */
+class machine_code {
+public:
+    TILEC_HIDDEN machine_code(tilec_status (*load)(std::int32_t), void (*unload)(), std::int32_t device)
+        : unload_(unload), status_(load(device))
+    {
+    }
+    machine_code(const machine_code &) = delete;
+    machine_code &operator=(const machine_code &) = delete;
+    TILEC_HIDDEN ~machine_code() { unload_(); }
+    TILEC_HIDDEN const status &result() const { return status_; }
+
+private:
+    void (*unload_)();
+    status status_;
+};
+
 } /* namespace tilec */
 #endif
 

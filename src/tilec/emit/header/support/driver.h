@@ -71,6 +71,7 @@ typedef struct tilec_driver {
     int (*context_pop)(void **);
     int (*pointer_attribute)(void *, int, uint64_t);
     int (*library_load)(void **, const void *, int *, void **, unsigned, int *, void **, unsigned);
+    int (*library_unload)(void *);
     int (*library_kernel)(void **, void *, const char *);
     int (*kernel_set)(int, int, void *, int);
     int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, tilec_stream, void **,
@@ -140,6 +141,7 @@ TILEC_INNER tilec_status tilec_find_all(void *library, tilec_driver *driver)
         {"cuCtxPopCurrent_v2", &driver->context_pop},
         {"cuPointerGetAttribute", &driver->pointer_attribute},
         {"cuLibraryLoadData", &driver->library_load},
+        {"cuLibraryUnload", &driver->library_unload},
         {"cuLibraryGetKernel", &driver->library_kernel},
         {"cuKernelSetAttribute", &driver->kernel_set},
         {"cuLaunchKernel", &driver->launch},

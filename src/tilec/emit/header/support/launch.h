@@ -173,7 +173,7 @@ TILEC_INNER tilec_status tilec_plan_of(const tilec_set *set, const tilec_argumen
     return TILEC_SUCCESS;
 }
 
-/* Loads a cubin before the first launch does, so that none of them waits for it; `symbol` is one of its variants. */
+/* Loads all that some sets launch, before the first launch does. */
 TILEC_INNER tilec_status tilec_preload(const tilec_set *const *sets, int32_t count, int32_t number)
 {
     const tilec_build *build = NULL;
@@ -195,5 +195,12 @@ TILEC_INNER tilec_status tilec_preload(const tilec_set *const *sets, int32_t cou
     }
     tilec_leave(pushed);
     return status;
+}
+
+TILEC_INNER void tilec_unload_all(const tilec_set *set)
+{
+    int32_t i;
+    for (i = 0; i < set->build_count; i++)
+        tilec_unload(set->builds[i].cubin);
 }
 

@@ -99,6 +99,7 @@ typedef struct tilec_cubin {
     const uint64_t *image;
     void **library; /* what the driver gave for it, or NULL */
     tilec_entry *entries;
+    int32_t entry_count;
 } tilec_cubin;
 
 typedef struct tilec_kernel {
