@@ -13,7 +13,6 @@ import pytest
 
 HERE = Path(__file__).parent
 STRICT = ("-pedantic", "-Wall", "-Wextra", "-Werror")
-C_STANDARDS = ("c99", "c11")
 CXX_STANDARD = "c++17"
 LINKED = ("-ldl", "-lpthread")
 
