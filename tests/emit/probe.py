@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.emit.launching import CTensor, c_tensor
+from tests.emit.calling import c_tensor
 from tests.emit.toolchain import LINKED, STRICT, c_compiler, compiled
 from tilec.artifact.expression import Expression
 from tilec.emit.header.emit import support
@@ -106,6 +106,3 @@ class Probe:
             which, numbers, len(wholes), ctypes.c_double(real), text
         )
         return int(text.value), noted
-
-
-__all__ = ["CTensor", "Probe"]

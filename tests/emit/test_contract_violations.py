@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.emit.launching import CHECK, LAUNCH, PLAN, Headers
+from tests.emit.calling import CHECK, LAUNCH, PLAN
+from tests.emit.launching import Headers
 from tests.emit.statuses import STATUS
 from tests.unit.manifest_samples import add_kernel, manifest
 from tilec.runtime.array import Array, contiguous_strides

@@ -141,6 +141,7 @@ def _symbols(path, *options):
 
 def test_a_hundred_headers_in_one_program_load_each_cubin_once(program, tools):
     done = run(program / "program", fake_driver(tools))
+    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"0 {HEADERS} {16 * 2 * HEADERS}\n"
 
 
@@ -195,7 +196,7 @@ def test_c_and_cxx_in_one_program_share_their_state(program, tools):
     objects = [_compiled(program, name) for name in ("one.c", "two.cpp", "mixed.c")]
     compiled(cxx_compiler(), "-o", program / "mixed", *objects, *LINKED)
     done = run(program / "mixed", fake_driver(tools))
-    assert done.stdout == f"0 3 {16 * 5}\n"
+    assert (done.returncode, done.stdout) == (0, f"0 3 {16 * 5}\n")
 
 
 def test_without_a_driver_a_program_lives_on(tmp_path):

@@ -8,7 +8,8 @@ from threading import Barrier, Thread
 
 import pytest
 
-from tests.emit.launching import CHECK, CUBIN, LAUNCH, PLAN, Headers
+from tests.emit.calling import CHECK, LAUNCH, PLAN
+from tests.emit.launching import CUBIN, Headers
 from tests.emit.samples import everything
 from tests.emit.statuses import STATUS
 from tests.unit.manifest_samples import add_kernel, manifest

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from tests.emit.arguments import arguments_of
+from tests.emit.calling import LAUNCH
 from tests.emit.expected import launched_by, launched_on, planned, planner_of
-from tests.emit.launching import LAUNCH
 from tests.emit.samples import everything
 from tilec.emit.header.sets import launch_sets
 

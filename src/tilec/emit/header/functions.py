@@ -85,7 +85,7 @@ def function_lines(name: str, arguments: list[Argument], launched: str) -> list[
 def _function(
     name: str, parameters: list[str], arguments: list[Argument], result: str
 ) -> list[str]:
-    passed = [argument.passing for argument in arguments] or ["{0}"]
+    passed = [argument.passing for argument in arguments] or ["tilec_of_tensor(NULL)"]
     return [
         filled(f"TILEC_PUBLIC tilec_status {name}(", parameters, ")"),
         "{",

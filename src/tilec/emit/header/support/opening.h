@@ -13,6 +13,10 @@
 #ifndef TILEC_SUPPORT
 #define TILEC_SUPPORT 1
 
+#if !defined(__GNUC__) || !defined(__SIZEOF_INT128__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "launchers of tilec need gcc or clang, and a 64-bit little-endian host"
+#endif
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
