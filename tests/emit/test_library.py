@@ -110,6 +110,8 @@ def test_the_examples_of_the_documentation_compile(library):
                                     "int64_t, tilec_stream);\n\nint add_on"))  # fmt: skip
     compiled(c_compiler(), "-std=c99", *STRICT, "-I", library, "-c", source, "-o",
              library / "example.o")  # fmt: skip
+    compiled(c_compiler(), "-std=c99", *STRICT, "-I", library, "-c",
+             ROOT / "benchmarks" / "launch_cost.c", "-o", library / "cost.o")  # fmt: skip
     other = library / "example.cpp"
     other.write_text(f"{cxx[0]}\nstruct __nv_bfloat16 {{ short bits; }};\n{cxx[1]}")
     compiled(cxx_compiler(), f"-std={CXX_STANDARD}", *STRICT, "-I", library, "-c", other, "-o",
