@@ -214,13 +214,12 @@ def _cost(cost: Cost, own: str, expressions: Expressions, arrays: Arrays) -> str
     )  # fmt: skip
 
 
-def table_rows(family: Family, arrays: Arrays) -> list[str]:
-    """The `tilec_table` of each card that a family was measured on."""
+def table_rows(family: Family, members: Sequence[str], arrays: Arrays) -> list[str]:
+    """The `tilec_table` of each card that a family was measured on; `members` are their symbols in
+    the order of the group."""
     found = []
     for number, table in enumerate(family.tables):
-        rows = [
-            braced_row([*one.extents, family.members.index(one.member)]) for one in table.measured
-        ]
+        rows = [braced_row([*one.extents, members.index(one.member)]) for one in table.measured]
         name = arrays.array("int64_t", f"measured{number}_{identifier(family.name)}", rows)
         found.append(braced((string(table.card), name, len(rows))))
     return found

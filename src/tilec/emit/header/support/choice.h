@@ -115,13 +115,13 @@ TILEC_INNER int64_t tilec_measured(const tilec_call *call, const tilec_group *gr
 
 /* What of a group takes the arguments, as far as addresses do not matter. */
 typedef struct tilec_fitting {
-    int32_t only, count;   /* the first that does, and how many do */
-    int32_t cheapest;      /* by the model of costs; -1 if one has none */
-    int is_measured;       /* the one that was measured is among them */
-    int64_t measured;      /* its number, or -1 */
+    int32_t first, count; /* the first that does, and how many do */
+    int32_t cheapest;     /* by the model of costs; -1 if one has none */
+    int64_t measured;     /* the one that was measured as the fastest, or -1 */
+    int is_measured;      /* it is among them */
 } tilec_fitting;
 
-/* Looks at all members; at those without a variant for the shapes only if `variants` does not ask for one. */
+/* Looks at all members, but for those without a variant for the shapes if `variants` asks for one. */
 TILEC_INNER tilec_status tilec_fit_all(tilec_call *call, const tilec_group *group, int variants, tilec_fitting *found)
 {
     tilec_wide least = 0;
@@ -141,7 +141,7 @@ TILEC_INNER tilec_status tilec_fit_all(tilec_call *call, const tilec_group *grou
         if (variants && !call->variant)
             continue;
         if (found->count++ == 0) {
-            found->only = i;
+            found->first = i;
             if (group->table_count)
                 found->measured = tilec_measured(call, group);
         }
@@ -169,7 +169,7 @@ TILEC_INNER tilec_status tilec_choose(tilec_call *call, const tilec_group *group
     if (status || !found.count)
         return status;
     if (found.count == 1 || found.cheapest < 0)
-        *chosen = found.only;
+        *chosen = found.first;
     else
         *chosen = found.cheapest;
     if (found.count > 1 && found.is_measured)
