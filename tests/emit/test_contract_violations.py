@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
 
 import pytest
@@ -167,9 +168,17 @@ def test_no_variant_left_says_what_each_asks_for(tools):
     assert only.fake.launches == 0
 
 
-def test_nothing_to_do_is_a_success_that_needs_no_driver(headers):
-    name, arguments = added(**dict.fromkeys("zxy", shape(0, pointer=0)))
+@pytest.mark.parametrize(
+    "call",
+    [
+        added(**dict.fromkeys("zxy", shape(0, pointer=0))),
+        multiplied(c=shape(0, 64, pointer=0), a=shape(0, 16, pointer=0)),
+        scalars(int=shape(4, 0, 3, 5, pointer=0)),
+    ],
+)
+def test_nothing_to_do_is_a_success_that_needs_no_driver(call, fresh):
+    assert fresh.library.shim_set_driver(ctypes.CDLL(None)._handle) != 0
     for what in (CHECK, PLAN, LAUNCH):
-        outcome = headers.call(name, arguments, what)
-        assert (outcome.status, list(outcome.plan.grid)) == (0, [0, 0, 0])
-    assert headers.fake.launches == headers.fake.loads == 0
+        outcome = fresh.call(*call, what)
+        assert (outcome.message, list(outcome.plan.grid)) == ("", [0, 0, 0])
+    assert fresh.fake.launches == fresh.fake.loads == 0

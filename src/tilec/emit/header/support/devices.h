@@ -90,7 +90,8 @@ TILEC_INNER tilec_status tilec_take_device(tilec_call *call)
     return TILEC_SUCCESS;
 }
 
-/* What choices and persistent grids ask of the device. Without a driver, a check goes on as if for some device. */
+/* What choices and persistent grids ask of the device. Without a driver, a check, and a launch of no programs, go on as
+ * if for some device. */
 TILEC_INNER tilec_status tilec_need_machine(tilec_call *call)
 {
     tilec_device *device = NULL;
@@ -98,7 +99,7 @@ TILEC_INNER tilec_status tilec_need_machine(tilec_call *call)
     if (call->sm_count)
         return TILEC_SUCCESS;
     status = tilec_need_device(call->device < 0 ? tilec_current_device() : call->device, &device);
-    if (status && call->needs_driver)
+    if (status && call->needs_driver && call->programs > 0)
         return status;
     call->sm_count = status ? 1 : device->sm_count;
     call->card = status ? "" : device->name;
