@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef FAKE_WITH_CUDA_H
@@ -43,7 +44,7 @@ enum {
 };
 #endif
 
-enum { KERNELS = 512, PARAMETERS = 64, SLOT_BYTES = 128 };
+enum { KERNELS = 4096, PARAMETERS = 64, SLOT_BYTES = 128 };
 
 /* What tests read and set. Tests are alone but where they start threads, which only count. */
 struct fake {
@@ -83,6 +84,8 @@ void fake_describe(const char *name, int count, const int *sizes)
     int i;
     for (i = 0; i < kernel_count && strcmp(kernels[i].name, name); i++)
         ;
+    if (i == KERNELS || count > PARAMETERS)
+        abort(); /* a test has outgrown this driver */
     if (i == kernel_count)
         kernel_count++;
     strcpy(kernels[i].name, name);
