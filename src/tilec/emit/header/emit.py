@@ -22,8 +22,8 @@ from tilec.emit.header.text import identifier
 # The parts of the support, in the order in which they use each other.
 _SUPPORT = (
     "opening", "status", "arguments", "tables", "messages", "elements", "expressions", "shapes",
-    "scalars", "claims", "variants", "addresses", "driver", "devices", "choice", "plan", "code",
-    "maps", "launch", "values", "closing", "cxx", "end",
+    "scalars", "claims", "variants", "addresses", "declarations", "driver", "devices", "instance",
+    "costs", "choice", "plan", "code", "maps", "launch", "values", "closing", "cxx", "end",
 )  # fmt: skip
 
 # As `support/tables.h` has them.

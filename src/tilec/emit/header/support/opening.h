@@ -5,6 +5,9 @@
  * outside of the program or library that it is compiled into. Nothing links libcuda: it is opened at the first launch.
  * Nothing prints, exits or aborts: what goes wrong is a tilec_status, and tilec_last_message() says it in words.
  *
+ * Any change of it gives TILEC_SUPPORT another number, and the state that translation units share another name
+ * (tilec_state_1): units of two versions then have each their own.
+ *
  * Needs gcc or clang, a 64-bit little-endian host (as all CUDA hosts are), and a CUDA driver of version 12 or later.
  */
 #if defined(TILEC_SUPPORT) && TILEC_SUPPORT != 1
