@@ -13,7 +13,8 @@ DEFAULT_TARGETS = ("sm_90a",)
 
 # What can be written beside the cubin and the manifest, by the word that asks for it.
 INTERMEDIATE = {"tile": ".tile.mlir", "mlir": ".mlir", "llvm": ".ll", "ptx": ".ptx"}
-EMITTABLE = (*INTERMEDIATE, "dep")
+LAUNCHERS = ("header",)  # in the languages of programs that launch
+EMITTABLE = (*INTERMEDIATE, *LAUNCHERS, "dep")
 
 IN_KERNEL_CHECKS = "in-kernel-checks"
 DENIABLE = (IN_KERNEL_CHECKS,)
@@ -27,6 +28,7 @@ class Options:
     defines: tuple[str, ...] = ()  # `-D`, as written: "NAME=VALUE"
     instances: tuple[str, ...] = ()  # `--instance`, as written: "matmul<T=f16,BM=64>"
     emit: tuple[str, ...] = ()
+    prefix: str = ""  # before every public name of launchers
     checked: bool = False  # trap on what is defined, but hardly meant (docs/language.md)
     report: bool = False  # whether to say what was proved
     deny: tuple[str, ...] = ()  # what of `DENIABLE` is an error

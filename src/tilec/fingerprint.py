@@ -9,11 +9,14 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-_SOURCES = (".py", ".mlir", ".lark", ".json")
+_SOURCES = (".py", ".mlir", ".lark", ".json", ".h")
 # Packages that machine code does not depend on.
 _BESIDE = frozenset(
-    {"artifact", "bench", "buildsystem", "cli", "diagnostics", "interpret", "runtime", "tune"}
-)
+    {
+        "artifact", "bench", "buildsystem", "cli", "diagnostics", "emit", "header", "interpret",
+        "runtime", "tune",
+    }
+)  # fmt: skip
 
 
 def own_files() -> Iterator[Path]:

@@ -13,7 +13,9 @@ from tilec.artifact.families import families_of
 from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
 from tilec.artifact.tuning_file import TuningFile, from_text, with_tables
 from tilec.codegen.describe import describe
-from tilec.compilation import INTERMEDIATE, Options
+from tilec.compilation import INTERMEDIATE, LAUNCHERS, Options
+from tilec.emit.emitter import Artifact, EmitOptions, Emitter
+from tilec.emit.header import emit_header
 from tilec.fingerprint import code_fingerprint
 from tilec.ir.dialects import load_all
 from tilec.machine_code import MachineCode, Tools, compile_kernels
@@ -24,6 +26,8 @@ from tilec.stages import stage
 from tilec.target.resolve import resolve
 from tilec.target.toolchain import libdevice, ptxas, ptxas_version
 from tilec.variant import Instance
+
+_EMITTERS: dict[str, Emitter] = dict(zip(LAUNCHERS, (emit_header,), strict=True))
 
 
 def warm_up() -> None:
@@ -50,7 +54,7 @@ def outputs_of(
     emitted: str | None = None,
     workers: int = 1,
 ) -> dict[str, bytes]:
-    """The content of each file by its name, for each target the manifest last.
+    """The content of each file by its name, for each target the manifest last; launchers before.
 
     `emitted` is the module as the front end made it, in text, if that is wanted. So many processes
     as `workers` may share the work.
@@ -64,6 +68,8 @@ def outputs_of(
     if "mlir" in options.emit:
         module = kernels[0].function.operation.parent
         outputs[f"{stem}{INTERMEDIATE['mlir']}"] = f"{module}\n".encode()
+    artifacts: list[Artifact] = []
+    manifests: dict[str, bytes] = {}
     for name in options.targets:
         target = resolve(name)
         tools = Tools(ptxas(), libdevice())
@@ -73,11 +79,18 @@ def outputs_of(
             if step in options.emit:
                 outputs[f"{stem}.{target.name}{INTERMEDIATE[step]}"] = text.encode()
         with stage("manifest"):
-            manifest = to_json(_manifest(made, target.name, sources, options)).encode()
-            outputs[f"{stem}.{target.name}.cubin"] = embed(made.image, manifest)
+            manifest = _manifest(made, target.name, sources, options)
+            as_json = to_json(manifest).encode()
+            cubin = embed(made.image, as_json)
+        outputs[f"{stem}.{target.name}.cubin"] = cubin
         is_single = len(options.targets) == 1
-        outputs[f"{stem}.json" if is_single else f"{stem}.{target.name}.json"] = manifest
-    return outputs
+        manifests[f"{stem}.json" if is_single else f"{stem}.{target.name}.json"] = as_json
+        artifacts.append(Artifact(manifest, cubin))
+    for language in LAUNCHERS:
+        if language in options.emit:
+            with stage("launchers"):
+                outputs |= _EMITTERS[language](artifacts, stem, EmitOptions(options.prefix))
+    return outputs | manifests
 
 
 def _manifest(made: MachineCode, target: str, sources: Sources, options: Options) -> Manifest:

@@ -35,6 +35,8 @@ PACKED = (
     "benchmarks",
     "kernels",
     "tests/gpu",
+    "tests/emit/calling.py",
+    "tests/emit/toolchain.py",
     "tests/kernels/cases.py",
     "tests/kernels/problem.py",
     "tests/kernels/products.py",
@@ -43,6 +45,7 @@ PACKED = (
     "src/tilec/py.typed",
     "src/tilec/artifact",
     "src/tilec/bench",
+    "src/tilec/emit",
     "src/tilec/runtime",
     # The command `tilec bench`, and what reports for it.
     "src/tilec/buildsystem",

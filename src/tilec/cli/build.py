@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -26,6 +27,12 @@ def _emitted(
     return chosen
 
 
+def _prefix(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", value):
+        raise click.BadParameter(f"expected letters, digits and `_`, got `{value}`")
+    return value
+
+
 @click.command()
 @click.argument("files", nargs=-1, required=True)
 @click.option("-o", "folder", default="build", metavar="DIR", help="Where to write.  [build]")
@@ -43,6 +50,13 @@ def _emitted(
     callback=_emitted,
     metavar="WHAT,…",
     help=f"What to write beside the cubin and the manifest: {', '.join(EMITTABLE)}.",
+)
+@click.option(
+    "--prefix",
+    default="",
+    callback=_prefix,
+    metavar="NAME",
+    help="What the public names of `--emit header` begin with.",
 )
 @click.option(
     "--checked",
@@ -64,6 +78,7 @@ def command(
     folder: str,
     targets: tuple[str, ...],
     emit: tuple[str, ...],
+    prefix: str,
     checked: bool,
     jobs: int | None,
     no_cache: bool,
@@ -85,7 +100,7 @@ def command(
             reporter.note(f"target `{target.name}` is built by the facts of {target.described_as}")
     request = Request(
         files=files,
-        options=Options(targets, defines, instances, emit, checked),
+        options=Options(targets, defines, instances, emit, prefix, checked),
         folder=Path(folder),
         include=include,
         jobs=jobs,

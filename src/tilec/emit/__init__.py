@@ -1,0 +1,1 @@
+"""Launchers in other languages, from the manifest and the bytes of cubins alone."""

@@ -1,0 +1,7 @@
+"""A header for C99 and C++17: the cubins of a program, and functions that launch its kernels."""
+
+from __future__ import annotations
+
+from tilec.emit.header.emit import emit_header
+
+__all__ = ["emit_header"]

@@ -1,0 +1,161 @@
+"""The header of a program: support, cubins, tables, then the functions of each kernel."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+from tilec.artifact.manifest import Kernel, Manifest
+from tilec.diagnostics.setup_error import SetupError
+from tilec.emit.emitter import Artifact, EmitOptions
+from tilec.emit.header.contract import contract_comment, file_comment
+from tilec.emit.header.cubin import cubin_lines, preference
+from tilec.emit.header.cxx import overload_lines
+from tilec.emit.header.functions import Build, function_lines, set_lines, set_name
+from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
+from tilec.emit.header.signature import signature_of
+from tilec.emit.header.tables import Arrays, add_kernel
+from tilec.emit.header.text import identifier
+
+# The parts of the support, in the order in which they use each other.
+_SUPPORT = (
+    "opening", "status", "arguments", "tables", "messages", "elements", "expressions", "shapes",
+    "scalars", "claims", "variants", "addresses", "declarations", "driver", "devices", "instance",
+    "costs", "choice", "plan", "code", "maps", "launch", "values", "closing", "cxx", "end",
+)  # fmt: skip
+
+# As `support/tables.h` has them.
+_RANK_LIMIT = 8
+_ARGUMENT_LIMIT = 64
+_DIM_LIMIT = 32
+_SLOT_LIMIT = 256
+_MAP_LIMIT = 8
+
+
+@cache
+def support() -> str:
+    """What the headers of all kernels share."""
+    folder = files("tilec.emit.header") / "support"
+    return "".join((folder / f"{name}.h").read_text(encoding="utf-8") for name in _SUPPORT)
+
+
+def emit_header(
+    artifacts: Sequence[Artifact], stem: str, options: EmitOptions
+) -> Mapping[str, bytes]:
+    """`STEM.h` for the cubins of one program.
+
+    Raises:   SetupError if a kernel has more parameters or axes than launchers take
+    """
+    ordered = sorted(artifacts, key=preference)
+    for artifact in ordered:
+        for kernel in artifact.manifest.kernels:
+            _check_size(kernel)
+    text = "\n".join(_lines(ordered, stem, options))
+    return {f"{stem}.h": f"{text}\n".encode()}
+
+
+def _lines(artifacts: Sequence[Artifact], stem: str, options: EmitOptions) -> Iterator[str]:
+    manifests = [artifact.manifest for artifact in artifacts]
+    sets = [one for one in launch_sets(manifests[0]) if signature_of(one) is not None]
+    digest = hashlib.sha256(b"".join(artifact.cubin for artifact in artifacts)).hexdigest()[:12]
+    unit = f"tilec_{identifier(stem)}_{digest}"
+    yield from file_comment(manifests, sets, options.prefix)
+    yield ""
+    yield support()
+    # The same data may stand in several headers, whose functions have other prefixes.
+    yield from _once(f"{unit}_data", _data(artifacts, sets, unit))
+    functions = _functions(sets, manifests[0], unit, stem, options)
+    yield from _once(f"{unit}_{options.prefix}_functions", functions)
+    yield from _overloads(sets, f"{unit}_{options.prefix}_overloads".upper(), options)
+
+
+def _once(name: str, lines: Iterator[str]) -> Iterator[str]:
+    yield f"#ifndef {name.upper()}"
+    yield f"#define {name.upper()}"
+    yield "#ifdef __cplusplus"
+    yield 'extern "C" {'
+    yield "#endif"
+    yield ""
+    yield from lines
+    yield "#ifdef __cplusplus"
+    yield '} /* extern "C" */'
+    yield "#endif"
+    yield "#endif"
+    yield ""
+
+
+def _data(artifacts: Sequence[Artifact], sets: Sequence[LaunchSet], unit: str) -> Iterator[str]:
+    builds: list[Build] = []
+    for artifact in artifacts:
+        manifest = artifact.manifest
+        cubin = f"{unit}_{identifier(manifest.target)}"
+        yield from cubin_lines(artifact, cubin, sum(len(k.variants) for k in manifest.kernels))
+        yield ""
+        arrays = Arrays(cubin)
+        names = {
+            kernel.symbol: add_kernel(kernel, cubin, arrays, first)
+            for kernel, first in variants_before(manifest)
+        }
+        yield from arrays.taken()
+        builds.append(Build(manifest, cubin, arrays, names))
+    for launched in sets:
+        yield from set_lines(launched, builds, unit)
+    yield f"static const tilec_set *const {unit}_sets[] = {{"
+    yield from (f"    &{set_name(unit, launched)}," for launched in sets)
+    yield "};"
+    yield ""
+
+
+def _functions(
+    sets: Sequence[LaunchSet], manifest: Manifest, unit: str, stem: str, options: EmitOptions
+) -> Iterator[str]:
+    for launched in sets:
+        arguments = signature_of(launched)
+        assert arguments is not None, "those without a signature were left out"
+        name = f"{options.prefix}{identifier(launched.name)}"
+        yield from contract_comment(launched, manifest, options.prefix)
+        yield from function_lines(name, arguments, set_name(unit, launched))
+    yield "/* Loads the machine code on a device now: otherwise the first launch there does. */"
+    yield f"TILEC_PUBLIC tilec_status {options.prefix}{identifier(stem)}_load(int32_t device)"
+    yield "{"
+    yield f"    return tilec_preload({unit}_sets, {len(sets)}, device);"
+    yield "}"
+    yield ""
+    yield "/* Gives it back, on all devices. Nothing of this file may run, or be launched. */"
+    yield f"TILEC_PUBLIC void {options.prefix}{identifier(stem)}_unload(void)"
+    yield "{"
+    yield f"    tilec_unload_all({unit}_sets[0]);"
+    yield "}"
+    yield ""
+
+
+def _overloads(sets: Sequence[LaunchSet], guard: str, options: EmitOptions) -> Iterator[str]:
+    yield f"#if defined(__cplusplus) && !defined({guard})"
+    yield f"#define {guard}"
+    yield "namespace tilec {"
+    yield ""
+    for launched in sets:
+        if launched.name == launched.kernels[0].name:
+            yield from overload_lines(launched, options.prefix)
+    yield "} /* namespace tilec */"
+    yield "#endif"
+
+
+def _check_size(kernel: Kernel) -> None:
+    slots = max(len(variant.slots) for variant in kernel.variants)
+    maps = max(len(variant.tensor_maps) for variant in kernel.variants)
+    rank = max([len(kernel.grid), *(p.rank for p in kernel.parameters)])
+    sizes = {
+        "axes": (rank, _RANK_LIMIT),
+        "parameters": (len(kernel.parameters), _ARGUMENT_LIMIT),
+        "`Dim`s": (len(kernel.dims), _DIM_LIMIT),
+        "values": (slots, _SLOT_LIMIT),
+        "tensor maps": (maps, _MAP_LIMIT),
+    }
+    for what, (size, limit) in sizes.items():
+        if size > limit:
+            raise SetupError(
+                f"`{kernel.symbol}` has {size} {what}, and launchers in C take {limit} at most"
+            )

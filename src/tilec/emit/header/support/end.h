@@ -1,0 +1,1 @@
+#endif /* TILEC_SUPPORT */

@@ -1,0 +1,206 @@
+/* ---- Inner: the launch --------------------------------------------------------------------------------------------- */
+
+/* The parameters of the machine code, each in a cell of 64 bits, as docs/abi.md orders them. */
+TILEC_INNER int32_t tilec_pack(const tilec_call *call, uint64_t *cells)
+{
+    const tilec_kernel *kernel = call->kernel;
+    int32_t p, axis, count = 0;
+    for (p = 0; p < kernel->parameter_count; p++) {
+        const tilec_tensor *tensor = call->arguments[p].tensor;
+        if (!kernel->parameters[p].rank) {
+            cells[count++] = call->bits[p];
+            continue;
+        }
+        cells[count++] = (uint64_t)(uintptr_t)tensor->data;
+        for (axis = 0; axis < tensor->rank - 1; axis++)
+            cells[count++] = (uint64_t)tilec_step(tensor, axis);
+    }
+    for (p = 0; p < kernel->dim_count; p++)
+        cells[count++] = (uint64_t)call->values[p].whole;
+    return count;
+}
+
+/* So many of the blocks of a persistent variant that all their clusters run at one time: multiprocessors come in
+ * groups, which hold whole clusters, and a cluster without room would begin when all others are done. */
+TILEC_INNER void tilec_fit_clusters(const tilec_call *call, tilec_launch_config *config, tilec_entry *entry)
+{
+    const tilec_variant *variant = call->variant;
+    uint32_t grid = config->grid[0], room;
+    int clusters = 0;
+    if (!variant->persistent_blocks_per_sm || variant->cluster[0] <= 2)
+        return;
+    pthread_mutex_lock(&tilec_lock_1);
+    if (entry->clusters_on != call->device + 1) {
+        config->grid[0] = (uint32_t)(variant->persistent_blocks_per_sm * call->sm_count / variant->cluster[0]
+                                     * variant->cluster[0]);
+        if (config->grid[0] < (uint32_t)variant->cluster[0])
+            config->grid[0] = (uint32_t)variant->cluster[0];
+        if (tilec_state_1.driver.clusters_at_once(&clusters, entry->function, config))
+            clusters = 0;
+        entry->clusters = clusters;
+        entry->clusters_on = call->device + 1;
+    }
+    clusters = entry->clusters;
+    pthread_mutex_unlock(&tilec_lock_1);
+    room = (uint32_t)(clusters * variant->cluster[0]);
+    config->grid[0] = clusters > 0 && room < grid ? room : grid;
+}
+
+TILEC_INNER int tilec_launch_clusters(const tilec_call *call, tilec_entry *entry, tilec_stream stream, void **slots)
+{
+    tilec_cluster_attribute attribute;
+    tilec_launch_config config;
+    memset(&attribute, 0, sizeof attribute);
+    memset(&config, 0, sizeof config);
+    attribute.id = TILEC_CU_CLUSTER_DIMENSION;
+    memcpy(attribute.value.cluster, call->variant->cluster, sizeof attribute.value.cluster);
+    memcpy(config.grid, call->grid, sizeof config.grid);
+    config.block[0] = (uint32_t)call->variant->threads;
+    config.block[1] = config.block[2] = 1;
+    config.shared_bytes = (uint32_t)call->variant->dynamic_smem_bytes;
+    config.stream = stream;
+    config.attributes = &attribute;
+    config.attribute_count = 1;
+    tilec_fit_clusters(call, &config, entry);
+    return tilec_state_1.driver.launch_extended(&config, entry->function, slots, NULL);
+}
+
+/* In the context of the device. */
+TILEC_INNER tilec_status tilec_start(const tilec_call *call, tilec_stream stream)
+{
+    const tilec_variant *variant = call->variant;
+    tilec_entry *entry = &call->build->cubin->entries[variant->entry];
+    uint64_t cells[TILEC_SLOTS];
+    void *slots[TILEC_SLOTS];
+    tilec_map maps[TILEC_MAPS];
+    int32_t count = tilec_pack(call, cells), i;
+    int code;
+    tilec_status status = tilec_need_entry(call->build->cubin, variant, call->device);
+    if (status)
+        return status;
+    for (i = 0; i < count; i++)
+        slots[i] = &cells[i];
+    for (i = 0; i < variant->map_count; i++) {
+        status = tilec_need_map(call, &variant->maps[i], &maps[i]);
+        if (status)
+            return status;
+        slots[count + i] = &maps[i];
+    }
+    if (variant->cluster[0] * variant->cluster[1] * variant->cluster[2] > 1)
+        code = tilec_launch_clusters(call, entry, stream, slots);
+    else
+        code = tilec_state_1.driver.launch(entry->function, call->grid[0], call->grid[1], call->grid[2],
+                                           (unsigned)variant->threads, 1, 1, (unsigned)variant->dynamic_smem_bytes,
+                                           stream, slots, NULL);
+    if (code)
+        return tilec_fail(TILEC_ERROR_LAUNCH, "`%s` was not launched: %s", call->kernel->symbol,
+                          tilec_cuda_error(code));
+    return TILEC_SUCCESS;
+}
+
+/* That a stream is one of the device; for machines with several. The default streams are of every device. */
+TILEC_INNER tilec_status tilec_check_stream(const tilec_call *call, tilec_stream stream)
+{
+    const tilec_driver *driver = &tilec_state_1.driver;
+    int device = -1;
+    if ((uintptr_t)stream <= 2 || tilec_state_1.device_count < 2 || !driver->stream_device)
+        return TILEC_SUCCESS;
+    if (driver->stream_device(stream, &device) || device == tilec_state_1.devices[call->device].handle)
+        return TILEC_SUCCESS;
+    return tilec_fail(TILEC_ERROR_DEVICE, "`%s`: the tensors are on device %d, the stream on device %d",
+                      call->kernel->symbol, (int)call->device, device);
+}
+
+TILEC_INNER tilec_status tilec_launch(const tilec_set *set, tilec_stream stream, const tilec_argument *arguments)
+{
+    tilec_call call;
+    tilec_device *device = NULL;
+    tilec_status status;
+    int pushed;
+    tilec_begin(&call, set, arguments, 1);
+    status = tilec_work_out(&call);
+    if (status || call.programs == 0)
+        return status; /* without programs there is nothing to do, and that is success */
+    status = tilec_need_driver();
+    if (status)
+        return status;
+    if (call.device < 0)
+        call.device = tilec_current_device();
+    status = tilec_need_device(call.device, &device);
+    if (!status)
+        status = tilec_take_build(set, call.device, &call.build);
+    if (!status)
+        status = tilec_check_stream(&call, stream);
+    if (!status)
+        status = tilec_enter(call.device, &pushed);
+    if (status)
+        return status;
+    call.sm_count = device->sm_count;
+    status = tilec_start(&call, stream);
+    tilec_leave(pushed);
+    return status;
+}
+
+TILEC_INNER tilec_status tilec_check(const tilec_set *set, const tilec_argument *arguments)
+{
+    tilec_call call;
+    tilec_begin(&call, set, arguments, 0);
+    return tilec_work_out(&call);
+}
+
+TILEC_INNER tilec_status tilec_plan_of(const tilec_set *set, const tilec_argument *arguments, tilec_plan *plan)
+{
+    tilec_call call;
+    tilec_status status;
+    int i;
+    if (!plan)
+        return tilec_fail(TILEC_ERROR_NULL, "`%s`: `plan` is a null pointer", set->name);
+    memset(plan, 0, sizeof *plan);
+    tilec_begin(&call, set, arguments, 1);
+    status = tilec_work_out(&call);
+    if (status)
+        return status;
+    plan->kernel = call.kernel->symbol;
+    plan->variant = call.variant->symbol;
+    plan->target = call.build->cubin->target;
+    plan->device = call.device;
+    plan->shared_bytes = (uint32_t)call.variant->dynamic_smem_bytes;
+    for (i = 0; i < 3; i++) {
+        plan->grid[i] = call.grid[i];
+        plan->block[i] = i ? 1 : (uint32_t)call.variant->threads;
+        plan->cluster[i] = (uint32_t)call.variant->cluster[i];
+    }
+    return TILEC_SUCCESS;
+}
+
+/* Loads all that some sets launch, before the first launch does. */
+TILEC_INNER tilec_status tilec_preload(const tilec_set *const *sets, int32_t count, int32_t number)
+{
+    const tilec_build *build = NULL;
+    int32_t s, g, k, v;
+    int pushed;
+    tilec_status status = tilec_take_build(sets[0], number, &build);
+    if (!status)
+        status = tilec_enter(number, &pushed);
+    if (status)
+        return status;
+    for (s = 0; s < count && !status; s++) {
+        status = tilec_take_build(sets[s], number, &build);
+        for (g = 0; !status && g < build->group_count; g++)
+            for (k = 0; !status && k < build->groups[g].kernel_count; k++) {
+                const tilec_kernel *kernel = build->groups[g].kernels[k];
+                for (v = 0; !status && v < kernel->variant_count; v++)
+                    status = tilec_need_entry(build->cubin, &kernel->variants[v], number);
+            }
+    }
+    tilec_leave(pushed);
+    return status;
+}
+
+TILEC_INNER void tilec_unload_all(const tilec_set *set)
+{
+    int32_t i;
+    for (i = 0; i < set->build_count; i++)
+        tilec_unload(set->builds[i].cubin);
+}
+

@@ -1,0 +1,225 @@
+"""What a header says of its kernels as data: the structs of `support/tables.h`, filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tilec.artifact.expression import Expression, names_in, text_of
+from tilec.artifact.family import Cost, Family
+from tilec.artifact.manifest import Kernel, Parameter, Variant
+from tilec.emit.header.expressions import c_expression, names_of
+from tilec.emit.header.text import braced, filled, identifier, in_comment, string
+
+
+class Arrays:
+    """The constant arrays of a header, each content once.
+
+    `lines` are definitions that are not yet taken; `unit` begins all their names.
+    """
+
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
+        self.lines: list[str] = []
+        self._known: dict[tuple[str, tuple[str, ...]], str] = {}
+
+    def array(self, kind: str, what: str, rows: Sequence[str]) -> str:
+        """The name of an array with these rows; `NULL` for none."""
+        if not rows:
+            return "NULL"
+        key = (kind, tuple(rows))
+        if key not in self._known:
+            self._known[key] = name = f"{self.unit}_{what}"
+            self.lines += [f"static const {kind} {name}[] = {{", *_indented(rows), "};"]
+        return self._known[key]
+
+    def taken(self) -> list[str]:
+        """The definitions since the last call."""
+        lines, self.lines = self.lines, []
+        return lines
+
+
+def _indented(rows: Iterable[str]) -> list[str]:
+    return [f"    {row}," for row in rows]
+
+
+class Expressions:
+    """The expressions of one kernel, by number."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._names = names_of(kernel)
+        self._numbers: dict[str, int] = {}
+        self._texts: list[str] = []
+
+    def number(self, expression: Expression) -> int:
+        code = c_expression(expression, self._names)
+        text = f"(tilec_wide){code.text}" if code.kind == "real" else code.text
+        if text not in self._numbers:
+            self._numbers[text] = len(self._texts)
+            self._texts.append(text_of(expression))
+        return self._numbers[text]
+
+    def lines(self, name: str) -> list[str]:
+        """The function that evaluates them."""
+        parameters = ("int which", "const tilec_value *v", "tilec_evaluation *e")
+        return [
+            filled(f"static tilec_wide {name}(", parameters, ")"),
+            "{",
+            "    (void)v, (void)e;",
+            "    switch (which) {",
+            *(
+                f"    case {i}: return {code}; /* {in_comment(text)} */"
+                for (code, i), text in zip(self._numbers.items(), self._texts, strict=True)
+            ),
+            "    }",
+            "    return 0;",
+            "}",
+        ]
+
+
+def add_kernel(kernel: Kernel, cubin: str, arrays: Arrays, first_entry: int) -> str:
+    """Adds what belongs to a kernel to the arrays; gives the name of its `tilec_kernel`.
+
+    `first_entry` is the number of its first variant in the cubin.
+    """
+    own = identifier(kernel.symbol)
+    expressions = Expressions(kernel)
+    parameters = arrays.array(
+        "tilec_parameter", f"parameters_{own}", [_parameter(p, kernel) for p in kernel.parameters]
+    )
+    dims = arrays.array("char *const", f"dims_{own}", [string(dim) for dim in kernel.dims])
+    requirements = [
+        _claim(r.expression, _required(r.text, r.expression), kernel, expressions, arrays)
+        for r in kernel.requires
+    ]
+    grid = [_claim(x, text_of(x), kernel, expressions, arrays) for x in kernel.grid]
+    required = arrays.array("tilec_claim", f"requires_{own}", requirements)
+    extents = arrays.array("tilec_claim", f"grid_{own}", grid)
+    variants = arrays.array(
+        "tilec_variant",
+        f"variants_{own}",
+        [
+            _variant(variant, kernel, first_entry + i, expressions, arrays)
+            for i, variant in enumerate(kernel.variants)
+        ],
+    )
+    evaluate = f"{arrays.unit}_evaluate_{own}"
+    arrays.lines += expressions.lines(evaluate)
+    name = f"{arrays.unit}_kernel_{own}"
+    counts = (
+        len(kernel.parameters), len(kernel.dims), len(kernel.requires), len(kernel.grid),
+        len(kernel.variants),
+    )  # fmt: skip
+    fields = (string(kernel.symbol), f"&{cubin}", *counts, parameters, dims, required, extents)
+    arrays.lines += [
+        filled(f"static const tilec_kernel {name} = {{", (*fields, variants, evaluate), "};"),
+        "",
+    ]
+    return name
+
+
+def _parameter(parameter: Parameter, kernel: Kernel) -> str:
+    extents = [
+        extent if isinstance(extent, int) else -1 - kernel.dims.index(extent)
+        for extent in parameter.extents
+    ]
+    return braced(
+        (string(parameter.name), parameter.rank, dtype(parameter.element),
+         int(parameter.is_written), braced(extents or [0]))
+    )  # fmt: skip
+
+
+def dtype(element: str) -> str:
+    """The `tilec_dtype` of an element type."""
+    return f"TILEC_{element.upper()}"
+
+
+def _required(text: str, expression: Expression) -> str:
+    built = text_of(expression)
+    return f"`requires!({text})`" + ("" if built == text else f" (here `{built}`)")
+
+
+def _claim(
+    expression: Expression, text: str, kernel: Kernel, expressions: Expressions, arrays: Arrays
+) -> str:
+    places = [*kernel.dims, *(p.name for p in kernel.parameters)]
+    numbers = [places.index(name) for name in dict.fromkeys(names_in(expression))]
+    named = arrays.array(
+        "signed char", f"named_{'_'.join(map(str, numbers))}", [braced_row([*numbers, -1])]
+    )
+    return braced((expressions.number(expression), string(text), named))
+
+
+def braced_row(numbers: Iterable[int]) -> str:
+    """Numbers of one array, in one line."""
+    return ", ".join(map(str, numbers))
+
+
+def _variant(
+    variant: Variant, kernel: Kernel, entry: int, expressions: Expressions, arrays: Arrays
+) -> str:
+    own = identifier(variant.symbol)
+    place = {p.name: i for i, p in enumerate(kernel.parameters)}
+    preconditions = arrays.array(
+        "tilec_precondition",
+        f"preconditions_{own}",
+        [
+            braced(
+                (place[p.param], p.base_alignment_bytes, p.stride_multiple_bytes, p.row_multiple)
+            )
+            for p in variant.preconditions
+        ],
+    )
+    maps = arrays.array(
+        "tilec_wanted_map",
+        f"maps_{own}",
+        [
+            braced((place[m.param], m.swizzle, int(m.writes), int(m.rounds), braced(m.box[::-1])))
+            for m in variant.tensor_maps
+        ],
+    )
+    cost = arrays.array(
+        "tilec_cost", f"cost_{own}", [_cost(variant.cost, own, expressions, arrays)]
+    )
+    return braced(
+        (string(variant.symbol), string(_asks(variant)), variant.threads,
+         variant.static_smem_bytes, variant.dynamic_smem_bytes, braced(variant.cluster),
+         variant.persistent_blocks_per_sm or 0, variant.split, len(variant.preconditions),
+         len(variant.tensor_maps), preconditions, maps, cost, entry)
+    )  # fmt: skip
+
+
+def _asks(variant: Variant) -> str:
+    asked = [
+        f"`{p.param}` at a multiple of {p.base_alignment_bytes} bytes, its strides of "
+        f"{p.stride_multiple_bytes}, its rows of {p.row_multiple} elements"
+        for p in variant.preconditions
+    ]
+    asked += [f"a tensor map of `{m.param}`" for m in variant.tensor_maps]
+    return ", ".join(asked)
+
+
+def _cost(cost: Cost, own: str, expressions: Expressions, arrays: Arrays) -> str:
+    parts = arrays.array(
+        "tilec_part",
+        f"parts_{own}",
+        [
+            braced((expressions.number(part.turns), *part.busy_cycles, part.alone_cycles))
+            for part in cost.parts
+        ],
+    )
+    return braced(
+        (cost.blocks_per_sm, cost.start_cycles, cost.blocks_per_program, cost.cluster_blocks,
+         expressions.number(cost.memory_cycles), expressions.number(cost.first_cycles),
+         len(cost.parts), parts)
+    )  # fmt: skip
+
+
+def table_rows(family: Family, members: Sequence[str], arrays: Arrays) -> list[str]:
+    """The `tilec_table` of each card that a family was measured on; `members` are their symbols in
+    the order of the group."""
+    found = []
+    for number, table in enumerate(family.tables):
+        rows = [braced_row([*one.extents, members.index(one.member)]) for one in table.measured]
+        name = arrays.array("int64_t", f"measured{number}_{identifier(family.name)}", rows)
+        found.append(braced((string(table.card), name, len(rows))))
+    return found

@@ -1,0 +1,82 @@
+"""Words of C: identifiers, literals, comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_KEYWORDS = frozenset((
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+    "case", "catch", "char", "char16_t", "char32_t", "class", "compl", "const", "const_cast",
+    "constexpr", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast",
+    "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto",
+    "if", "inline", "int", "linux", "long", "mutable", "namespace", "new", "noexcept", "not",
+    "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public",
+    "register", "reinterpret_cast", "restrict", "return", "short", "signed", "sizeof", "static",
+    "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+    "throw", "true", "try", "typedef", "typeid", "typename", "union", "unix", "unsigned",
+    "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+))  # fmt: skip
+_OWN = frozenset({"arguments", "plan", "stream"})  # what functions have beside the parameters
+# What namespace tilec of C++ has already.
+_TAKEN = frozenset((
+    "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "machine_code",
+    "status", "stream", "tensor", "tensor_of",
+))  # fmt: skip
+_WIDTH = 112
+_INDENT = " " * 8
+_SIMPLE = {'"': '\\"', "\\": "\\\\", "?": "\\?", "\n": "\\n"}  # no `??`: it begins a trigraph
+
+
+def identifier(name: str) -> str:
+    """A name as C has it."""
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return f"_{plain}" if plain[:1].isdigit() else plain
+
+
+def parameter_name(name: str) -> str:
+    """A parameter's name that is neither a keyword nor one of the function's own names."""
+    plain = identifier(name)
+    return f"{plain}_" if plain in _KEYWORDS or plain in _OWN else plain
+
+
+def function_name(name: str) -> str:
+    """The name of a function of C++ in namespace tilec."""
+    plain = identifier(name)
+    return f"{plain}_" if plain in _KEYWORDS or plain in _TAKEN else plain
+
+
+def string(text: str) -> str:
+    """A string literal; what is not ASCII goes as the bytes of UTF-8."""
+    return '"' + "".join(map(_escaped, text.encode())) + '"'
+
+
+def _escaped(byte: int) -> str:
+    character = chr(byte)
+    if character in _SIMPLE:
+        return _SIMPLE[character]
+    return character if 32 <= byte < 127 else f"\\{byte:03o}"
+
+
+def in_comment(text: str) -> str:
+    """Text that neither ends a comment nor warns in one."""
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+
+
+def braced(items: Iterable[object]) -> str:
+    """An initialiser, over several lines if it is long."""
+    return filled("{", items, "}")
+
+
+def filled(opening: str, items: Iterable[object], closing: str) -> str:
+    """A list between two texts; lines after the first are indented."""
+    lines = [opening]
+    texts = [str(item) for item in items]
+    for index, text in enumerate(texts):
+        word = text + (", " if index + 1 < len(texts) else closing)
+        if len(lines[-1]) + len(word.rstrip()) > _WIDTH and index > 0:
+            lines.append(_INDENT)
+        lines[-1] += word
+    if not texts:
+        lines[-1] += closing
+    return "\n".join(line.rstrip() for line in lines)

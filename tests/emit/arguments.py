@@ -1,0 +1,86 @@
+"""Arguments of kernels at random: mostly right, some with one thing wrong."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tilec.artifact.abi import ELEMENT_BYTES
+from tilec.artifact.manifest import Kernel, Parameter
+from tilec.runtime.array import Array
+
+_EXTENTS = (0, 1, 2, 3, 7, 8, 16, 63, 64, 65, 96, 100, 127, 128, 129, 256, 500, 1000, 1024, 4096)
+_RARE = (70_000, 2**20, 2**31 + 8, 2**40, 2**40 + 1)
+_NUMBERS = (0, 1, 2, 3, 5, 100, 127)
+_BASE = 2**34  # bytes from one tensor to the next: apart, unless something is done to them
+
+
+def arguments_of(kernel: Kernel, random: Random, is_spoilt: bool) -> list[object]:
+    """What a caller may pass; if spoilt, one tensor or scalar is changed in some way."""
+    dims = {dim: _extent(random) for dim in kernel.dims}
+    given: list[object] = []
+    for number, parameter in enumerate(kernel.parameters):
+        if parameter.is_tensor:
+            given.append(_tensor(parameter, number + 1, dims, random))
+        else:
+            given.append(_number(parameter.element, random))
+    tensors = [i for i, one in enumerate(given) if isinstance(one, Array)]
+    if is_spoilt and tensors:
+        chosen = random.choice(tensors)
+        given[chosen] = _spoilt(given[chosen], given[random.choice(tensors)], random)
+    return given
+
+
+def _extent(random: Random) -> int:
+    return random.choice(_RARE if random.random() < 0.03 else _EXTENTS)
+
+
+def _tensor(parameter: Parameter, number: int, dims: dict[str, int], random: Random) -> Array:
+    shape = tuple(x if isinstance(x, int) else dims[x] for x in parameter.extents)
+    strides: list[int] = []
+    stride = 1
+    for extent in reversed(shape):
+        strides.insert(0, stride)
+        stride *= max(extent, 1)
+        if random.random() < 0.3:
+            multiple = random.choice((1, 2, 8, 64))
+            stride = -(-(stride + random.choice((0, 1, 8))) // multiple) * multiple
+    size = ELEMENT_BYTES[parameter.element]
+    offset = random.choice((0, 0, 0, 128, 32, 16, 8, 4, size))
+    return Array(
+        _BASE * number + offset // size * size, parameter.element, shape, tuple(strides), 0
+    )
+
+
+def _spoilt(array: object, other: object, random: Random) -> Array:
+    assert isinstance(array, Array) and isinstance(other, Array)
+    axis = random.randrange(len(array.shape))
+
+    def changed(numbers: tuple[int, ...], number: int) -> tuple[int, ...]:
+        return (*numbers[:axis], number, *numbers[axis + 1 :])
+
+    return random.choice(
+        (
+            lambda: array._replace(element=random.choice(("f64", "i64", "u8", "f8e4m3"))),
+            lambda: array._replace(shape=(*array.shape, 2), strides=(*array.strides, 1)),
+            lambda: array._replace(shape=array.shape[1:], strides=array.strides[1:]),
+            lambda: array._replace(shape=changed(array.shape, array.shape[axis] + 1)),
+            lambda: array._replace(shape=changed(array.shape, 0)),
+            lambda: array._replace(strides=changed(array.strides, -array.strides[axis])),
+            lambda: array._replace(strides=changed(array.strides, 0)),
+            lambda: array._replace(strides=changed(array.strides, array.strides[axis] + 3)),
+            lambda: array._replace(pointer=array.pointer + random.choice((1, 2, 4, 8))),
+            lambda: array._replace(pointer=0),
+            lambda: array._replace(device=1),
+            lambda: array._replace(
+                pointer=other.pointer + random.choice((0, 8, 16, 64, 640, -16, -64, 4096))
+            ),
+        )
+    )()
+
+
+def _number(element: str, random: Random) -> object:
+    if element == "bool":
+        return random.random() < 0.5
+    if element in ("f16", "bf16", "f32", "f64"):
+        return random.choice((0.0, -0.0, 1.0, 0.5, -2.25, 1 / 1024, 100.0, 2.0**-20))
+    return random.choice(_NUMBERS)

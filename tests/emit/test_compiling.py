@@ -1,0 +1,121 @@
+"""Headers compile without a warning, as C and as C++, without CUDA and with `cuda.h`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.emit.launching import CUBIN
+from tests.emit.samples import everything
+from tests.emit.toolchain import (
+    CXX_STANDARD,
+    HERE,
+    STRICT,
+    c_compiler,
+    compiled,
+    compilers,
+    cuda_include,
+)
+from tilec.emit.emitter import Artifact, EmitOptions
+from tilec.emit.header import emit_header
+
+CALLS = """
+int main(void)
+{
+    tilec_plan plan;
+    tilec_tensor t = tilec_vector(NULL, TILEC_F32, 0);
+    return add__f32_1024_launch(NULL, &t, &t, &t, 1) + matmul_check(&t, &t, &t)
+        + copy_plan(&t, &t, 1, &plan) + sample_load(0) + scalars_check(
+            &t, true, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+}
+"""
+CXX_CALLS = """
+struct Holds { tilec::stream stream; tilec::tensor<float> tensor; tilec::status status; };
+int main()
+{
+    float memory[4] = {};
+    const float *read = memory;
+    tilec::stream stream(0);
+    auto z = tilec::tensor_of(memory, {4});
+    const auto x = tilec::tensor_of(read, {2}, {1}).on_device(0);
+    Holds holds{std::move(stream), z, tilec::add(nullptr, z, x, z, 1)};
+    if (tilec::status failed = tilec::add(holds.stream, z, x, x, 2.0f))
+        return failed.code() + static_cast<int>(failed.message().size()) + *failed.meaning();
+    tilec::machine_code code(sample_load, sample_unload, 0);
+    tilec::tensor<tilec::bf16> half(nullptr, {0});
+    return static_cast<bool>(tilec::add(holds.stream, half, half, half, 1)) + !!holds.stream.wait()
+        + !!code.result();
+}
+"""
+C_COMPILERS = compilers("gcc", "clang", "cc") or [None]  # None: the test is skipped
+CXX_COMPILERS = compilers("g++", "clang++", "c++") or [None]
+
+
+@pytest.fixture(scope="module")
+def header(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compiling")
+    for prefix in ("", "other_"):
+        [text] = emit_header(
+            [Artifact(everything(), CUBIN)], "sample", EmitOptions(prefix)
+        ).values()
+        (folder / f"{prefix}sample.h").write_bytes(text)
+    return folder
+
+
+def _compile(header, compiler, standard, text, *flags):
+    if compiler is None:
+        pytest.skip("there is no compiler")
+    is_cxx = standard.startswith("c++")
+    source = header / ("calls.cpp" if is_cxx else "calls.c")
+    source.write_text(text)
+    compiled(compiler, f"-std={standard}", *STRICT, *flags, "-I", header, "-c", "-o",
+             header / "calls.o", source)  # fmt: skip
+
+
+@pytest.mark.parametrize("compiler", C_COMPILERS)
+@pytest.mark.parametrize("standard, level", [("c99", "-O2"), ("c11", "-O0")])
+def test_as_c(header, compiler, standard, level):
+    _compile(header, compiler, standard, f'#include "sample.h"\n{CALLS}', level)
+
+
+@pytest.mark.parametrize("compiler", CXX_COMPILERS)
+@pytest.mark.parametrize("calls, level", [(CALLS, "-O0"), (CXX_CALLS, "-O2")], ids=["C", "C++"])
+def test_as_cxx(header, compiler, level, calls):
+    text = f'#include "sample.h"\n{calls}'
+    _compile(header, compiler, CXX_STANDARD, text, level, "-Wshadow", "-Wconversion")
+
+
+@pytest.mark.parametrize("includes", [("cuda.h", "sample.h"), ("sample.h", "cuda.h")], ids=" ".join)
+@pytest.mark.parametrize("standard", ["c99", "c++17"])
+def test_beside_cuda_h(header, includes, standard):
+    folder = cuda_include()
+    if folder is None:
+        pytest.skip("there is no cuda.h")
+    compiler = CXX_COMPILERS[0] if standard == "c++17" else C_COMPILERS[0]
+    text = "".join(f'#include "{name}"\n' for name in includes)
+    text += "static CUstream stream;\n"
+    calls = CALLS.replace("launch(NULL,", "launch(stream,")
+    _compile(header, compiler, standard, text + calls, "-isystem", folder)
+
+
+@pytest.mark.parametrize("standard", ["c99", "c++17"])
+def test_a_prefix_keeps_two_headers_apart(header, standard):
+    calls = CALLS.replace("main", "second").replace("add__", "other_add__")
+    calls = calls.replace("matmul_", "other_matmul_").replace("copy_", "other_copy_")
+    calls = calls.replace("sample_load", "other_sample_load").replace("scalars", "other_scalars")
+    twice = '#include "sample.h"\n#include "other_sample.h"\n#include "sample.h"\n'
+    compiler = CXX_COMPILERS[0] if standard == "c++17" else C_COMPILERS[0]
+    _compile(header, compiler, standard, f"{twice}int second(void);\n{CALLS}{calls}")
+
+
+def test_the_fake_driver_has_the_prototypes_of_the_driver(tmp_path):
+    folder = cuda_include()
+    if folder is None:
+        pytest.skip("there is no cuda.h")
+    compiled(c_compiler(), "-std=gnu11", "-Wall", "-Wextra", "-DFAKE_WITH_CUDA_H", "-isystem",
+             folder, "-c", HERE / "fake_cuda.c", "-o", tmp_path / "fake.o")  # fmt: skip
+
+
+def test_headers_of_two_versions_in_one_unit_are_an_error(header):
+    text = '#define TILEC_SUPPORT 2\n#include "sample.h"\n'
+    with pytest.raises(AssertionError, match="different versions of tilec"):
+        _compile(header, C_COMPILERS[0], "c99", text)
