@@ -17,6 +17,7 @@ from simt import GivenUp
 from tests.gpu.distance import distance
 from tests.kernels.cases import KERNELS, Problem, problems
 from tests.kernels.test_on_cpu import _array, _bits, values_of
+from tests.kernels.twins import without_twins
 from tests.programs import cases as corpus
 from tests.programs.generate.write import programs
 
@@ -31,8 +32,10 @@ STEPS = 20_000  # operations of a launch: about half a second
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_kernel(name: str) -> None:
-    with program((LIBRARY / f"{name}.tile").read_text(encoding="utf-8")) as threads:
-        for turn, symbol in enumerate(_small_instances(name)):
+    text = without_twins((LIBRARY / f"{name}.tile").read_text(encoding="utf-8"))
+    with program(text) as threads:
+        mine = [symbol for symbol in _small_instances(name) if symbol in threads.instances]
+        for turn, symbol in enumerate(mine):
             for number, problem in enumerate(_small(symbol)):
                 _run_kernel(threads, problem, (ANY, ALIGNED)[(turn + number) % 2])
 
