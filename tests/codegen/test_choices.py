@@ -93,7 +93,8 @@ FEW = {
     (64, 6144, 8192): (36.67, 42.16, 46.53, 36.75, 39.43, 41.78, 54.51, 45.23, 51.54),
 }
 
-# Tiles (rows, columns, k) that nobody had while costs were written: c = a b^T, rates to cuBLAS.
+# Tiles (rows, columns, k) that were measured once costs were written; the latency of rings was told
+# apart for L2 and memory after they had been seen: c = a b^T, rates to cuBLAS.
 NEW_TILES = (
     *((64, 32, 128), (64, 64, 128), (64, 128, 64), (128, 144, 64)),
     *((128, 160, 64), (128, 192, 64), (128, 224, 64), (128, 256, 64)),
