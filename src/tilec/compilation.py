@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tilec.artifact.manifest import Access, Coverage
+from tilec.artifact.manifest import Access
+from tilec.artifact.signature import Coverage
 from tilec.diagnostics.diagnostic import Diagnostic, Severity
 from tilec.stages import Spent
 

@@ -10,7 +10,8 @@ import pytest
 
 from tests.unit.family_samples import LARGE, SMALL, of_family
 from tests.unit.manifest_samples import manifest as plain_manifest
-from tilec.artifact.manifest import Requirement, from_json, to_json
+from tilec.artifact.manifest import from_json, to_json
+from tilec.artifact.signature import Requirement
 from tilec.artifact.tuning_file import Run, Trial, TunedFamily, TuningFile, to_text
 
 SOURCE = """#[kernel]

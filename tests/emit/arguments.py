@@ -5,7 +5,8 @@ from __future__ import annotations
 from random import Random
 
 from tilec.artifact.abi import ELEMENT_BYTES
-from tilec.artifact.manifest import Kernel, Parameter
+from tilec.artifact.manifest import Kernel
+from tilec.artifact.signature import Parameter
 from tilec.runtime.array import Array
 
 _EXTENTS = (0, 1, 2, 3, 7, 8, 16, 63, 64, 65, 96, 100, 127, 128, 129, 256, 500, 1000, 1024, 4096)

@@ -8,7 +8,8 @@ from tests.unit.family_samples import of_family, product
 from tests.unit.manifest_samples import add_kernel, copy_kernel, manifest, mapped_kernel
 from tilec.artifact.abi import slots_of
 from tilec.artifact.family import Cost
-from tilec.artifact.manifest import Kernel, Parameter, Precondition, Requirement, Variant
+from tilec.artifact.manifest import Kernel, Precondition, Variant
+from tilec.artifact.signature import Parameter, Requirement
 
 
 def scalars_kernel() -> Kernel:

@@ -16,17 +16,8 @@ from pathlib import Path
 
 from tilec.artifact.abi import slots_of
 from tilec.artifact.embed import embed
-from tilec.artifact.manifest import (
-    Coverage,
-    Kernel,
-    Manifest,
-    Parameter,
-    Source,
-    TensorMap,
-    Toolchain,
-    Variant,
-    to_json,
-)
+from tilec.artifact.manifest import Kernel, Manifest, Source, TensorMap, Toolchain, Variant, to_json
+from tilec.artifact.signature import Coverage, Parameter
 from tilec.target.toolchain import ptxas
 
 TARGET = "sm_90a"

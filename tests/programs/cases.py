@@ -15,7 +15,7 @@ from mlir import ir
 from tests.on_cpu import Compiled, compiled_text
 from tests.programs.generate.write import programs
 from tests.programs.table import TABLE, Entry, data
-from tilec.artifact.manifest import Parameter
+from tilec.artifact.signature import Parameter
 from tilec.codegen.describe import generics_of, parameters_of
 
 FOLDER = Path(__file__).parent

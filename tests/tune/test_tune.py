@@ -12,7 +12,7 @@ import tilec.runtime as rt
 from tests.bench.fake_gpu import FakeGpu
 from tests.unit.family_samples import of_family, product
 from tests.unit.manifest_samples import manifest
-from tilec.artifact.manifest import Parameter, Requirement
+from tilec.artifact.signature import Parameter, Requirement
 from tilec.artifact.tuning_file import TuningFile, from_text
 from tilec.bench.sampling import Settings
 from tilec.diagnostics.setup_error import SetupError

@@ -8,7 +8,8 @@ from tests.unit.manifest_samples import manifest
 from tilec.artifact.abi import slots_of
 from tilec.artifact.families import families_of
 from tilec.artifact.family import Cost, Measured, Part, Table
-from tilec.artifact.manifest import Coverage, Generic, Kernel, Parameter, Variant
+from tilec.artifact.manifest import Kernel, Variant
+from tilec.artifact.signature import Coverage, Generic, Parameter
 
 
 def part(busy_cycles, alone_cycles, turns=1):

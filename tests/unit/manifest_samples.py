@@ -15,13 +15,9 @@ from tilec.artifact.lowering_report import (
 )
 from tilec.artifact.manifest import (
     Access,
-    Coverage,
-    Generic,
     Kernel,
     Manifest,
-    Parameter,
     Precondition,
-    Requirement,
     Source,
     TensorMap,
     Toolchain,
@@ -37,6 +33,7 @@ from tilec.artifact.schedule_report import (
     ScheduledTurn,
     ScheduleReport,
 )
+from tilec.artifact.signature import Coverage, Generic, Parameter, Requirement
 
 
 def with_variants(kernel: Kernel, aligned: bool = True) -> Kernel:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilec.artifact.abi import ELEMENT_BYTES
-from tilec.artifact.manifest import Parameter, Requirement
+from tilec.artifact.signature import Parameter, Requirement
 from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.contract import (
     bound_dims,

@@ -15,7 +15,8 @@ from test_embed import cubin
 from tilec.artifact.embed import embed
 from tilec.artifact.families import families_of
 from tilec.artifact.family import Cost, Part
-from tilec.artifact.manifest import Generic, Precondition, Requirement, Variant, from_json, to_json
+from tilec.artifact.manifest import Precondition, Variant, from_json, to_json
+from tilec.artifact.signature import Generic, Requirement
 from tilec.artifact.validate import faults_of
 from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.errors import ContractError, NoDevice

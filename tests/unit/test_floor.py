@@ -8,7 +8,8 @@ from manifest_samples import add_kernel, copy_kernel
 
 from tilec.artifact.expression import evaluate
 from tilec.artifact.floor import Transfer, floor_of
-from tilec.artifact.manifest import Access, Coverage, Parameter
+from tilec.artifact.manifest import Access
+from tilec.artifact.signature import Coverage, Parameter
 
 
 def test_inputs_are_read_and_outputs_are_written_once():

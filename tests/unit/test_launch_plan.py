@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from manifest_samples import add_kernel, copy_kernel, with_variants
 
-from tilec.artifact.manifest import Parameter, Requirement
+from tilec.artifact.signature import Parameter, Requirement
 from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.errors import ContractError
 from tilec.runtime.plan import Planner

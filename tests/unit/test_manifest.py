@@ -15,15 +15,9 @@ from manifest_samples import add_kernel, copy_kernel, manifest, report
 
 from tilec.artifact.abi import COUNT_LIMIT, launch_grid, slots_of
 from tilec.artifact.lowering_report import LoweringReport, SharedBuffer
-from tilec.artifact.manifest import (
-    ManifestError,
-    Parameter,
-    Slot,
-    TensorMap,
-    from_json,
-    to_json,
-)
+from tilec.artifact.manifest import ManifestError, Slot, TensorMap, from_json, to_json
 from tilec.artifact.schema import schema_text
+from tilec.artifact.signature import Parameter
 from tilec.artifact.validate import faults_of
 
 PUBLISHED = (files("tilec.artifact") / "manifest.schema.json").read_text()

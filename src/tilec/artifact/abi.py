@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from tilec.artifact.manifest import Parameter, Slot, TensorMap
+from tilec.artifact.manifest import Slot, TensorMap
+from tilec.artifact.signature import Parameter
 
 # Bytes of each element type that can lie in memory or be passed, as docs/language.md lists them.
 ELEMENT_BYTES = {

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from tilec.artifact.expression import names_in
 from tilec.artifact.family import Family
-from tilec.artifact.manifest import Kernel, Manifest, Parameter
+from tilec.artifact.manifest import Kernel, Manifest
+from tilec.artifact.signature import Parameter
 
 
 def families_of(kernels: Sequence[Kernel]) -> tuple[Family, ...]:

@@ -12,7 +12,8 @@ from typing import Literal
 
 from tilec.artifact.abi import ELEMENT_BYTES
 from tilec.artifact.expression import Expression
-from tilec.artifact.manifest import Kernel, Parameter
+from tilec.artifact.manifest import Kernel
+from tilec.artifact.signature import Parameter
 
 
 @dataclass(frozen=True)

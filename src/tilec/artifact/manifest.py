@@ -16,12 +16,12 @@ from typing import Literal
 from tilec.artifact.expression import Expression
 from tilec.artifact.family import Cost, Family
 from tilec.artifact.lowering_report import HeldLayout, LoweringReport
+from tilec.artifact.pipeline import Pipeline
+from tilec.artifact.signature import Coverage, Generic, Parameter, Requirement
 from tilec.artifact.structure import StructureError, decoded, encoded
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
-
-Own = Literal["shared", "mut", "part", "atomic"]
 
 
 class ManifestError(ValueError):
@@ -44,52 +44,6 @@ class Toolchain:
     mlir: str
     ptxas: str
     compiler: str = ""
-
-
-@dataclass(frozen=True)
-class Generic:
-    """What an instance binds a type or const generic to; a type is an element's name."""
-
-    name: str
-    kind: Literal["type", "const"]
-    value: str | bool | int | float
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a kernel, as callers see it.
-
-    Units:    `extents` are elements, each a number or the name of a `Dim`; `block` is what one
-              program owns of a `part`; a scalar has neither, and no `own`
-    """
-
-    name: str
-    kind: Literal["tensor", "scalar"]
-    element: str
-    extents: tuple[str | int, ...] = ()
-    own: Own | None = None
-    block: tuple[int, ...] = ()
-
-    @property
-    def rank(self) -> int:
-        return len(self.extents)
-
-    @property
-    def is_tensor(self) -> bool:
-        return self.kind == "tensor"
-
-    @property
-    def is_written(self) -> bool:
-        return self.own in ("mut", "part", "atomic")
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """One `requires!`: its text in the source, what launchers evaluate, and its one-based line."""
-
-    text: str
-    expression: Expression
-    line: int
 
 
 @dataclass(frozen=True)
@@ -175,25 +129,14 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Coverage:
-    """What a kernel does with a tensor that it may write.
-
-    `writes_all`: every element is written, on every path, whatever the arguments. `reads_first`:
-    an element may be read that this launch did not write before.
-    """
-
-    tensor: str
-    writes_all: bool
-    reads_first: bool
-
-
-@dataclass(frozen=True)
 class Variant:
     """One entry point of the cubin that does what the instance says.
 
     `cluster` is blocks along x, y and z. A variant with `persistent_blocks_per_sm` is launched with
     at most so many blocks for each multiprocessor, and walks over all programs itself. With a
-    `split` above 1 so many blocks, a cluster along x, do each program together.
+    `split` above 1 so many blocks, a cluster along x, do each program together. One that
+    `starts_early` may be launched while kernels before it on its stream still run: its code waits
+    for them before it touches memory that others see.
 
     Units:    registers are per thread; spills and stack are bytes per thread
     """
@@ -206,6 +149,7 @@ class Variant:
     cluster: tuple[int, int, int] = (1, 1, 1)
     persistent_blocks_per_sm: int | None = None
     split: int = 1
+    starts_early: bool = False
     static_smem_bytes: int = 0
     dynamic_smem_bytes: int = 0
     registers: int = 0
@@ -244,7 +188,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What one cubin holds: the kernels of one source file for one target.
+    """What one cubin holds: the kernels of one source file for one target, and those of other files
+    that its pipelines launch.
 
     `checked` tells a build that traps (`tilec build --checked`). `families` are those
     of several members; a kernel that is in none is launched by itself.
@@ -256,6 +201,7 @@ class Manifest:
     checked: bool
     kernels: tuple[Kernel, ...]
     families: tuple[Family, ...] = ()
+    pipelines: tuple[Pipeline, ...] = ()
 
 
 # A list of integers, an item a line. Text has no line breaks: they are escaped.

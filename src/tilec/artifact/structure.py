@@ -84,6 +84,8 @@ def _decoded(kind: object, value: object, path: str) -> object:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is tuple:
         return _decoded_tuple(arguments, value, path)
+    if origin in (Union, UnionType) and _Expression in arguments and value is not None:
+        return _decoded_expression(value, path)
     if not _is_plain(kind, value):
         raise StructureError(f"`{path}`: expected {_name(kind)}, got {_short(value)}")
     return value

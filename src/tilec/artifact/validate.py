@@ -9,7 +9,9 @@ from tilec.artifact.abi import ELEMENT_BYTES, slots_of
 from tilec.artifact.expression import Expression, names_in
 from tilec.artifact.families import faults_of_families
 from tilec.artifact.geometry import CLUSTER_LIMIT
-from tilec.artifact.manifest import Kernel, Manifest, Parameter, TensorMap, Variant
+from tilec.artifact.manifest import Kernel, Manifest, TensorMap, Variant
+from tilec.artifact.pipelines import faults_of_pipelines
+from tilec.artifact.signature import Parameter
 from tilec.artifact.tensor_maps import BOX_LIMIT, MULTIPLE_BYTES, RANK_LIMIT
 
 
@@ -25,6 +27,7 @@ def faults_of(manifest: Manifest) -> Iterator[str]:
         if _signature(kernel) != _signature(model):
             yield f"`{kernel.symbol}` has not the parameters of `{model.symbol}`"
     yield from faults_of_families(manifest)
+    yield from faults_of_pipelines(manifest)
 
 
 def _signature(kernel: Kernel) -> list[tuple[str, str]]:

@@ -16,13 +16,13 @@ from tilec.artifact.manifest import (
     Kernel,
     Manifest,
     ManifestError,
-    Parameter,
     Precondition,
     TensorMap,
     UnsafeUse,
     Variant,
     from_json,
 )
+from tilec.artifact.signature import Parameter
 from tilec.artifact.validate import faults_of
 from tilec.cli.columns import columns
 from tilec.cli.entry import DONE, REFUSED

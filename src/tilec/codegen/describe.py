@@ -13,15 +13,8 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.artifact.manifest import (
-    Access,
-    Coverage,
-    Generic,
-    Parameter,
-    Requirement,
-    Slot,
-    UnsafeUse,
-)
+from tilec.artifact.manifest import Access, Slot, UnsafeUse
+from tilec.artifact.signature import Coverage, Generic, Parameter, Requirement
 from tilec.ir.walk import operations
 from tilec.ops.facts import KnownFacts
 from tilec.ops.host_expression import host_expression

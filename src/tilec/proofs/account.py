@@ -8,7 +8,8 @@ from pathlib import Path
 from mlir import ir
 
 from tilec.artifact.expression import text_of
-from tilec.artifact.manifest import Access, Coverage
+from tilec.artifact.manifest import Access
+from tilec.artifact.signature import Coverage
 from tilec.ir.dialect import declarations
 from tilec.ir.walk import operations
 from tilec.ops.abstract import AbstractView

@@ -12,7 +12,7 @@ from math import prod
 
 from tilec.artifact.abi import COUNT_LIMIT, ELEMENT_BYTES, ELEMENT_LIMIT
 from tilec.artifact.expression import Expression, Value, evaluate, holds, names_in, text_of
-from tilec.artifact.manifest import Parameter, Requirement
+from tilec.artifact.signature import Parameter, Requirement
 from tilec.runtime.array import Array
 from tilec.runtime.errors import ContractError
 from tilec.runtime.overlap import may_overlap, overlaps_itself

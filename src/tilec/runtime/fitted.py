@@ -9,7 +9,8 @@ from typing import NamedTuple, cast
 from tilec.artifact.abi import ELEMENT_BYTES
 from tilec.artifact.expression import Value
 from tilec.artifact.geometry import Grid, grid_of
-from tilec.artifact.manifest import Kernel, Parameter, Precondition, Variant
+from tilec.artifact.manifest import Kernel, Precondition, Variant
+from tilec.artifact.signature import Parameter
 from tilec.artifact.tensor_maps import MULTIPLE_BYTES
 from tilec.runtime.array import Array
 from tilec.runtime.contract import (

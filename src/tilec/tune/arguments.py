@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilec.artifact.manifest import Kernel, Parameter
+from tilec.artifact.manifest import Kernel
+from tilec.artifact.signature import Parameter
 from tilec.bench.buffers import Buffers, buffers_of, set_count
 from tilec.bench.description import Case, Input, Output
 from tilec.bench.gpu import Array, Gpu

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from tilec.artifact.expression import text_of
-from tilec.artifact.manifest import Kernel, Manifest, Parameter, Precondition, Variant
+from tilec.artifact.manifest import Kernel, Manifest, Precondition, Variant
+from tilec.artifact.signature import Parameter
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.text import identifier, in_comment
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilec.artifact.manifest import Kernel, Parameter
+from tilec.artifact.manifest import Kernel
+from tilec.artifact.signature import Parameter
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.signature import Argument, signature_of
 from tilec.emit.header.text import filled, function_name, identifier

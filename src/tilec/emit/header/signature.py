@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilec.artifact.manifest import Parameter
+from tilec.artifact.signature import Parameter
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.text import parameter_name
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from tilec.artifact.expression import Expression, names_in, text_of
 from tilec.artifact.family import Cost, Family
-from tilec.artifact.manifest import Kernel, Parameter, Variant
+from tilec.artifact.manifest import Kernel, Variant
+from tilec.artifact.signature import Parameter
 from tilec.emit.header.expressions import c_expression, names_of
 from tilec.emit.header.text import braced, filled, identifier, in_comment, string
 
