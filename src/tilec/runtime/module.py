@@ -39,7 +39,7 @@ class Module:
     def __init__(self, cubin: bytes, name: str, driver: Callable[[], Driver] = cuda_driver) -> None:
         self.manifest = _manifest_of(cubin, name)
         self.driver = driver
-        self._cubin = cubin
+        self.cubin = cubin
         self._name = name
         self._code: object = None
         self._lock = Lock()
@@ -62,7 +62,7 @@ class Module:
         if self._code is None:
             with self._lock:
                 if self._code is None:
-                    self._code = self.driver().loaded(self._cubin, self.manifest.target, self._name)
+                    self._code = self.driver().loaded(self.cubin, self.manifest.target, self._name)
         return self._code
 
     def instance(self, symbol: str) -> Launcher:
