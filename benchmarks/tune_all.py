@@ -19,12 +19,12 @@ LIST = Path(__file__).with_name("tuned.txt")
 
 
 def wanted(names: list[str]) -> dict[str, list[str]]:
-    """The shapes of each kernel of the list, or of these; and further options, as `--fill=…`."""
+    """The shapes of each kernel of the list, or of these."""
     found = {}
     for line in LIST.read_text().splitlines():
-        name, *words = line.partition("#")[0].split() or [""]
+        name, *shapes = line.partition("#")[0].split() or [""]
         if name and (not names or name in names):
-            found[name] = words
+            found[name] = shapes
     return found
 
 
@@ -40,7 +40,7 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     left, failed = [], []
-    for name, words in wanted(options.only).items():
+    for name, shapes in wanted(options.only).items():
         told = options.build / f"{name}.json"
         if not told.exists():
             print(f"{name} is not in {options.build}", flush=True)
@@ -51,7 +51,7 @@ def main() -> None:
         command = [
             *(sys.executable, "-m", "tilec", "tune", str(told), "-o", str(options.output)),
             *("--rounds", str(options.rounds), "--sample-ms", str(options.sample_ms)),
-            *(word if word.startswith("--") else f"--shapes={word}" for word in words),
+            *(word for shape in shapes for word in ("--shapes", shape)),
         ]
         if subprocess.run(command).returncode:
             failed.append(name)
