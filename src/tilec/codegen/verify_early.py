@@ -77,7 +77,7 @@ def _following(
     """Where a thread that has not waited may go on."""
     kind = step.name.split(".")[0]
     further: list[int] = []
-    if step.name == _WAIT or kind in ("ret", "exit", "trap"):
+    if step.name == _WAIT or kind in ("ret", "exit", "trap") or _ASSERTION in step.text:
         return [place + 1] if step.is_guarded else []
     if kind == "bra":
         further = [labels[step.text.split()[-1]]]
@@ -91,7 +91,12 @@ def _following(
 def _body_of(ptx: str, symbol: str) -> str:
     _, entry, rest = ptx.partition(f".entry {symbol}(")
     assert entry, f"{symbol} is an entry"
-    return rest.partition("\n{")[2].partition("\n}")[0]
+    text, depth = _LINE.sub("", _COMMENT.sub("", rest.partition("\n{")[2])), 1
+    for brace in re.finditer("[{}]", text):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return text[: brace.start()]
+    raise AssertionError(f"{symbol} ends")
 
 
 def _read(body: str) -> tuple[list[_Step], dict[str, int], dict[str, tuple[str, ...]]]:
@@ -99,8 +104,7 @@ def _read(body: str) -> tuple[list[_Step], dict[str, int], dict[str, tuple[str, 
     steps: list[_Step] = []
     labels: dict[str, int] = {}
     targets: dict[str, tuple[str, ...]] = {}
-    text = _LINE.sub("", _COMMENT.sub("", body))
-    for statement in text.split(";"):
+    for statement in body.split(";"):
         rest, named = statement.strip(), ""
         while True:
             rest = rest.lstrip("{}").lstrip()
