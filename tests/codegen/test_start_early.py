@@ -17,7 +17,7 @@ from overlapped import small, wide
 from simt import Code
 from simt_memory import SimtError
 
-from tilec.codegen.start_early import SIGNAL, WAIT
+from tilec.codegen.start_early import PRECEDES, SIGNAL, WAIT
 from tilec.codegen.verify_early import problems_of
 from tilec.ir.walk import operations
 from tilec.machine_code import MachineCode, Tools, compile_kernels
@@ -187,6 +187,16 @@ def test_nothing_that_an_earlier_grid_may_write_is_read_as_constant() -> None:
 def test_blocks_signal_once_each() -> None:
     for symbol, _ in entries():
         assert lines_of(symbol).count(SIGNAL) == 1, symbol
+
+
+def test_the_first_of_several_signals_and_does_not_wait() -> None:
+    with program(TEXT, chosen=["twice"]) as kernels:
+        [instance] = kernels.instances.values()
+        instance.function.attributes[PRECEDES] = ir.UnitAttr.get()
+        made = compile_kernels([instance], resolve("sm_90a"), Tools(ptxas(), libdevice()))
+    assert made.ptx.count(SIGNAL) == made.ptx.count(".entry") == 2
+    assert WAIT not in made.ptx and "ld.global.nc" in made.ptx
+    assert not any(v.starts_early for k in made.kernels for v in k.variants)
 
 
 def test_threads_know_their_program_before_they_wait() -> None:

@@ -30,8 +30,9 @@ from mlir import ir
 
 from tilec.ir.dialects import llvm, scf
 
-# The unit attribute of a kernel that a pipeline launches after another one of its launches.
-FOLLOWS = "tile.follows"
+# The unit attributes of kernels that a pipeline launches after another one of its launches, and
+# before one.
+FOLLOWS, PRECEDES = "tile.follows", "tile.precedes"
 WAIT = "griddepcontrol.wait;"
 SIGNAL = "griddepcontrol.launch_dependents;"
 
@@ -49,12 +50,18 @@ _UNKNOWN = ("llvm.call", "llvm.inline_asm", "llvm.return")
 
 
 def start_early(function: ir.OpView) -> None:
-    """Let a function of threads start early."""
+    """Let a function of threads start early, and what follows it, too."""
     [body] = function.regions[0].blocks
     with function.location:
         _wait_in(body)
-        with ir.InsertionPoint.at_block_begin(body):
-            _assembly(SIGNAL)
+    let_start_early(function)
+
+
+def let_start_early(function: ir.OpView) -> None:
+    """Let what follows a function of threads start once all of its blocks have begun."""
+    [body] = function.regions[0].blocks
+    with function.location, ir.InsertionPoint.at_block_begin(body):
+        _assembly(SIGNAL)
 
 
 def _wait_in(block: ir.Block) -> None:
