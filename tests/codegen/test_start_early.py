@@ -17,10 +17,15 @@ from overlapped import small, wide
 from simt import Code
 from simt_memory import SimtError
 
-from tilec.codegen.start_early import PRECEDES, SIGNAL, WAIT
+from tilec.codegen.start_early import FOLLOWS, PRECEDES, SIGNAL, WAIT
 from tilec.codegen.verify_early import problems_of
+from tilec.compilation import Options
+from tilec.driver import front_end
+from tilec.ir.dialect import context
 from tilec.ir.walk import operations
 from tilec.machine_code import MachineCode, Tools, compile_kernels
+from tilec.source import SourceFile
+from tilec.sources import Sources
 from tilec.target.resolve import resolve
 from tilec.target.toolchain import libdevice, nvdisasm, ptxas
 from tilec.units import units_of
@@ -98,6 +103,51 @@ def lines_of(symbol: str) -> list[str]:
     rest = dict(entries())[symbol].partition(f".entry {symbol}(")[2].splitlines()
     end = next((i for i, line in enumerate(rest) if ".entry" in line), len(rest))
     return [line.strip() for line in rest[:end]]
+
+
+# ---- pipelines -----------------------------------------------------------------------------------
+
+CHAIN = """
+#[kernel]
+pub fn first<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>) {
+    z.store(x.load_like(&z) + 1.0);
+}
+#[kernel]
+pub fn middle<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>) {
+    z.store(x.load_like(&z) + 2.0);
+}
+#[kernel]
+pub fn last<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>) {
+    z.store(x.load_like(&z) + 3.0);
+}
+#[kernel]
+pub fn beside<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>) { z.store(z.load() + 4.0); }
+#[pipeline]
+pub fn chain<N: Dim>(z: &mut Tensor<f32, N>, x: &Tensor<f32, N>) {
+    let mut a = Tensor::<f32, N>::uninit();
+    let mut b = Tensor::<f32, N>::uninit();
+    first(&mut a, x);
+    middle(&mut b, &a);
+    last(z, &b);
+}
+"""
+
+
+def test_kernels_are_marked_by_where_pipelines_launch_them() -> None:
+    with context():
+        front = front_end(Sources(SourceFile("chain.tile", CHAIN), {}, {}, {}), Options())
+        marked = {
+            ir.StringAttr(proof.function.attributes["sym_name"]).value: {
+                name for name in (FOLLOWS, PRECEDES) if name in proof.function.attributes
+            }
+            for proof in front.proofs
+        }
+    assert marked == {
+        "first": {PRECEDES},
+        "middle": {FOLLOWS, PRECEDES},
+        "last": {FOLLOWS},
+        "beside": set(),
+    }
 
 
 # ---- threads -------------------------------------------------------------------------------------
