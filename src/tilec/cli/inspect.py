@@ -248,6 +248,8 @@ def _launched(variant: Variant) -> Iterator[str]:
     blocks = variant.persistent_blocks_per_sm
     if blocks is not None:
         yield f"persistent, {blocks} block{'s' * (blocks != 1)} for each multiprocessor"
+    if variant.starts_early:
+        yield "may start while kernels before it run"
     if variant.tensor_maps:
         yield from columns([_map(one) for one in variant.tensor_maps], "")
 
