@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from mlir import ir
 
+from tilec.artifact.pipeline import Pipeline
 from tilec.checks.check_borrows import check_borrows
 from tilec.checks.check_bounds import outside_of
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
@@ -120,7 +121,7 @@ class Front:
     """A program after every check: the module with helpers inlined, unless something is wrong.
 
     `proofs` are about its kernels as they are: before any rewrite. `emitted` is the module in text
-    form as the ownership checks saw it, if that is asked for.
+    form as the ownership checks saw it, if that is asked for. `pipelines` are plans over them.
     """
 
     compiled: Compiled
@@ -128,6 +129,7 @@ class Front:
     sources: dict[str, SourceFile]
     proofs: tuple[Proof, ...] = ()
     emitted: str | None = None
+    pipelines: tuple[Pipeline, ...] = ()
 
 
 def front_end(sources: Sources, options: Options) -> Front:
