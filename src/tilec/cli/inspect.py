@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,13 +22,16 @@ from tilec.artifact.manifest import (
     Variant,
     from_json,
 )
-from tilec.artifact.signature import Parameter
 from tilec.artifact.validate import faults_of
 from tilec.cli.columns import columns
 from tilec.cli.entry import DONE, REFUSED
 from tilec.cli.family_details import family_lines
+from tilec.cli.launch_times import read_times
 from tilec.cli.lowering_details import accesses_of, layouts_of, movements_of, shared_of
+from tilec.cli.pipeline_details import pipeline_lines
+from tilec.cli.pipeline_dot import dot_of
 from tilec.cli.schedule_details import schedule_of
+from tilec.cli.signature_texts import generics_of, type_of
 from tilec.diagnostics.setup_error import SetupError
 from tilec.layout import LayoutError
 from tilec.target.description import Target
@@ -53,8 +56,10 @@ _DETAILS: dict[str, _Details] = {
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True)
-@click.option("--kernel", help="Only this kernel, this instance of it, or those of some types.")
+@click.argument("files", nargs=-1)
+@click.option(
+    "--kernel", help="Only this kernel or pipeline, this instance, or those of some types."
+)
 @click.option("--variant", help="Details of this variant, instead of the first of each instance.")
 @click.option("--schedule", is_flag=True, help="Who copies what ahead, how far, and why.")
 @click.option("--accesses", is_flag=True, help="Accesses to global memory: widths, sectors.")
@@ -72,6 +77,25 @@ _DETAILS: dict[str, _Details] = {
     metavar="SHAPE",
     help="What costs are estimated for the members of families at a shape: `M=64,N=64`, `64x64`.",
 )
+@click.option(
+    "--workspace",
+    "shapes",
+    multiple=True,
+    metavar="SHAPE",
+    help="How large the workspace of pipelines is at a shape: `M=64,N=64`.",
+)
+@click.option(
+    "--dot",
+    is_flag=False,
+    flag_value="",
+    metavar="[PIPELINE]",
+    help="Write pipelines, or this one, as graphs for Graphviz, and nothing else.",
+)
+@click.option(
+    "--times",
+    metavar="FILE.json",
+    help='Microseconds by launch, for the graph: `{"0": 3.2, "1": 4.1}`.',
+)
 def command(
     files: tuple[str, ...],
     kernel: str | None,
@@ -79,21 +103,36 @@ def command(
     everything: bool,
     families: bool,
     picks: tuple[str, ...],
+    shapes: tuple[str, ...],
+    dot: str | None,
+    times: str | None,
     **wanted: bool,
 ) -> int:
-    """Show what cubins and manifests (FILES) hold: instances, their contracts and variants.
+    """Show what cubins and manifests (FILES) hold: instances, their contracts and variants,
+    and pipelines, their launches and their workspace.
 
     Spills and stack are bytes a thread, smem is bytes a block (static + dynamic). Occupancy is how
     many blocks a multiprocessor holds, their share of its warps, and what limits them. Conflicts
     are the bank conflicts of a warp.
     """
     details = [show for name, show in _DETAILS.items() if everything or wanted[name]]
+    if dot and Path(dot).is_file():  # `--dot FILE`: the name of a pipeline was left out
+        files, dot = (dot, *files), ""
+    if not files:
+        raise click.UsageError("Missing argument 'FILES...'.")
+    if times is not None and dot is None:
+        raise click.UsageError("'--times' goes with '--dot'.")
+    times_us = read_times(times) if times is not None else {}
     status = DONE
     for file in files:
         try:
             manifest = _manifest(file)
+            if dot is not None:
+                click.echo(_graphs(manifest, dot or kernel, times_us, file))
+                continue
             chosen = _chosen(manifest, kernel, variant, file)
             lines = list(_description(chosen, variant, details))
+            lines += pipeline_lines(chosen.pipelines, chosen.source.file, shapes)
             target = _target(manifest)
             lines += family_lines(chosen, target, picks, tables=families or everything)
         except (CubinError, ManifestError, LayoutError) as error:
@@ -105,25 +144,47 @@ def command(
 
 
 def _chosen(manifest: Manifest, kernel: str | None, variant: str | None, file: str) -> Manifest:
-    """The manifest with only the kernels that were asked for.
+    """The manifest with only the kernels and pipelines that were asked for.
 
     Raises:   SetupError if there are none
     """
+    if kernel is None and variant is None:
+        return manifest
     found = manifest.kernels
+    pipelines = tuple(p for p in manifest.pipelines if kernel in (p.name, p.symbol))
     if kernel is not None:
         of_types = {m for f in manifest.families if f.name == kernel for m in f.members}
         found = tuple(k for k in found if kernel in (k.name, k.symbol) or k.symbol in of_types)
     if variant is not None:
         found = tuple(k for k in found if variant in [v.symbol for v in k.variants])
-    if found or (kernel is None and variant is None):
-        return replace(manifest, kernels=found)
+    if found or (pipelines and variant is None):
+        return replace(manifest, kernels=found, pipelines=pipelines)
     names = [v.symbol for k in manifest.kernels for v in k.variants]
     if variant is None:
-        names = [k.symbol for k in manifest.kernels]
+        names = [one.symbol for one in (*manifest.kernels, *manifest.pipelines)]
     raise SetupError(
         f"`{file}` has no {'kernel' if variant is None else 'variant'} `{variant or kernel}`",
         help=f"expected one of {', '.join(names)}",
     )
+
+
+def _graphs(manifest: Manifest, name: str | None, times_us: Mapping[int, float], file: str) -> str:
+    """The graphs of the pipelines of a name, or of all.
+
+    Raises:   SetupError if there are none, or times are of launches that there are not
+    """
+    found = [p for p in manifest.pipelines if name is None or name in (p.name, p.symbol)]
+    if not found:
+        names = ", ".join(p.symbol for p in manifest.pipelines)
+        wanted = "no pipeline" if name is None else f"no pipeline `{name}`"
+        raise SetupError(
+            f"`{file}` has {wanted}", help=f"expected one of {names}" if names else None
+        )
+    for pipeline in found:
+        beyond = [number for number in times_us if number >= len(pipeline.launches)]
+        if beyond:
+            raise SetupError(f"`{pipeline.symbol}` has no launch {beyond[0]}, which has a time")
+    return "\n".join(dot_of(pipeline, manifest, times_us) for pipeline in found)
 
 
 def _manifest(file: str) -> Manifest:
@@ -168,14 +229,13 @@ def _target(manifest: Manifest) -> Target:
 def _kernel(kernel: Kernel, file: str, target: Target) -> Iterator[str]:
     yield f"{kernel.symbol} ({file}:{kernel.line})"
     yield from (f"  {line}" for line in kernel.documentation.splitlines())
-    rows = [(p.name, _type(p)) for p in kernel.parameters]
+    rows = [(p.name, type_of(p)) for p in kernel.parameters]
     rows.append(("grid", ", ".join(map(text_of, kernel.grid))))
     rows += [("requires", f"{r.text} (line {r.line})") for r in kernel.requires]
     rows += [("unsafe", f"{use.what} ({_place(use, file)})") for use in kernel.unsafe]
     rows += _floor(floor_of(kernel))
     if kernel.generics:
-        bound = ", ".join(f"{g.name} = {_value(g.value)}" for g in kernel.generics)
-        rows.insert(0, ("generics", bound))
+        rows.insert(0, ("generics", generics_of(kernel.generics)))
     yield from columns(rows)
     yield ""
     yield from columns([_COLUMNS, *(_variant(one, target) for one in kernel.variants)])
@@ -202,25 +262,6 @@ def _floor(floor: Floor) -> Iterator[tuple[str, str]]:
 
 def _place(use: UnsafeUse, file: str) -> str:
     return f"line {use.line}" if use.file == file else f"{use.file}:{use.line}"
-
-
-def _type(parameter: Parameter) -> str:
-    if not parameter.is_tensor:
-        return parameter.element
-    tensor = f"Tensor<{', '.join(map(str, (parameter.element, *parameter.extents)))}>"
-    match parameter.own:
-        case "part":
-            return f"Part<&mut {tensor}, {', '.join(map(str, parameter.block))}>"
-        case "mut":
-            return f"&mut {tensor}"
-        case "atomic":
-            return f"&Atomic<{tensor}>"
-        case _:
-            return f"&{tensor}"
-
-
-def _value(value: str | bool | int | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _variant(variant: Variant, target: Target) -> tuple[str, ...]:
