@@ -161,7 +161,7 @@ def _chosen(manifest: Manifest, kernel: str | None, variant: str | None, file: s
         return replace(manifest, kernels=found, pipelines=pipelines)
     names = [v.symbol for k in manifest.kernels for v in k.variants]
     if variant is None:
-        names = [one.symbol for one in (*manifest.kernels, *manifest.pipelines)]
+        names = [k.symbol for k in manifest.kernels] + [p.symbol for p in manifest.pipelines]
     raise SetupError(
         f"`{file}` has no {'kernel' if variant is None else 'variant'} `{variant or kernel}`",
         help=f"expected one of {', '.join(names)}",
