@@ -178,8 +178,13 @@ def _launch(
             reasons.append(f"`{symbol}`: {broken}")
             continue
         return Launch(number, told, function, arguments)
-    where = f"the launch of `{told.kernel}` at {told.file}:{told.line}"
-    raise BrokenContract(f"{where}: {'; '.join(reasons)}")
+    raise BrokenContract(f"{launch_text(told)}: {'; '.join(reasons)}")
+
+
+def launch_text(told: PipelineLaunch) -> str:
+    """A launch, for messages."""
+    given = ", ".join(f"{a.parameter} = {a.tensor}" for a in told.arguments if a.tensor)
+    return f"the launch of `{told.kernel}` in {told.file}:{told.line} ({given})"
 
 
 def _given(argument: Argument, places: Mapping[str, Array], values: Mapping[str, Value]) -> Any:

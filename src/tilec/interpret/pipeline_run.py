@@ -8,7 +8,7 @@ import numpy as np
 
 from tilec.artifact.pipeline import PipelineLaunch
 from tilec.interpret.contract import BrokenContract
-from tilec.interpret.pipeline import POISON, Ready
+from tilec.interpret.pipeline import POISON, Ready, launch_text
 from tilec.interpret.pipeline_watch import Watch
 from tilec.interpret.run import run_kernel
 
@@ -27,8 +27,7 @@ def run_pipeline(ready: Ready, seed: int | None = None, watch: Watch | None = No
         try:
             run_kernel(launch.function, launch.arguments, observer=observer, code=ready.code)
         except BrokenContract as broken:
-            place = f"{launch.told.file}:{launch.told.line}"
-            message = f"the launch of `{launch.told.kernel}` at {place}: {broken}"
+            message = f"{launch_text(launch.told)}: {broken}"
             raise BrokenContract(message, broken.location) from broken
 
 
