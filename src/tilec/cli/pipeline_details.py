@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 from tilec.artifact.abi import ELEMENT_BYTES
 from tilec.artifact.expression import Expression, Value, names_in, text_of
@@ -86,9 +87,11 @@ def given_text(argument: Argument) -> str:
 
 def bytes_of(temporary: Temporary) -> Expression:
     """The bytes of a temporary, before they are rounded up."""
-    size: Expression = ELEMENT_BYTES[temporary.element]
+    numbers = [extent for extent in temporary.extents if isinstance(extent, int)]
+    size: Expression = ELEMENT_BYTES[temporary.element] * prod(numbers)
     for extent in temporary.extents:
-        size = extent if size == 1 else ("mul", size, extent)
+        if not isinstance(extent, int):
+            size = extent if size == 1 else ("mul", size, extent)
     return size
 
 

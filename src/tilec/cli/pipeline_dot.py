@@ -71,7 +71,8 @@ def _callers(pipeline: Pipeline, flows: list[Flow]) -> Iterator[str]:
 
 
 def _launch(number: int, launch: PipelineLaunch, times_us: Mapping[int, float]) -> str:
-    lines = [f"{number}: {launch.kernel}", f"{launch.file}:{launch.line}", *launch.instances]
+    symbols = [symbol for symbol in launch.instances if symbol != launch.kernel]
+    lines = [f"{number}: {launch.kernel}", f"{launch.file}:{launch.line}", *symbols]
     if number not in times_us:
         return f"label={_quoted(*lines)}"
     most = max(times_us.values())
