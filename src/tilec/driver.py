@@ -25,15 +25,18 @@ from tilec.checks.check_writes import check_writes
 from tilec.compilation import IN_KERNEL_CHECKS, Compiled, KernelReport, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
 from tilec.diagnostics.once import once
-from tilec.frontend.check import check_program, unmatched_options
+from tilec.frontend.check import check_all, unmatched_options
 from tilec.frontend.emit import emit
 from tilec.frontend.modules import load_program
 from tilec.frontend.options import Options as FrontOptions
 from tilec.frontend.parse import parse
+from tilec.frontend.pipeline.trace import PipelineInstance
+from tilec.frontend.pipeline.values import traced
 from tilec.ir.dialect import context, declarations
 from tilec.ir.places import span_of, text_with_places
 from tilec.ir.walk import functions
 from tilec.ops.lowering import NoGpuCodeError
+from tilec.pipelines.plan import followers, plan
 from tilec.proofs.account import accesses_of, coverage_of
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
@@ -48,6 +51,8 @@ from tilec.transforms.inline_helpers import inline_helpers
 from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
 
+# On a kernel that some pipeline launches after another launch: it may be started early.
+FOLLOWS = "tile.follows"
 # The checks, which read and never rewrite.
 CHECKS = (check_writes, check_moves, check_borrows, check_preconditions)
 
@@ -93,7 +98,7 @@ def compile_sources(sources: Sources, options: Options, workers: int = 1) -> Com
             drop_markers(front.module)
             simplify(front.module)
         try:
-            outputs = outputs_of(kernels, sources, options, front.emitted, workers)
+            outputs = outputs_of(kernels, sources, options, front.emitted, workers, front.pipelines)
             return replace(front.compiled, outputs=outputs)
         except (NoGpuCodeError, DoesNotFitError) as error:
             found = [_not_lowered(error, front.sources)]
@@ -101,8 +106,11 @@ def compile_sources(sources: Sources, options: Options, workers: int = 1) -> Com
 
 
 def _report(proof: Proof) -> KernelReport:
-    symbol = ir.StringAttr(proof.function.attributes["sym_name"]).value
-    return KernelReport(symbol, accesses_of(proof), coverage_of(proof))
+    return KernelReport(_symbol(proof), accesses_of(proof), coverage_of(proof))
+
+
+def _symbol(proof: Proof) -> str:
+    return str(ir.StringAttr(proof.function.attributes["sym_name"]).value)
 
 
 def warm_up(sources: Sources) -> None:
@@ -113,7 +121,7 @@ def warm_up(sources: Sources) -> None:
     declarations()
     program, found = load_program(sources.root, parse, sources.module)
     if not found:
-        check_program(program)
+        check_all(program)
 
 
 @dataclass(frozen=True)
@@ -121,7 +129,7 @@ class Front:
     """A program after every check: the module with helpers inlined, unless something is wrong.
 
     `proofs` are about its kernels as they are: before any rewrite. `emitted` is the module in text
-    form as the ownership checks saw it, if that is asked for. `pipelines` are plans over them.
+    form as the ownership checks saw it, if that is asked for. `pipelines` are planned.
     """
 
     compiled: Compiled
@@ -142,14 +150,15 @@ def front_end(sources: Sources, options: Options) -> Front:
     chosen = FrontOptions(options.defines, options.instances)
     diagnostics = list(found)
     module, proofs, emitted = None, [], None
+    pipelines: list[Pipeline] = []
     # A program that does not parse is not typed: what is missing would be reported as unknown.
     if not diagnostics:
         with stage("types"):
-            instances, found = check_program(program, chosen)
-        diagnostics += found
+            checked = check_all(program, chosen)
+        diagnostics += checked.diagnostics
         if not _errors(diagnostics):
             with stage("emission"):
-                module = emit(instances, program.sources)
+                module = emit(checked.kernels, program.sources)
             # Ownership is checked on helpers as they are written, before they are inlined.
             # Instances of one kernel have their faults in common.
             with stage("ownership"):
@@ -164,6 +173,11 @@ def front_end(sources: Sources, options: Options) -> Front:
                 inline_helpers(module)
                 proofs = [Proof(function) for function in functions(module)]
                 diagnostics += once(_wrong(proofs, program.sources, options))
+        # After proofs, which tell what kernels write in full and what they read before.
+        if module is not None and not _errors(diagnostics):
+            with stage("pipelines"):
+                pipelines, found = _planned(checked.pipelines, proofs, program.sources)
+            diagnostics += once(found)
     texts = {name: s.text for name, s in program.sources.items() if name not in sources.files}
     compiled = Compiled(
         diagnostics=tuple(diagnostics),
@@ -171,7 +185,33 @@ def front_end(sources: Sources, options: Options) -> Front:
         texts=texts,
         unmatched=unmatched_options(program, chosen),
     )
-    return Front(compiled, module, program.sources, tuple(proofs), emitted)
+    return Front(compiled, module, program.sources, tuple(proofs), emitted, tuple(pipelines))
+
+
+def _planned(
+    instances: Sequence[PipelineInstance],
+    proofs: Sequence[Proof],
+    sources: dict[str, SourceFile],
+) -> tuple[list[Pipeline], list[Diagnostic]]:
+    """The plans of pipelines; kernels that they launch after others get `tile.follows`."""
+    found: list[Diagnostic] = []
+    pipelines: list[Pipeline] = []
+    if not instances:
+        return pipelines, found
+    by_symbol = {_symbol(proof): proof for proof in proofs}
+    for instance in instances:
+        pipeline, wrong = traced(instance, sources)
+        found += wrong
+        if pipeline is None:
+            continue
+        launched = {symbol for launch in pipeline.launches for symbol in launch.instances}
+        summaries = {symbol: coverage_of(by_symbol[symbol]) for symbol in launched}
+        made, wrong = plan(pipeline, summaries)
+        found += wrong
+        pipelines += [made] if made is not None else []
+    for symbol in followers(pipelines):
+        by_symbol[symbol].function.attributes[FOLLOWS] = ir.UnitAttr.get()
+    return pipelines, found
 
 
 def _wrong(
