@@ -212,9 +212,9 @@ def test_nothing_is_found_in_a_pipeline_that_is_right(seed: int | None) -> None:
 
 def test_a_temporary_that_no_launch_has_written_is_found() -> None:
     found, [shown] = watched(sums(added("out", "a", "x", (), FIRST_LINE)))
-    assert [d.code for d in found] == ["W0801"]
+    assert [d.code for d in found] == ["E0801"]
     assert shown == (
-        "warning[W0801]: launch 0 of `sums` reads `a[0]`, which has no value yet\n"
+        "error[E0801]: launch 0 of `sums` reads `a[0]`, which has no value yet\n"
         "  --> case.tile:7:14\n"
         "   |\n"
         " 7 |     z.store((x.load_like(&z) + y.load_like(&z)) * scale);\n"
@@ -232,7 +232,7 @@ def test_a_temporary_that_a_launch_writes_by_half_is_found() -> None:
     half = PipelineLaunch("half", ("half",), arguments, (), "case.tile", FIRST_LINE)
     pipeline = sums(half, added("out", "a", "x", (0,), FIRST_LINE + 1))
     # 10 / 2 elements in tiles of 4: two programs, whose tiles are 8 elements.
-    assert messages(pipeline) == ["W0801 launch 1 of `sums` reads `a[8]`, which has no value yet"]
+    assert messages(pipeline) == ["E0801 launch 1 of `sums` reads `a[8]`, which has no value yet"]
 
 
 def test_an_output_that_was_not_given_has_no_value() -> None:
@@ -253,8 +253,8 @@ def test_temporaries_of_one_slot_that_are_in_use_at_one_time_are_found() -> None
         temporaries=temporaries(a=0, c=0),
     )
     assert messages(pipeline) == [
-        "W0801 launch 1 of `sums` reads `a[0]`, whose place `c` has taken",
-        "W0801 launch 2 of `sums` reads `a[0]`, whose place `c` has taken",
+        "E0801 launch 1 of `sums` reads `a[0]`, whose place `c` has taken",
+        "E0801 launch 2 of `sums` reads `a[0]`, whose place `c` has taken",
     ]
 
 

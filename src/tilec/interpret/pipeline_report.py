@@ -22,8 +22,8 @@ def pipeline_diagnostics(
 ) -> Iterator[Diagnostic]:
     """One diagnostic a finding, those of a loop's launches at one place once.
 
-    As `diagnostics_of` for what a launch does wrong by itself; W0801 for a read of what no launch
-    wrote, E0501 and E0502 for launches that have no order.
+    As `diagnostics_of` for what a launch does wrong by itself; E0801 for a read of a temporary that
+    no launch wrote, W0801 for one of an output, E0501 and E0502 for launches that have no order.
     """
     told = _Telling(ready, sources)
     seen: set[tuple[str, tuple[Span, ...]]] = set()
@@ -63,6 +63,8 @@ class _Telling:
         message = f"launch {found.launch} of `{self._name}` reads {element}, {why}"
         read = Label(self._span(found.op), f"program ({program}) reads it here")
         labels = (read, *self._launched(found.launch))
+        if found.tensor in self._ready.temporaries:
+            return Diagnostic("E0801", message, labels, self._notes)
         return Diagnostic("W0801", message, labels, self._notes, severity=Severity.WARNING)
 
     def _no_order(self, found: NoOrder) -> Diagnostic:
