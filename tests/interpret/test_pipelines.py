@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
+from itertools import combinations
 from typing import Any
 
 import ml_dtypes
@@ -98,10 +100,11 @@ def sums(*launches: PipelineLaunch) -> Pipeline:
 
 
 X = np.arange(10, dtype=np.float32) - 3
+checked = cache(check)
 
 
 def run(pipeline: Pipeline, seed: int | None = None, **given: Any) -> Mapping[str, np.ndarray]:
-    (program, instances), found = check(PROGRAM)
+    (program, instances), found = checked(PROGRAM)
     assert not found, found
     with context():
         module = emit(instances, program.sources)
@@ -114,7 +117,7 @@ def watched(
     pipeline: Pipeline, seed: int | None = None, **given: Any
 ) -> tuple[list[Diagnostic], list[str]]:
     """What is found, and as it is shown."""
-    (program, instances), _ = check(PROGRAM)
+    (program, instances), _ = checked(PROGRAM)
     with context():
         module = emit(instances, program.sources)
         ready = make_ready((pipeline,), module, pipeline.name, {"x": X, "s": 1.0, **given})
@@ -159,7 +162,7 @@ def test_axes_of_what_is_given_may_have_another_order() -> None:
         temporaries=(),
     )
     x = np.arange(24).reshape(2, 3, 4).astype(ml_dtypes.bfloat16)
-    (program, instances), _ = check(PROGRAM)
+    (program, instances), _ = checked(PROGRAM)
     with context():
         module = emit(instances, program.sources)
         ready = make_ready((pipeline,), module, "sums", {"x": x})
@@ -291,13 +294,13 @@ def test_what_one_launch_does_wrong_is_told_with_the_line_that_launches() -> Non
     program = PROGRAM.replace("z.store::<4>([p]", "z.store::<4>([p / 2]")
     arguments = Argument("z", "out"), Argument("x", "x")
     half = PipelineLaunch("half", ("half",), arguments, (), "case.tile", FIRST_LINE)
-    (checked, instances), _ = check(program)
+    (changed, instances), _ = check(program)
     with context():
-        module = emit(instances, checked.sources)
+        module = emit(instances, changed.sources)
         ready = make_ready((sums(half),), module, "sums", {"x": X, "s": 1.0})
         watch = Watch(ready)
         run_pipeline(ready, watch=watch)
-        [found] = pipeline_diagnostics(watch.findings(), ready, checked.sources)
+        [found] = pipeline_diagnostics(watch.findings(), ready, changed.sources)
     assert (found.code, found.message) == (
         "E0501",
         "programs (0) and (1) both write `z[0]`",
@@ -328,3 +331,49 @@ def test_an_order_has_each_launch_once_and_after_those_it_must(
 def test_other_orders_than_that_of_the_source_come_out() -> None:
     free = tuple(added("a", "x", "x", (), n) for n in range(3))
     assert len({tuple(order_of(free, seed)) for seed in range(60)}) == 6
+
+
+@st.composite
+def any_plans(draw: st.DrawFn) -> Pipeline:
+    """Launches on three temporaries in two slots, in orders that may be too few."""
+    launches = []
+    for number in range(draw(st.integers(1, 6))):
+        z, x, y = (draw(st.sampled_from(["a", "b", "c", "out", "x"][:last])) for last in (4, 5, 5))
+        after = draw(st.sets(st.integers(0, number - 1))) if number else set()
+        # A launch that writes a tensor has it once.
+        x, y = (one if one != z else "x" for one in (x, y))
+        launches.append(added(z, x, y, tuple(sorted(after)), number + 1))
+    slots = {name: draw(st.integers(0, 1)) for name in "abc"}
+    return replace(sums(*launches), temporaries=temporaries(**slots))
+
+
+def expected_codes(pipeline: Pipeline) -> set[str]:
+    """What is wrong with a plan of `sum`s, by the definition, in the order of the source."""
+    slots = {t.name: t.slot for t in pipeline.temporaries}
+    before = comes_after(pipeline.launches)
+    found: set[str] = set()
+    owner: dict[object, str] = {}
+    begun: set[str] = set()
+    uses: list[tuple[int, object, bool]] = []
+    for number, launch in enumerate(pipeline.launches):
+        z, x, y = (argument.tensor for argument in launch.arguments[:3])
+        for name in (z, x, y):
+            if name in slots and name not in begun:
+                begun.add(name)
+                owner.pop(slots[name], None)
+        if any(name in slots and owner.get(slots[name]) != name for name in (x, y)):
+            found.add("E0801")
+        if z in slots:
+            owner[slots[z]] = z
+        uses += [(number, slots.get(name, name), name == z) for name in {z, x, y}]
+    for (i, place, writes), (j, other, also) in combinations(uses, 2):
+        if place == other and i != j and i not in before[j] and (writes or also):
+            found.add("E0501" if writes and also else "E0502")
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(any_plans())
+def test_all_that_is_wrong_with_a_plan_is_found_and_nothing_else(pipeline: Pipeline) -> None:
+    found, _ = watched(pipeline, x=X[:4], out=X[:4])
+    assert {diagnostic.code for diagnostic in found} == expected_codes(pipeline)
