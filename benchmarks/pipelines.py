@@ -259,7 +259,9 @@ def _trace(call: Call, *, in_order: bool) -> list[dict[str, object]]:
     for _ in range(3):
         call()
     torch.cuda.synchronize()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiled:
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True
+    ) as profiled:
         call()
         torch.cuda.synchronize()
     events = [
