@@ -84,7 +84,7 @@ class HostDriver:
         places = [folder / source for folder in (*folders, Path(name).parent)]
         return next(path for path in places if path.exists())
 
-    def prepared(self, code, entry, cells):
+    def prepared(self, code, entry, cells, early=False):
         return lambda stream: self._opened(code).run(entry.kernel.symbol, _arguments(entry, cells))
 
     def finish(self, entry, stream):

@@ -55,10 +55,11 @@ class NotingDriver:
         self.log.append("loaded")
         return "code"
 
-    def prepared(self, code, entry, cells):
+    def prepared(self, code, entry, cells, early=False):
         def start(stream):
             self.cells.append(list(cells))
-            self.log.append((code, entry.variant.symbol, entry.grid, stream))
+            launch = (code, entry.variant.symbol, entry.grid, stream)
+            self.log.append((*launch, "early") if early else launch)
 
         return start
 

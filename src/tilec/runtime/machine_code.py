@@ -11,7 +11,7 @@ from cuda.core import Device, Kernel, ObjectCode
 
 from tilec.artifact.geometry import ALONE
 from tilec.artifact.manifest import Variant
-from tilec.runtime.clusters import cluster_launch
+from tilec.runtime.clusters import extended_launch
 from tilec.runtime.devices import SUCCESS, current_device, device_count, made_current, text_of
 from tilec.runtime.encoding import EncodedMap, encoded
 from tilec.runtime.entry import Cells, Entry, MapSlot, Start
@@ -108,8 +108,11 @@ def _allow_dynamic_smem(kernel: Kernel, variant: Variant, device: int) -> None:
         )
 
 
-def prepared(code: object, entry: Entry, cells: Cells) -> Start:
+def prepared(code: object, entry: Entry, cells: Cells, early: bool = False) -> Start:
     """A function that launches an entry with what the cells hold when it is called.
+
+    `early` is for a variant that `starts_early`: it may start while the kernel before it on its
+    stream still runs, which it waits for itself.
 
     `cuLaunchKernel` itself, since the cells are made once: cuda.core converts each argument at each
     launch (benchmarks/launch_cost.py compares them). The kernel is one of a context-free library: a
@@ -121,16 +124,14 @@ def prepared(code: object, entry: Entry, cells: Cells) -> Start:
     assert entry.grid is not None, "an empty grid is not launched"
     with made_current(entry.device) as device:
         kernel = code.kernel(entry.variant, device)
-    base, count = cells.buffer_info()
-    pointers = array("Q", [base + cells.itemsize * index for index in range(count)])
-    pointers.extend([0] * len(entry.maps))
+    pointers = _pointers(entry, cells)
     parameters, _ = pointers.buffer_info()
     function = bindings.CUfunction(int(kernel.handle))
-    if entry.variant.cluster == ALONE:
+    if entry.variant.cluster == ALONE and not early:
         start = _start_of(entry, function, parameters, held=(kernel, cells, pointers))
     else:
         with made_current(entry.device):
-            launch = cluster_launch(entry.grid, entry.variant, function, parameters)
+            launch = extended_launch(entry.grid, entry.variant, function, parameters, early)
         start = _start_by(entry, launch, held=(kernel, cells, pointers))
     if entry.maps:
         start = _with_maps(entry, cells, pointers, start)
@@ -151,6 +152,14 @@ def prepared(code: object, entry: Entry, cells: Cells) -> Start:
             start(stream)
 
     return start_on_its_device
+
+
+def _pointers(entry: Entry, cells: Cells) -> array[int]:
+    """Where each parameter lies: in the cells, and behind them those of tensor maps, not made."""
+    base, count = cells.buffer_info()
+    pointers = array("Q", [base + cells.itemsize * index for index in range(count)])
+    pointers.extend([0] * len(entry.maps))
+    return pointers
 
 
 def _start_of(entry: Entry, function: bindings.CUfunction, parameters: int, held: object) -> Start:
