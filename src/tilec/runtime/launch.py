@@ -15,7 +15,7 @@ from tilec.runtime.errors import LaunchError, failure
 
 if TYPE_CHECKING:
     from tilec.runtime.cuda_driver import Completion, Driver
-    from tilec.runtime.entry import Entry
+    from tilec.runtime.entry import Started
 
 # Weights (entry.py) that gather before an event is recorded: 64 launches of small tensors, or what
 # borrows 16 MiB. A launch that reaches it alone runs for so long that its own event costs little.
@@ -31,7 +31,7 @@ class Launch:
 
     __slots__ = ("_borrowed", "_driver", "_entry", "_event", "_stream")
 
-    def __init__(self, driver: Driver, entry: Entry, stream: int, borrowed: object) -> None:
+    def __init__(self, driver: Driver, entry: Started, stream: int, borrowed: object) -> None:
         self._driver = driver
         self._entry = entry
         self._stream = stream

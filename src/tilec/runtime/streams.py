@@ -16,7 +16,7 @@ from tilec.runtime.devices import (
     require_device,
     text_of,
 )
-from tilec.runtime.entry import Entry
+from tilec.runtime.entry import Started
 from tilec.runtime.errors import TilecError, failure
 
 # Streams that every device has, of cuda.h. An address of 0 is one of the two, by what the process
@@ -60,7 +60,7 @@ def queue_of(stream: int) -> bindings.CUstream:
     return QUEUES.setdefault(stream, bindings.CUstream(stream or LEGACY_STREAM))
 
 
-def finish(entry: Entry, stream: int) -> None:
+def finish(entry: Started, stream: int) -> None:
     """Waits until the stream has done all that it was given."""
     if device_count() == 1:
         [status] = bindings.cuStreamSynchronize(queue_of(stream))
@@ -71,13 +71,13 @@ def finish(entry: Entry, stream: int) -> None:
         raise failure(f"`{entry.kernel.symbol}` failed on the GPU", text_of(status))
 
 
-def finish_device(entry: Entry) -> None:
+def finish_device(entry: Started) -> None:
     """Waits until nothing runs on a device; after a failure nothing does either."""
     with suppress(Exception), made_current(entry.device), _outside_capture():
         bindings.cuCtxSynchronize()
 
 
-def recorded(entry: Entry, stream: int) -> Event | None:
+def recorded(entry: Started, stream: int) -> Event | None:
     """An event that is done when the stream has done all that it was given so far.
 
     None while the stream is being captured into a graph: nothing runs, and an event would become
