@@ -95,6 +95,16 @@ class Entry:
         return array("Q", [value & _ALL_BITS for value in self.fixed])
 
 
+class Node(NamedTuple):
+    """One launch of a graph: what the cells hold when the graph is built or updated, and the
+    earlier nodes that it comes after. `early`: it may start while the one before it still runs."""
+
+    entry: Entry
+    cells: Cells
+    after: tuple[int, ...]
+    early: bool
+
+
 def weight_of(borrowed_bytes: int) -> int:
     """The weight of what borrows so much memory."""
     return 1 + borrowed_bytes // _BYTES_OF_WEIGHT

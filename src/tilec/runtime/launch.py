@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 LIMIT = 64
 
 
+_PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD of cuda.h
+
+
+def is_passing(address: int, given: object) -> bool:
+    """Whether a stream may be gone, or another one, later: what is given as an address is not kept
+    alive, and a thread's own stream is another one in another thread."""
+    return address >= _PER_THREAD_STREAM and (
+        address == _PER_THREAD_STREAM or isinstance(given, int)
+    )
+
+
 class Launch:
     """A launch under way. What it borrows stays alive until it is done, waited for or not.
 
@@ -29,7 +40,7 @@ class Launch:
     stream: the launch then counts as done when that is.
     """
 
-    __slots__ = ("_borrowed", "_driver", "_entry", "_event", "_stream")
+    __slots__ = ("__weakref__", "_borrowed", "_driver", "_entry", "_event", "_stream")
 
     def __init__(self, driver: Driver, entry: Started, stream: int, borrowed: object) -> None:
         self._driver = driver

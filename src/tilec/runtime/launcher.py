@@ -11,15 +11,13 @@ from tilec.runtime.choice import LazyMachine
 from tilec.runtime.cuda_driver import Driver
 from tilec.runtime.errors import ContractError
 from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
-from tilec.runtime.launch import UNDER_WAY, Launch
+from tilec.runtime.launch import UNDER_WAY, Launch, is_passing
 from tilec.runtime.plan import Planner
 from tilec.runtime.reading import described, read, stream_for
 
 if TYPE_CHECKING:
     from tilec.runtime.entry import Entry, Frame
     from tilec.runtime.fitted import Fitted, LaunchPlan
-
-_PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD of cuda.h
 
 
 class Loaded(Protocol):
@@ -80,12 +78,7 @@ class Launcher:
             return handle
         entry, on = self._start(arguments, driver.stream_of(stream))
         handle = Launch(driver, entry, on, (arguments, stream))
-        # A stream object is kept alive, an address is not; and a thread's own stream is another one
-        # in another thread.
-        is_passing = on >= _PER_THREAD_STREAM and (
-            on == _PER_THREAD_STREAM or isinstance(stream, int)
-        )
-        UNDER_WAY.hold(handle, entry.weight, record_now=is_passing)
+        UNDER_WAY.hold(handle, entry.weight, record_now=is_passing(on, stream))
         return handle
 
     def plan(self, *arguments: object, **named: object) -> LaunchPlan:

@@ -18,8 +18,8 @@ class Turn(NamedTuple):
     """One launch, in the order in which they are given to the streams.
 
     Before it, `stream` waits for the launches `waits` on other streams, or for FORK if it was not
-    used before and waits for none. `is_recorded`: some stream waits for this launch later. `follows`: what
-    is before it on its stream is a launch, with nothing in between.
+    used before and waits for none. `is_recorded`: some stream waits for this launch later.
+    `follows`: what is before it on its stream is a launch, with nothing in between.
     """
 
     launch: int
