@@ -103,7 +103,7 @@ class HostDriver:
         return lambda stream: self._opened(code).run(entry.kernel.symbol, _arguments(entry, cells))
 
     @contextmanager
-    def side_streams(self, count, device, beside):
+    def side_streams(self, count, entry, beside):
         yield [beside] * count
 
     def made_event(self, device):
