@@ -97,7 +97,7 @@ def test_on_another_device_all_of_it_is_there(installs):
         lambda: call.launch(*given(device=1), stream=5, workspace=memory, streams=2),
         lambda: call.graph(*given(device=1)).replay(5),
     ):
-        with pytest.raises(rt.ContractError, match=r"`sums`: .*the tensors are on device 1, the st"):
+        with pytest.raises(rt.ContractError, match=r"`sums`: .*the tensors are on device 1"):
             act()
     assert len(cuda.launched) == 5
 
