@@ -41,6 +41,7 @@ PACKED = (
     "tests/kernels/cases.py",
     "tests/kernels/problem.py",
     "tests/kernels/products.py",
+    "tests/unit/raw_launcher.py",
     "src/tilec/__init__.py",
     "src/tilec/__main__.py",
     "src/tilec/py.typed",

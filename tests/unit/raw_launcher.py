@@ -141,12 +141,21 @@ def slot_value(
 
 def bits_of(element: str, value: Any) -> bytes:
     if element == "bf16":
-        return struct.pack("<f", value)[2:]
+        [bits] = struct.unpack("<I", struct.pack("<f", value))
+        return (bits + 0x7FFF + (bits >> 16 & 1) >> 16).to_bytes(2, "little")
     form = {"f16": "e", "f32": "f", "f64": "d", "bool": "B", "usize": "q"}.get(element)
     if form is None:
         form = {1: "b", 2: "h", 4: "i", 8: "q"}[BYTES[element]]
         form = form.upper() if element[0] == "u" else form
     return struct.pack(f"<{form}", value)
+
+
+def rounded(element: str, value: Any) -> Any:
+    """A number after rounding to its own type."""
+    form = {"f16": "<e", "f32": "<f"}.get(element)
+    if element == "bf16":
+        return struct.unpack("<f", b"\0\0" + bits_of(element, value))[0]
+    return struct.unpack(form, struct.pack(form, value))[0] if form else value
 
 
 # Launch geometry
@@ -408,7 +417,7 @@ def check_contract(kernel: Json, arguments: list[object], addresses: bool = True
     values: dict[str, Any] = {}
     for parameter, given in zip(kernel["parameters"], arguments, strict=True):
         if parameter["kind"] == "scalar":
-            values[parameter["name"]] = given
+            values[parameter["name"]] = rounded(parameter["element"], given)
     for name, tensor in tensors.items():  # 1
         extents = parameters[name]["extents"]
         _ask(tensor.element == parameters[name]["element"], "element type")
