@@ -21,12 +21,18 @@ _OWN = {
 
 def contract_comment(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
     """A comment on a launch function."""
-    lines = [*_head(launched, manifest, prefix), ""]
-    if len(launched.kernels) == 1:
-        lines += _details(launched.kernels[0])
-    else:
-        lines += _choice(launched, manifest, prefix)
+    lines = contract_lines(launched, manifest, prefix)
     return ["/*", *(f" * {in_comment(line)}".rstrip() for line in lines), " */"]
+
+
+def contract_lines(launched: LaunchSet, manifest: Manifest, prefix: str) -> Iterator[str]:
+    """What a launch function promises and asks for, in the comments of any language."""
+    yield from _head(launched, manifest, prefix)
+    yield ""
+    if len(launched.kernels) == 1:
+        yield from _details(launched.kernels[0])
+    else:
+        yield from _choice(launched, manifest, prefix)
 
 
 def _head(launched: LaunchSet, manifest: Manifest, prefix: str) -> Iterator[str]:
@@ -109,7 +115,7 @@ def file_comment(
         "C99 or later, C++17 or later. Include it, call, link with -ldl -lpthread where the C",
         "library is older than glibc 2.34. Nothing of CUDA is needed to compile or link.",
         "",
-        *_overview(sets, prefix),
+        *kernels_and_instances(sets, prefix),
         "",
         "There are, for each, and for each of the instances by its own name,",
         f"  {prefix}NAME_launch(stream, ...)  starts it on a stream, and returns at once",
@@ -131,7 +137,8 @@ def file_comment(
     return ["/*", *(f" * {in_comment(line)}".rstrip() for line in lines), " */"]
 
 
-def _overview(sets: Sequence[LaunchSet], prefix: str) -> Iterator[str]:
+def kernels_and_instances(sets: Sequence[LaunchSet], prefix: str) -> Iterator[str]:
+    """What a file has, in the comment that it begins with."""
     yield "Kernels, with the number of their instances:"
     for launched in sets:
         if launched.name == launched.kernels[0].name:

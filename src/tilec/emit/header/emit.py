@@ -51,7 +51,7 @@ def emit_header(
     ordered = sorted(artifacts, key=preference)
     for artifact in ordered:
         for kernel in artifact.manifest.kernels:
-            _check_size(kernel)
+            check_size(kernel)
     text = "\n".join(_lines(ordered, stem, options))
     return {f"{stem}.h": f"{text}\n".encode()}
 
@@ -143,7 +143,8 @@ def _overloads(sets: Sequence[LaunchSet], guard: str, options: EmitOptions) -> I
     yield "#endif"
 
 
-def _check_size(kernel: Kernel) -> None:
+def check_size(kernel: Kernel) -> None:
+    """Raises SetupError if a kernel has more parameters or axes than launchers take."""
     slots = max(len(variant.slots) for variant in kernel.variants)
     maps = max(len(variant.tensor_maps) for variant in kernel.variants)
     rank = max([len(kernel.grid), *(p.rank for p in kernel.parameters)])
@@ -157,5 +158,5 @@ def _check_size(kernel: Kernel) -> None:
     for what, (size, limit) in sizes.items():
         if size > limit:
             raise SetupError(
-                f"`{kernel.symbol}` has {size} {what}, and launchers in C take {limit} at most"
+                f"`{kernel.symbol}` has {size} {what}, and launchers take {limit} at most"
             )

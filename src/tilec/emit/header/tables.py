@@ -89,7 +89,7 @@ def add_kernel(kernel: Kernel, cubin: str, arrays: Arrays, first_entry: int) -> 
     )
     dims = arrays.array("char *const", f"dims_{own}", [string(dim) for dim in kernel.dims])
     requirements = [
-        _claim(r.expression, _required(r.text, r.expression), kernel, expressions, arrays)
+        _claim(r.expression, required(r.text, r.expression), kernel, expressions, arrays)
         for r in kernel.requires
     ]
     grid = [_claim(x, text_of(x), kernel, expressions, arrays) for x in kernel.grid]
@@ -134,7 +134,8 @@ def dtype(element: str) -> str:
     return f"TILEC_{element.upper()}"
 
 
-def _required(text: str, expression: Expression) -> str:
+def required(text: str, expression: Expression) -> str:
+    """What messages call a `requires!`."""
     built = text_of(expression)
     return f"`requires!({text})`" + ("" if built == text else f" (here `{built}`)")
 
@@ -182,14 +183,15 @@ def _variant(
         "tilec_cost", f"cost_{own}", [_cost(variant.cost, own, expressions, arrays)]
     )
     return braced(
-        (string(variant.symbol), string(_asks(variant)), variant.threads,
+        (string(variant.symbol), string(asks(variant)), variant.threads,
          variant.static_smem_bytes, variant.dynamic_smem_bytes, braced(variant.cluster),
          variant.persistent_blocks_per_sm or 0, variant.split, len(variant.preconditions),
          len(variant.tensor_maps), preconditions, maps, cost, entry)
     )  # fmt: skip
 
 
-def _asks(variant: Variant) -> str:
+def asks(variant: Variant) -> str:
+    """The preconditions of a variant in words."""
     asked = [
         f"`{p.param}` at a multiple of {p.base_alignment_bytes} bytes, its strides of "
         f"{p.stride_multiple_bytes}, its rows of {p.row_multiple} elements"
