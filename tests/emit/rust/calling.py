@@ -12,24 +12,28 @@ from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header.sets import LaunchSet, launch_sets
 from tilec.emit.header.text import identifier
 from tilec.emit.rust import emit_rust
+from tilec.emit.rust.emit import support
 from tilec.emit.rust.signature import Signature, signature_of
 
 SHIM = Path(__file__).with_name("shim.rs")
 
 
 class RustLaunchers(Headers):
-    """A file's functions with a fake driver, in a library of their own in `folder`."""
+    """A file's functions with a fake driver, in a library of their own in `folder`.
+
+    `inside` is put at the end of the support part, where it sees all of it.
+    """
 
     def __init__(
-        self, manifests: Sequence[Manifest], folder: Path, tools: Path, cubin: bytes = CUBIN
+        self, manifests: Sequence[Manifest], folder: Path, tools: Path, inside: str = ""
     ) -> None:
         self._tools, self._manifests = tools, manifests
         signatures = {one: signature_of(one) for one in launch_sets(manifests[0])}
         self.sets = {one.name: one for one, taken in signatures.items() if taken is not None}
-        artifacts = [Artifact(manifest, cubin) for manifest in manifests]
+        artifacts = [Artifact(manifest, CUBIN) for manifest in manifests]
         [(name, text)] = emit_rust(artifacts, "sample", EmitOptions()).items()
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(text)
+        (folder / name).write_text(text.decode().replace(support(), support() + inside))
         shim = SHIM.read_text(encoding="utf-8")
         calls = [_call(one, taken) for one, taken in signatures.items() if taken is not None]
         (folder / "shim.rs").write_text(shim + "\n".join(calls))

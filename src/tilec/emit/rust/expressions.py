@@ -33,7 +33,7 @@ def rust_expression(expression: Expression, names: Mapping[str, Code]) -> Code:
     if isinstance(expression, bool):
         return Code("true" if expression else "false", "truth")
     if isinstance(expression, int):
-        return Code(str(expression) if expression >= 0 else f"({expression})", "whole")
+        return Code(_whole(expression), "whole")
     if isinstance(expression, float):
         return Code(f"({expression!r}f64)", "real")
     name, *operands = expression
@@ -108,3 +108,9 @@ def _common(operands: list[Code]) -> Kind:
     if "real" in kinds:
         return "real"
     return "truth" if kinds == {"truth"} else "whole"
+
+
+def _whole(number: int) -> str:
+    """A literal; where nothing else says its type, one of 32 bits."""
+    text = str(number) if -(2**31) <= number < 2**31 else f"{number}i128"
+    return text if number >= 0 else f"({text})"

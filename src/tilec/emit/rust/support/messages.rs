@@ -11,17 +11,18 @@ fn real_text(number: f64) -> String {
     if !number.is_finite() {
         return format!("{number}").to_lowercase();
     }
-    let plain = format!("{number:e}");
-    let (digits, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
-    match exponent.parse::<i32>() {
-        Ok(exponent) if number != 0.0 && !(-4..16).contains(&exponent) => {
-            format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
-        }
-        _ => {
-            let text = format!("{number}");
-            if text.contains('.') { text } else { text + ".0" }
-        }
+    // As many digits as are needed, and of two texts with so many the nearer one.
+    let shortest = format!("{number:e}");
+    let (digits, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..16).contains(&exponent) {
+        let decimals = (decimals as i32 - exponent).max(1) as usize;
+        return format!("{number:.decimals$}");
     }
+    let text = format!("{number:.decimals$e}");
+    let (digits, _) = text.split_once('e').unwrap_or((&text, ""));
+    format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
 }
 
 fn value_text(value: &Value) -> String {
