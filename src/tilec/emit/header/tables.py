@@ -93,7 +93,7 @@ def add_kernel(kernel: Kernel, cubin: str, arrays: Arrays, first_entry: int) -> 
         for r in kernel.requires
     ]
     grid = [_claim(x, text_of(x), kernel, expressions, arrays) for x in kernel.grid]
-    required = arrays.array("tilec_claim", f"requires_{own}", requirements)
+    claims = arrays.array("tilec_claim", f"requires_{own}", requirements)
     extents = arrays.array("tilec_claim", f"grid_{own}", grid)
     variants = arrays.array(
         "tilec_variant",
@@ -110,7 +110,7 @@ def add_kernel(kernel: Kernel, cubin: str, arrays: Arrays, first_entry: int) -> 
         len(kernel.parameters), len(kernel.dims), len(kernel.requires), len(kernel.grid),
         len(kernel.variants),
     )  # fmt: skip
-    fields = (string(kernel.symbol), f"&{cubin}", *counts, parameters, dims, required, extents)
+    fields = (string(kernel.symbol), f"&{cubin}", *counts, parameters, dims, claims, extents)
     arrays.lines += [
         filled(f"static const tilec_kernel {name} = {{", (*fields, variants, evaluate), "};"),
         "",
