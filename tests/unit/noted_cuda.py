@@ -16,6 +16,8 @@ from tilec.runtime import clusters, devices, driver, encoding, machine_code, str
 
 SUCCESS = real.CUresult.CUDA_SUCCESS
 NO_CONTEXT = real.CUresult.CUDA_ERROR_INVALID_CONTEXT
+CLUSTER = real.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+EARLY = real.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 MULTIPROCESSORS = 132  # of device 0; each further one has two fewer
 
 
@@ -23,14 +25,15 @@ class Bindings:
     """Contexts are numbers, 0 none: that of device d is d + 1, and d + 101 is another one there.
 
     `maps` are the arguments of each encoding, and the map itself begins with its number there, from
-    1. `refusal` is what encodings answer; `launched_clusters` are configurations of clusters.
+    1. `refusal` is what encodings answer; `launched_extended` are those of launches
+    with attributes.
     """
 
     def __init__(self, count):
         self.count = count
         self.launched = []
         self.parameters = []
-        self.launched_clusters = []
+        self.launched_extended = []
         self.maps = []
         self.encoded_on = []
         self.asked = []
@@ -90,16 +93,20 @@ class Bindings:
     def cuLaunchKernelEx(self, config, function, parameters, extra):  # noqa: N802
         if not self.current:
             return [NO_CONTEXT]
-        [attribute] = config.attrs
-        cluster = attribute.value.clusterDim
-        self.launched_clusters.append(
+        attributes = {attribute.id: attribute.value for attribute in config.attrs}
+        assert len(attributes) == config.numAttrs
+        early = attributes.pop(EARLY, None)
+        if early is not None:
+            assert early.programmaticStreamSerializationAllowed == 1
+        cluster = attributes.pop(CLUSTER).clusterDim if attributes else None
+        assert not attributes
+        self.launched_extended.append(
             {
                 "grid": (config.gridDimX, config.gridDimY, config.gridDimZ),
                 "block": (config.blockDimX, config.blockDimY, config.blockDimZ),
                 "smem": config.sharedMemBytes,
-                "cluster": (cluster.x, cluster.y, cluster.z),
-                "attribute": attribute.id,
-                "count": config.numAttrs,
+                "cluster": None if cluster is None else (cluster.x, cluster.y, cluster.z),
+                "early": early is not None,
                 "stream": int(config.hStream),
             }
         )

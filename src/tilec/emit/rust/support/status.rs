@@ -27,6 +27,9 @@ pub enum Status {
     Load = 20,
     TensorMap = 21,
     Launch = 22,
+    Workspace = 23,
+    Memory = 24,
+    Graph = 25,
 }
 
 /// What went wrong: the argument by name, and the values. Nothing was launched, unless `status` is `Launch`.
