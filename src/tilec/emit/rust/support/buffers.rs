@@ -10,10 +10,6 @@ pub struct DeviceBuffer<T> {
     elements: PhantomData<T>,
 }
 
-fn needed<F>(function: Option<F>, name: &CStr) -> Result<F> {
-    function.map_or_else(|| lacks(name), Ok)
-}
-
 impl<T: Element> DeviceBuffer<T> {
     /// So many elements whose bits are 0.
     ///

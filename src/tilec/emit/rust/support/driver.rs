@@ -16,8 +16,11 @@ const CU_CAPABILITY_MINOR: c_int = 76;
 const CU_MAX_DYNAMIC_SHARED_BYTES: c_int = 8;
 const CU_DEVICE_ORDINAL: c_int = 9;
 const CU_CLUSTER_DIMENSION: c_int = 4;
-const CU_PROGRAMMATIC_STREAM_SERIALIZATION: c_int = 6;
+const CU_PROGRAMMATIC_SERIALIZATION: c_int = 6;
 const CU_STREAM_NON_BLOCKING: c_uint = 1;
+const CU_EVENT_WITHOUT_TIME: c_uint = 2;
+const CU_PROGRAMMATIC_PORT: u8 = 1;
+const CU_PROGRAMMATIC_DEPENDENCY: u8 = 1;
 
 /// A CUtensorMap.
 #[derive(Clone, Copy)]
@@ -44,6 +47,28 @@ struct LaunchConfig {
     stream: *mut c_void,
     attributes: *mut LaunchAttribute,
     attribute_count: c_uint,
+}
+
+/// A CUDA_KERNEL_NODE_PARAMS_v2; without a function, the kernel counts.
+#[repr(C)]
+struct Node {
+    function: *mut c_void,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    slots: *mut *mut c_void,
+    extra: *mut *mut c_void,
+    kernel: *mut c_void,
+    context: *mut c_void,
+}
+
+/// A CUgraphEdgeData.
+#[repr(C)]
+struct Edge {
+    from_port: u8,
+    to_port: u8,
+    kind: u8,
+    reserved: [u8; 5],
 }
 
 macro_rules! driver {
@@ -118,12 +143,43 @@ driver! {
         memory_set: c"cuMemsetD8_v2" (u64, u8, usize);
         memory_to_device: c"cuMemcpyHtoD_v2" (u64, *const c_void, usize);
         memory_to_host: c"cuMemcpyDtoH_v2" (*mut c_void, u64, usize);
+        memory_take: c"cuMemAllocAsync" (*mut u64, usize, *mut c_void);
+        memory_give: c"cuMemFreeAsync" (u64, *mut c_void);
+        context_wait: c"cuCtxSynchronize" ();
+        event_create: c"cuEventCreate" (*mut *mut c_void, c_uint);
+        event_record: c"cuEventRecord" (*mut c_void, *mut c_void);
+        event_destroy: c"cuEventDestroy_v2" (*mut c_void);
+        stream_wait_event: c"cuStreamWaitEvent" (*mut c_void, *mut c_void, c_uint);
+        graph_create: c"cuGraphCreate" (*mut *mut c_void, c_uint);
+        graph_destroy: c"cuGraphDestroy" (*mut c_void);
+        graph_add_kernel: c"cuGraphAddKernelNode_v2" (
+            *mut *mut c_void, *mut c_void, *const *mut c_void, usize, *const Node
+        );
+        graph_add_edges: c"cuGraphAddDependencies_v2" (
+            *mut c_void, *const *mut c_void, *const *mut c_void, *const Edge, usize
+        );
+        graph_set_attribute: c"cuGraphKernelNodeSetAttribute" (*mut c_void, c_int, *const [u32; 16]);
+        graph_instantiate: c"cuGraphInstantiateWithFlags" (*mut *mut c_void, *mut c_void, u64);
+        graph_set_kernel: c"cuGraphExecKernelNodeSetParams_v2" (*mut c_void, *mut c_void, *const Node);
+        graph_launch: c"cuGraphLaunch" (*mut c_void, *mut c_void);
+        graph_forget: c"cuGraphExecDestroy" (*mut c_void);
     }
 }
 
 fn lacks<T>(name: &CStr) -> Result<T> {
     let name = name.to_string_lossy();
     failed(Status::NoDriver, format!("the CUDA driver has no `{name}`: CUDA 12 or later is needed"))
+}
+
+/// A function that only some programs need.
+fn needed<F>(function: Option<F>, name: &CStr) -> Result<F> {
+    function.map_or_else(
+        || {
+            let name = name.to_string_lossy();
+            failed(Status::NoDriver, format!("the CUDA driver has no `{name}`: a later one is needed"))
+        },
+        Ok,
+    )
 }
 
 fn find(library: usize, name: &CStr) -> Option<*mut c_void> {

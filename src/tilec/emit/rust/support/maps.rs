@@ -75,47 +75,34 @@ fn map_key(wanted: &WantedMap, tensor: &Raw, dtype: Dtype) -> MapKey {
     key
 }
 
-impl Call<'_> {
-    /// The map of an argument, made by the driver or remembered.
-    fn need_map(&self, driver: &Driver, wanted: &WantedMap) -> Result<Map> {
-        let (parameter, tensor) = (&self.kernel.parameters[wanted.parameter], self.arguments[wanted.parameter].raw());
-        let key = map_key(wanted, tensor, parameter.dtype);
-        let hash = mixed(mixed(key.data, key.extents[0]), u64::from(key.extents_of_box[0]));
-        let place = hash as usize % KNOWN_MAPS;
-        let known = MAPS_KNOWN.with(|known| known.borrow()[place]);
-        if known.0 == key {
-            return Ok(known.1);
-        }
-        let (mut map, ones) = (NO_MAP, [1u32; MAP_RANKS]);
-        let (extents, strides) = (key.extents.as_ptr(), key.stride_bytes.as_ptr());
-        let extents_of_box = key.extents_of_box.as_ptr();
-        // SAFETY: `rank` numbers in each place. A vector has no strides to tell, and a null pointer might be refused: it
-        // gets one that nobody reads.
-        let code = unsafe {
-            (driver.map_encode)(
-                &mut map,
-                key.data_type,
-                key.rank,
-                key.data,
-                extents,
-                strides,
-                extents_of_box,
-                ones.as_ptr(),
-                0,
-                key.swizzle,
-                key.promotion,
-                0,
-            )
-        };
-        if code != 0 {
-            let (kernel, name) = (self.kernel.symbol, parameter.name);
-            let (place, why) = (place_text(tensor), cuda_error(code));
-            return failed(
-                Status::TensorMap,
-                format!("`{kernel}` was not launched: the driver refuses a tensor map of `{name}` ({place}): {why}"),
-            );
-        }
-        MAPS_KNOWN.with(|known| known.borrow_mut()[place] = (key, map));
-        Ok(map)
+/// The map of a tensor, made by the driver or remembered.
+fn need_map(driver: &Driver, kernel: &Kernel, wanted: &WantedMap, tensor: &Raw) -> Result<Map> {
+    let parameter = &kernel.parameters[wanted.parameter];
+    let key = map_key(wanted, tensor, parameter.dtype);
+    let hash = mixed(mixed(key.data, key.extents[0]), u64::from(key.extents_of_box[0]));
+    let place = hash as usize % KNOWN_MAPS;
+    let known = MAPS_KNOWN.with(|known| known.borrow()[place]);
+    if known.0 == key {
+        return Ok(known.1);
     }
+    let (mut map, ones) = (NO_MAP, [1u32; MAP_RANKS]);
+    let (extents, strides) = (key.extents.as_ptr(), key.stride_bytes.as_ptr());
+    let (extents_of_box, steps) = (key.extents_of_box.as_ptr(), ones.as_ptr());
+    let MapKey { data, rank, data_type, swizzle, promotion, .. } = key;
+    // SAFETY: `rank` numbers in each place. A vector has no strides to tell, and a null pointer might be refused: it
+    // gets one that nobody reads.
+    let code = unsafe {
+        let encode = driver.map_encode;
+        encode(&mut map, data_type, rank, data, extents, strides, extents_of_box, steps, 0, swizzle, promotion, 0)
+    };
+    if code != 0 {
+        let (symbol, name) = (kernel.symbol, parameter.name);
+        let (place, why) = (place_text(tensor), cuda_error(code));
+        return failed(
+            Status::TensorMap,
+            format!("`{symbol}` was not launched: the driver refuses a tensor map of `{name}` ({place}): {why}"),
+        );
+    }
+    MAPS_KNOWN.with(|known| known.borrow_mut()[place] = (key, map));
+    Ok(map)
 }

@@ -34,6 +34,8 @@ pub(super) struct Value {
 pub(super) struct Evaluation {
     pub(super) overflow: bool,
     pub(super) division_by_zero: bool,
+    /// Of an expression that is a real number, its value.
+    pub(super) real: f64,
 }
 
 /// Expression number `which` of a kernel; values are those of its `Dim`s, then those of its parameters.
