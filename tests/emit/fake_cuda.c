@@ -359,7 +359,19 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-CUresult cuStreamSynchronize(CUstream stream) { (void)stream; return CUDA_SUCCESS; }
+static int waits; /* for streams */
+int fake_waits(void) { return waits; }
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+    (void)stream;
+    __atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
+    return CUDA_SUCCESS;
+}
 
 #undef cuStreamDestroy
 CUresult cuStreamDestroy_v2(CUstream stream) { (void)stream; return CUDA_SUCCESS; }
+
+#ifndef FAKE_OLD
+#include "fake_memory.h"
+#endif
