@@ -22,6 +22,7 @@ from tilec.checks.check_preconditions import check_preconditions
 from tilec.checks.check_races import races_of
 from tilec.checks.check_resources import check_resources, is_within_shared_memory
 from tilec.checks.check_writes import check_writes
+from tilec.codegen.start_early import FOLLOWS, PRECEDES
 from tilec.compilation import IN_KERNEL_CHECKS, Compiled, KernelReport, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
 from tilec.diagnostics.once import once
@@ -36,7 +37,7 @@ from tilec.ir.dialect import context, declarations
 from tilec.ir.places import span_of, text_with_places
 from tilec.ir.walk import functions
 from tilec.ops.lowering import NoGpuCodeError
-from tilec.pipelines.plan import followers, plan
+from tilec.pipelines.plan import followers, leaders, plan
 from tilec.proofs.account import accesses_of, coverage_of
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
@@ -51,8 +52,6 @@ from tilec.transforms.inline_helpers import inline_helpers
 from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
 
-# On a kernel that some pipeline launches after another launch: it may be started early.
-FOLLOWS = "tile.follows"
 # The checks, which read and never rewrite.
 CHECKS = (check_writes, check_moves, check_borrows, check_preconditions)
 
@@ -193,7 +192,7 @@ def _planned(
     proofs: Sequence[Proof],
     sources: dict[str, SourceFile],
 ) -> tuple[list[Pipeline], list[Diagnostic]]:
-    """The plans of pipelines; kernels that they launch after others get `tile.follows`."""
+    """The plans of pipelines; kernels that they launch after others, or before, are marked so."""
     found: list[Diagnostic] = []
     pipelines: list[Pipeline] = []
     if not instances:
@@ -209,8 +208,9 @@ def _planned(
         made, wrong = plan(pipeline, summaries)
         found += wrong
         pipelines += [made] if made is not None else []
-    for symbol in followers(pipelines):
-        by_symbol[symbol].function.attributes[FOLLOWS] = ir.UnitAttr.get()
+    for mark_name, marked in ((FOLLOWS, followers(pipelines)), (PRECEDES, leaders(pipelines))):
+        for symbol in marked:
+            by_symbol[symbol].function.attributes[mark_name] = ir.UnitAttr.get()
     return pipelines, found
 
 
