@@ -116,6 +116,7 @@ def _for(tracer: Tracer, node: ast.For) -> None:
             if isinstance(node.pattern, ast.BindingPattern):
                 type_ = scalar(element or ElementVariable(is_float=False))
                 literal = typed.Literal(node.pattern.span, type_, turn)
+                tracer.checker.literals.append(literal)
                 tracer.declare(node.pattern.name, literal, Constant(turn, element))
             _block(tracer, node.body)
         if len(tracer.trace.diagnostics) > before:
