@@ -14,7 +14,7 @@ DEFAULT_TARGETS = ("sm_90a",)
 
 # What can be written beside the cubin and the manifest, by the word that asks for it.
 INTERMEDIATE = {"tile": ".tile.mlir", "mlir": ".mlir", "llvm": ".ll", "ptx": ".ptx"}
-LAUNCHERS = ("header",)  # in the languages of programs that launch
+LAUNCHERS = ("header", "rust")  # in the languages of programs that launch
 EMITTABLE = (*INTERMEDIATE, *LAUNCHERS, "dep")
 
 IN_KERNEL_CHECKS = "in-kernel-checks"
@@ -31,6 +31,7 @@ class Options:
     emit: tuple[str, ...] = ()
     prefix: str = ""  # before every public name of launchers
     checked: bool = False  # trap on what is defined, but hardly meant (docs/language.md)
+    fatbin: bool = False  # whether to join the cubins of all targets in one file
     report: bool = False  # whether to say what was proved
     deny: tuple[str, ...] = ()  # what of `DENIABLE` is an error
 

@@ -15,9 +15,11 @@ from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.pipelines import faults_of_pipelines
 from tilec.artifact.tuning_file import TuningFile, from_text, with_tables
 from tilec.codegen.describe import describe
+from tilec.codegen.fatbin import join
 from tilec.compilation import INTERMEDIATE, LAUNCHERS, Options
 from tilec.emit.emitter import Artifact, EmitOptions, Emitter
 from tilec.emit.header import emit_header
+from tilec.emit.rust import emit_rust
 from tilec.fingerprint import code_fingerprint
 from tilec.ir.dialects import load_all
 from tilec.machine_code import MachineCode, Tools, compile_kernels
@@ -26,10 +28,10 @@ from tilec.proofs.proof import Proof
 from tilec.sources import Sources
 from tilec.stages import stage
 from tilec.target.resolve import resolve
-from tilec.target.toolchain import libdevice, ptxas, ptxas_version
+from tilec.target.toolchain import fatbinary, libdevice, ptxas, ptxas_version
 from tilec.variant import Instance
 
-_EMITTERS: dict[str, Emitter] = dict(zip(LAUNCHERS, (emit_header,), strict=True))
+_EMITTERS: dict[str, Emitter] = dict(zip(LAUNCHERS, (emit_header, emit_rust), strict=True))
 
 
 def warm_up() -> None:
@@ -65,6 +67,7 @@ def outputs_of(
     if not kernels:
         return {}  # only helpers and constants, for other files to use
     stem = Path(sources.root.name).stem
+    joiner = fatbinary() if options.fatbin else None
     outputs: dict[str, bytes] = {}
     if emitted is not None:
         outputs[f"{stem}{INTERMEDIATE['tile']}"] = emitted.encode()
@@ -89,6 +92,9 @@ def outputs_of(
         is_single = len(options.targets) == 1
         manifests[f"{stem}.json" if is_single else f"{stem}.{target.name}.json"] = as_json
         artifacts.append(Artifact(manifest, cubin))
+    if joiner is not None:
+        cubins = {artifact.manifest.target: artifact.cubin for artifact in artifacts}
+        outputs[f"{stem}.fatbin"] = join(cubins, joiner)
     for language in LAUNCHERS:
         if language in options.emit:
             with stage("launchers"):

@@ -6,10 +6,10 @@ wrong. Never raises for a wrong program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tilec.diagnostics import CompileError, Diagnostic
+from tilec.diagnostics import CompileError, Diagnostic, Label
 from tilec.diagnostics.once import once
 from tilec.frontend import ast, typed
 from tilec.frontend.attributes import Attributes, read_attributes
@@ -25,6 +25,7 @@ from tilec.frontend.pipeline.kernels import Kernels
 from tilec.frontend.pipeline.trace import PipelineInstance
 from tilec.frontend.typecheck import check_kernel
 from tilec.recursion import deep_recursion
+from tilec.source import Span
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ def _check_program(program: Program, options: Options) -> Checked:
     instances += made
     found += wrong
     reached += called
+    found += _clashes(instances, pipelines)
     checked = {id(function) for function in reached}
     for module in program.modules.values():
         for item in module.items.values():
@@ -108,6 +110,20 @@ def unmatched_options(program: Program, options: Options) -> tuple[str, ...]:
 def _has_pipelines(program: Program) -> bool:
     functions = (f for f in program.root.items.values() if isinstance(f, ast.Function))
     return any(a.name.text == "pipeline" for f in functions for a in f.attributes)
+
+
+def _clashes(
+    kernels: Sequence[typed.KernelInstance], pipelines: Sequence[PipelineInstance]
+) -> Iterator[Diagnostic]:
+    """E0205 for each symbol that two things have: callers tell them apart by it."""
+    named = [(name, one.span) for one in kernels for name in dict.fromkeys((one.symbol, one.name))]
+    named += [(one.symbol, one.span) for one in pipelines]
+    seen: dict[str, Span] = {}
+    for name, span in named:
+        first = seen.setdefault(name, span)
+        if first != span:
+            labels = Label(span, "defined again"), Label(first, "defined first")
+            yield Diagnostic("E0205", f"the symbol `{name}` is defined twice", labels)
 
 
 def _check_constants(module: Module) -> Iterator[Diagnostic]:

@@ -23,10 +23,10 @@ def plan(pipeline: Traced, summaries: Summaries) -> tuple[Pipeline | None, list[
     """
     effects = [effects_of(launch, summaries) for launch in pipeline.launches]
     found = list(check_initialised(pipeline, effects))
+    if found:
+        return None, found
     live = live_launches(pipeline, effects)
     warnings = list(check_used(pipeline, effects, live))
-    if found:
-        return None, [*found, *warnings]
     kept = [effects[number] for number in live]
     after = predecessors([{t: e.writes for t, e in one.items()} for one in kept])
     return Pipeline(

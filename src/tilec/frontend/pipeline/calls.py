@@ -13,16 +13,17 @@ from tilec.frontend.checker import Checker, KernelState
 from tilec.frontend.constants import unknown_name
 from tilec.frontend.generics import check_generics, is_dim
 from tilec.frontend.modules import Module
-from tilec.frontend.pipeline.kernels import Parameter, parameters_of
+from tilec.frontend.pipeline.kernels import Parameter
 from tilec.frontend.pipeline.launches import launch
-from tilec.frontend.pipeline.matching import check_exclusive, check_lending, fit, own_of
+from tilec.frontend.pipeline.matching import check_exclusive, check_lending, fit
 from tilec.frontend.pipeline.solve import solved
 from tilec.frontend.pipeline.tensors import given, is_temporary
 from tilec.frontend.pipeline.trace import Frame, Given, Scalar
 from tilec.frontend.pipeline.tracer import Tracer
 from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.typecheck_helper_body import check_helper
-from tilec.types import Dim, Element, Own, TensorType, TileType
+from tilec.frontend.typecheck_parameters import declared_parameters
+from tilec.types import Dim, TensorType, TileType, Type
 
 # Executes the body of a pipeline, its parameters being bound.
 Execute = Callable[[Tracer, ast.Function], None]
@@ -102,37 +103,39 @@ def _inline(
     if any(check_generics(function)):
         raise AlreadyReportedError
     bindings = solved(tracer, node, function, arguments)
-    for generic in function.generics:
-        if is_dim(generic):
-            bindings[generic.name.text] = Dim(generic.name.text)
-    try:
-        parameters = parameters_of(function, Environment(module, bindings))
-    except CompileError:
-        raise AlreadyReportedError from None  # where the pipeline itself is executed, or by names
-    found = fit(parameters, arguments, tracer.checker.inference)
-    if found.fault is not None:
-        raise found.fault
+    bindings |= {g.name.text: Dim(g.name.text) for g in function.generics if is_dim(g)}
+    inner = _called(tracer, node, module, function, bindings)
+    found = inner.checker.kernel.diagnostics
+    locals = declared_parameters(inner.checker, "pipeline")
+    if found:
+        inner.report(CompileError(*found))
+        return
+    pairs = list(zip(locals, function.parameters, strict=True))
+    parameters = [Parameter(local.name, _known(local), one.span) for local, one in pairs]
+    fitting = fit(parameters, arguments, tracer.checker.inference)
+    if fitting.fault is not None:
+        raise fitting.fault
     for parameter, argument in zip(parameters, arguments, strict=True):
         check_lending(parameter, argument, function.name.text)
-    check_exclusive(parameters, arguments)
-    inner = _called(tracer, node, module, function, bindings)
-    for dim, size in found.dims.items():
+    check_exclusive(parameters, arguments, "call")
+    for dim, size in fitting.dims.items():
         inner.frame.dims[dim] = size.scalar
         inner.dim_forms[dim.name] = size.form
-    for ast_parameter, parameter, argument in zip(
-        function.parameters, parameters, arguments, strict=True
-    ):
-        _bind(tracer, inner, ast_parameter, parameter, argument)
+    for local, argument in zip(locals, arguments, strict=True):
+        _bind(tracer, inner, local, argument)
     tracer.trace.active.append(function)
-    try:
-        execute(inner, function)
-    finally:
-        tracer.trace.active.pop()
-        inner.checker.finish()
-        tracer.trace.reached.append(function)
-        # Scalars of the callee are typed by its own checker.
-        for diagnostic in inner.checker.kernel.diagnostics:
-            inner.report(CompileError(diagnostic))
+    execute(inner, function)
+    tracer.trace.active.pop()
+    tracer.trace.reached.append(function)
+    inner.checker.finish()
+    # What the type checker found without raising it.
+    if found:
+        inner.report(CompileError(*found))
+
+
+def _known(local: typed.Local) -> Type:
+    assert local.type is not None, "nothing is wrong with the parameters"
+    return local.type
 
 
 def _called(
@@ -149,27 +152,16 @@ def _called(
     return Tracer(tracer.trace, tracer.kernels, checker, Frame(checker.inference), calls)
 
 
-def _bind(
-    tracer: Tracer,
-    inner: Tracer,
-    declared: ast.Parameter,
-    parameter: Parameter,
-    argument: Given,
-) -> None:
-    pattern = declared.pattern
-    if not isinstance(pattern, ast.BindingPattern):
-        raise AlreadyReportedError  # where the pipeline itself is executed
-    if argument.view is not None:
-        assert isinstance(parameter.type, TensorType), "a pipeline takes no parts"
-        held = {"shared": Own.SHARED, "mut": Own.MUT, "atomic": Own.ATOMIC}[own_of(parameter) or ""]
-        inner.bind(pattern.name, replace(argument.view, held=held), mutable=pattern.mutable)
-        return
-    assert argument.scalar is not None and isinstance(parameter.type, TileType)
-    assert isinstance(argument.scalar.type, TileType), "a scalar"
-    element = parameter.type.element
-    assert isinstance(element, Element), "a parameter's type is known"
-    tracer.checker.inference.unify(argument.scalar.type.element, element)
-    local = typed.Local(pattern.name.text, pattern.name.span, parameter.type, False, host=True)
-    inner.checker.scope.declare(local)
-    inner.frame.values[local] = Scalar(tracer.frame, argument.scalar)
-    inner.forms[local] = tracer.form_of(argument.scalar)
+def _bind(tracer: Tracer, inner: Tracer, local: typed.Local, argument: Given) -> None:
+    """Let a parameter of the callee stand for what the caller gives."""
+    match local.type:
+        case TensorType(own=own):
+            assert argument.view is not None, "it fits"
+            inner.views[local] = replace(argument.view, held=own)
+        case TileType(element=element):
+            assert argument.scalar is not None, "it fits"
+            assert isinstance(argument.scalar.type, TileType), "a scalar"
+            tracer.checker.inference.unify(argument.scalar.type.element, element)
+            local.host = True
+            inner.frame.values[local] = Scalar(tracer.frame, argument.scalar)
+            inner.forms[local] = tracer.form_of(argument.scalar)

@@ -97,6 +97,7 @@ def _parameters(tracer: Tracer) -> tuple[typed.Local, ...]:
     parameters = declared_parameters(tracer.checker, "pipeline")
     trace = tracer.trace
     trace.names |= {local.name for local in parameters}
+    trace.names |= {g.name.text for g in tracer.checker.function.generics}
     for local in parameters:
         if not isinstance(local.type, TensorType):
             local.host = True

@@ -277,7 +277,7 @@ def _give(
     if before is None:
         raise refusal("E0203", "mismatched types", target.span, "this is a scalar", label)
     same = [a.form == b.form for a, b in zip(before.extents, value.extents, strict=False)]
-    expected = f"expected `{before.shown}`, got `{value.shown}`"
+    expected = f"expected `{before}`, got `{value}`"
     if before.tensor.element != value.tensor.element:
         raise refusal("E0202", "element types differ", target.span, expected, label)
     if len(before.axes) != len(value.axes):

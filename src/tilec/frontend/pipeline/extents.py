@@ -54,9 +54,9 @@ class Extents:
             if value.name == "*":
                 return left * right
         generics = tuple(map(str, value.generics or ()))
-        shown = ", ".join(map(str, operands))
+        shown_operands = ", ".join(map(shown, operands))
         key = (value.name, generics, *(form.terms for form in operands))
-        return self._opaque(key, f"{value.name}({shown})")
+        return self._opaque(key, f"{value.name}({shown_operands})")
 
     @staticmethod
     def _is_exact(element: ElementLike) -> bool:
@@ -69,6 +69,20 @@ class Extents:
         if key not in self._known:
             self._known[key] = Unknown(name, low, high, len(self._known))
         return variable(self._known[key])
+
+
+def shown(form: Polynomial) -> str:
+    """An extent as messages print it: `N * 2 + 1`."""
+    texts: list[str] = []
+    for monomial, coefficient in sorted(form.terms, key=lambda term: -len(term[0])):
+        factors = [str(unknown) for unknown in monomial]
+        if abs(coefficient) != 1 or not factors:
+            factors.append(str(abs(coefficient)))
+        sign = "-" if coefficient < 0 else "+"
+        texts += [sign, " * ".join(factors)]
+    if not texts:
+        return "0"
+    return " ".join(texts[1:]) if texts[0] == "+" else texts[0] + " ".join(texts[1:])
 
 
 def certainly_differ(left: Polynomial, right: Polynomial) -> bool:

@@ -124,7 +124,7 @@ def _none_fits(
     if len(kinds) == 1 and not (differs_by_type or (has_types and kinds == {("E0202", 0)})):
         return faults[0]
     name = kernel.function.name
-    given = ", ".join(f"`{argument.shown}`" for argument in arguments)
+    given = ", ".join(f"`{argument}`" for argument in arguments)
     return refusal(
         "E0701",
         f"no instance of `{name.text}` fits the arguments",

@@ -8,11 +8,11 @@ from itertools import combinations
 
 from tilec.diagnostics import CompileError, Label
 from tilec.frontend.inference import ElementInference
-from tilec.frontend.pipeline.extents import certainly_differ
+from tilec.frontend.pipeline.extents import certainly_differ, shown
 from tilec.frontend.pipeline.kernels import Parameter
 from tilec.frontend.pipeline.trace import Given, Size, Tensor, View
 from tilec.frontend.refusal import refusal
-from tilec.integers.polynomial import Polynomial, number
+from tilec.integers.polynomial import number
 from tilec.types import Dim, Element, Own, PartType, TensorType, TileType
 
 
@@ -93,7 +93,7 @@ def _kinds(parameter: Parameter, argument: Given, inference: ElementInference) -
 
 def _shown(argument: Given, inference: ElementInference) -> str:
     if argument.view is not None:
-        return str(argument.view.shown)
+        return str(argument.view)
     assert argument.scalar is not None, "a tensor or a scalar"
     return str(inference.resolve_type(argument.scalar.type))
 
@@ -107,19 +107,18 @@ def _extents(
     pairs = enumerate(zip(tensor.extents, argument.view.extents, strict=True))
     for axis, (extent, size) in pairs:
         if isinstance(extent, Dim):
-            known = dims.setdefault(extent, size)
+            wanted = dims.setdefault(extent, size).form
             place = places.setdefault(extent, argument)
-            wanted: Polynomial = known.form
-            other = Label(place.span, f"`{extent}` is `{known.form}` by this")
+            other = Label(place.span, f"`{extent}` is `{shown(wanted)}` by this")
         else:
             wanted = number(extent)
-            other = Label(parameter.span, f"`{extent}` is asked for here")
+            other = Label(parameter.span, "declared here")
         if certainly_differ(wanted, size.form):
             yield refusal(
                 "E0301",
                 f"argument `{parameter.name}`: extents of tensors differ",
                 argument.span,
-                f"axis {axis}: expected `{extent}`, got `{size.form}`",
+                f"axis {axis}: expected `{shown(wanted)}`, got `{shown(size.form)}`",
                 other,
             )
 
@@ -140,7 +139,7 @@ def check_lending(parameter: Parameter, argument: Given, callee: str) -> None:
             "E0503",
             "an atomic tensor is used as a plain one",
             argument.span,
-            f"expected `{parameter.type}`, got `{view.shown}`",
+            f"expected `{parameter.type}`, got `{view}`",
             taken,
             help=f"take `{name}` as `&mut Tensor<…>`: it can be lent to be updated atomically, too",
         )
@@ -160,8 +159,10 @@ def check_lending(parameter: Parameter, argument: Given, callee: str) -> None:
     )
 
 
-def check_exclusive(parameters: Sequence[Parameter], arguments: Sequence[Given]) -> None:
-    """That what a call writes is given to it once. Raises CompileError E0802."""
+def check_exclusive(
+    parameters: Sequence[Parameter], arguments: Sequence[Given], what: str = "launch"
+) -> None:
+    """That what a launch, or a call, writes is given to it once. Raises CompileError E0802."""
     used: dict[Tensor, list[tuple[Parameter, Given, View]]] = {}
     for parameter, argument in zip(parameters, arguments, strict=True):
         if argument.view is not None:
@@ -172,7 +173,7 @@ def check_exclusive(parameters: Sequence[Parameter], arguments: Sequence[Given])
                 continue
             raise refusal(
                 "E0802",
-                f"`{tensor.written}` is borrowed both mutably and otherwise in one launch",
+                f"`{tensor.written}` is borrowed both mutably and otherwise in one {what}",
                 later.span,
                 f"{_use(second)} as `{second.name}`",
                 Label(earlier.span, f"{_use(first)} as `{first.name}`"),

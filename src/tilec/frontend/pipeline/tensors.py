@@ -8,6 +8,7 @@ from tilec.artifact.abi import COUNT_LIMIT
 from tilec.diagnostics import CompileError, Label
 from tilec.frontend import ast, typed
 from tilec.frontend.constants import as_integer, evaluate
+from tilec.frontend.pipeline.extents import shown
 from tilec.frontend.pipeline.trace import Given, Scalar, Size, Tensor, View
 from tilec.frontend.pipeline.tracer import Tracer
 from tilec.frontend.refusal import AlreadyReportedError, refusal
@@ -79,7 +80,7 @@ def _extent(tracer: Tracer, node: ast.GenericArgument) -> Size:
             "E0203",
             f"an extent of a tensor is between 0 and {COUNT_LIMIT}",
             node.span,
-            f"this is {size.form}",
+            f"this is {shown(size.form)}",
         )
     return size
 

@@ -12,7 +12,7 @@ from tilec.diagnostics import Diagnostic
 from tilec.frontend import ast, typed
 from tilec.frontend.inference import ElementInference
 from tilec.frontend.modules import Program
-from tilec.frontend.pipeline.extents import Extents
+from tilec.frontend.pipeline.extents import Extents, shown
 from tilec.integers.polynomial import Polynomial
 from tilec.ops.call import GenericValue
 from tilec.source import Span
@@ -79,11 +79,14 @@ class View:
 
     @property
     def shown(self) -> TensorType:
-        """The type as messages print it."""
+        """The type that it would have in a kernel."""
         extents = tuple(
-            e.form.constant if e.form.is_constant else Dim(str(e.form)) for e in self.extents
+            e.form.constant if e.form.is_constant else Dim(shown(e.form)) for e in self.extents
         )
         return TensorType(self.tensor.element, extents, self.held or Own.SHARED)
+
+    def __str__(self) -> str:
+        return str(self.shown) if self.held else str(self.shown).removeprefix("&")
 
 
 @dataclass(frozen=True)
@@ -94,9 +97,8 @@ class Given:
     view: View | None
     scalar: typed.Expression | None = None
 
-    @property
-    def shown(self) -> object:
-        return self.view.shown if self.view else self.scalar.type if self.scalar else "?"
+    def __str__(self) -> str:
+        return str(self.view or (self.scalar and self.scalar.type))
 
 
 @dataclass(frozen=True, eq=False)

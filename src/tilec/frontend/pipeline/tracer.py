@@ -22,7 +22,7 @@ from tilec.frontend.refusal import refusal
 from tilec.frontend.scope import Scope
 from tilec.integers.polynomial import Polynomial
 from tilec.source import Span
-from tilec.types import USIZE, Element, TileType
+from tilec.types import BOOL, USIZE, Element, TileType, scalar
 
 
 @dataclass(eq=False)
@@ -57,7 +57,8 @@ class Tracer:
 
         Raises:   CompileError: E02xx, E0804 for what only a kernel knows
         """
-        value = self.checker.expression(node)
+        known = self.constant(node)
+        value = self.checker.expression(node) if known is None else self._literal(node, known)
         if not isinstance(value.type, TileType) or not value.type.is_scalar:
             raise refusal(
                 "E0804",
@@ -76,6 +77,11 @@ class Tracer:
         if element is not None:
             expect(value.type, TileType(element), self.checker.inference, node.span)
         return value
+
+    def _literal(self, node: ast.Expression, known: Constant) -> typed.Literal:
+        if known.element is None and not isinstance(known.value, bool):
+            return self.checker.number(node, known.value, None)
+        return typed.Literal(node.span, scalar(known.element or BOOL), known.value)
 
     def size(self, node: ast.Expression) -> Size:
         """An extent. Raises as `scalar` does."""
@@ -143,12 +149,14 @@ class Tracer:
         """What a variable stands for. Raises CompileError E0401 if it was moved."""
         if local not in self.moved:
             return self.views[local]
+        moved = self.moved[local]
+        is_same = moved == span
         raise refusal(
             "E0401",
             f"use of the moved temporary `{local.name}`",
             span,
-            "used here",
-            Label(self.moved[local], "moved here"),
+            "moved here, in the turn before" if is_same else "used here",
+            *(() if is_same else (Label(moved, "moved here"),)),
             notes=("a temporary has one name at a time",),
         )
 
