@@ -71,6 +71,9 @@ class HostDriver:
     def current_device(self):
         return 0
 
+    def capability(self, device):
+        return 9, 0
+
     def sm_count(self, device):
         return 1
 
