@@ -124,4 +124,4 @@ def test_the_fake_driver_has_the_prototypes_of_the_driver(tmp_path):
 def test_headers_of_two_versions_in_one_unit_are_an_error(header):
     text = '#define TILEC_SUPPORT 2\n#include "sample.h"\n'
     with pytest.raises(AssertionError, match="different versions of tilec"):
-        _compile(header, C_COMPILERS[0], "c99", text)
+        _compile(header, C_COMPILERS[0], "c99", text, "-Wfatal-errors")

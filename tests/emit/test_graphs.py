@@ -7,16 +7,8 @@ from threading import Thread
 import pytest
 
 from tests.emit.expected import launched_by, launched_on
-from tests.emit.pipeline_calling import (
-    ADDED,
-    ALLOCATED,
-    CHANGED,
-    FREED,
-    GRAPH,
-    INSTANTIATED,
-    REPLAYED,
-    UPDATE,
-)
+from tests.emit.noting import ADDED, ALLOCATED, CHANGED, FREED, INSTANTIATED, REPLAYED
+from tests.emit.pipeline_calling import GRAPH, UPDATE
 from tests.emit.pipeline_expected import launcher_of, planned
 from tests.emit.pipeline_samples import pipelined
 from tests.emit.statuses import STATUS

@@ -8,22 +8,8 @@ import pytest
 
 from tests.emit.arguments import arguments_of
 from tests.emit.expected import launched_by, launched_on
-from tests.emit.pipeline_calling import (
-    ADDED,
-    ALLOCATED,
-    CHECK,
-    EDGE,
-    GIVEN,
-    GRAPH,
-    LAUNCH,
-    LAUNCH_ON,
-    LAUNCH_WITH,
-    LAUNCHED,
-    RECORDED,
-    TAKEN,
-    WAITED,
-    WORKSPACE,
-)
+from tests.emit.noting import ADDED, ALLOCATED, EDGE, GIVEN, LAUNCHED, RECORDED, TAKEN, WAITED
+from tests.emit.pipeline_calling import CHECK, GRAPH, LAUNCH, LAUNCH_ON, LAUNCH_WITH, WORKSPACE
 from tests.emit.pipeline_expected import launcher_of, planned
 from tests.emit.pipeline_samples import pipelined
 from tilec.artifact.pipelines import comes_after, faults_of_pipelines
