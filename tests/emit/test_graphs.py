@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from threading import Thread
 
 import pytest
 
 from tests.emit.expected import launched_by, launched_on
+from tests.emit.launching import CUBIN, describe
 from tests.emit.noting import ADDED, ALLOCATED, CHANGED, FREED, INSTANTIATED, REPLAYED
 from tests.emit.pipeline_calling import GRAPH, UPDATE
 from tests.emit.pipeline_expected import launcher_of, planned
@@ -22,6 +24,10 @@ from tests.emit.test_pipeline_failures import (
     summed,
     wide,
 )
+from tests.emit.toolchain import LINKED, STRICT, c_compiler, compiled
+from tests.unit.pipeline_samples import with_pipelines
+from tilec.emit.emitter import Artifact, EmitOptions
+from tilec.emit.header import emit_header
 from tilec.emit.header.pipelines import pipeline_sets
 
 SETS = {one.name: one for one in pipeline_sets(pipelined())}
@@ -235,6 +241,40 @@ def test_threads_may_use_one_graph(pipelines):
             thread.join()
         assert said == [""] * 160
         assert len(pipelines.notes(REPLAYED)) == 80
+
+
+_UNIT = """
+#include "sums.h"
+int {name}(tilec_graph **graph, void *out, void *x, int64_t n);
+int {name}(tilec_graph **graph, void *out, void *x, int64_t n)
+{{
+    tilec_tensor z = tilec_vector(out, TILEC_F32, n), y = tilec_vector(x, TILEC_F32, n);
+    z.device = y.device = 0;
+    return {call}, &z, &y, 1);
+}}
+"""
+
+
+def test_units_of_a_program_share_graphs(pipelines, tools):
+    folder = tools / "units"
+    folder.mkdir()
+    [text] = emit_header([Artifact(with_pipelines(), CUBIN)], "sums", EmitOptions()).values()
+    (folder / "sums.h").write_bytes(text)
+    calls = {"made": "sums_graph(graph", "changed": "sums_graph_update(*graph"}
+    for name, call in calls.items():
+        more = "int use(void *d);\nint use(void *d) { return tilec_set_driver(d); }\n"
+        unit = _UNIT.format(name=name, call=call) + (more if name == "made" else "")
+        (folder / f"{name}.c").write_text(unit)
+    compiled(c_compiler(), "-std=c99", *STRICT, "-shared", "-fPIC", "-o", folder / "libunits.so",
+             folder / "made.c", folder / "changed.c", *LINKED)  # fmt: skip
+    describe(pipelines.driver, with_pipelines())
+    library, graph = ctypes.CDLL(str(folder / "libunits.so")), ctypes.c_void_p()
+    assert library.use(ctypes.c_void_p(pipelines.driver._handle)) == 0
+    for name in ("made", "changed"):
+        arguments = (ctypes.c_void_p(2**40), ctypes.c_void_p(2**41), ctypes.c_int64(1000))
+        assert getattr(library, name)(ctypes.byref(graph), *arguments) == 0
+    assert len(pipelines.notes(CHANGED)) == 5
+    assert len(pipelines.notes(INSTANTIATED)) == 1
 
 
 def test_an_instance_may_change_with_the_arguments(pipelines):

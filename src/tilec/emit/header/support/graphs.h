@@ -137,15 +137,23 @@ TILEC_INNER tilec_status tilec_make_graph(const tilec_run *run, tilec_made *made
     return tilec_refused_graph(run, code);
 }
 
-/* Whether a graph of one run becomes that of another by other parameters. */
+/* Whether two sets are the same: each translation unit has its own tables, and all of a program have one cubin. */
+TILEC_INNER int tilec_is_same_set(const tilec_pipelines *one, const tilec_pipelines *other)
+{
+    return one->pipelines[0].contract->cubin->library == other->pipelines[0].contract->cubin->library &&
+           one->count == other->count && !strcmp(one->name, other->name);
+}
+
+/* Whether a graph of one run becomes that of another, of the same set, by other parameters. */
 TILEC_INNER int tilec_is_same_graph(const tilec_run *one, const tilec_run *other)
 {
     int32_t i;
-    if (one->pipeline != other->pipeline || one->step_count != other->step_count)
+    if (strcmp(one->pipeline->contract->symbol, other->pipeline->contract->symbol) ||
+        one->step_count != other->step_count)
         return 0;
     for (i = 0; i < one->step_count; i++) {
         const tilec_variant *variant = one->steps[i].ready.variant, *other_variant = other->steps[i].ready.variant;
-        if (one->steps[i].launch != other->steps[i].launch ||
+        if (one->steps[i].number != other->steps[i].number ||
             memcmp(variant->cluster, other_variant->cluster, sizeof variant->cluster) ||
             variant->starts_early != other_variant->starts_early)
             return 0;
@@ -338,7 +346,7 @@ TILEC_INNER tilec_status tilec_pipeline_graph_update(const tilec_pipelines *set,
     if (!graph)
         return tilec_fail(TILEC_ERROR_NULL, "`%s`: `graph` is a null pointer", set->name);
     pthread_mutex_lock(&graph->lock);
-    if (graph->run.set != set)
+    if (!tilec_is_same_set(graph->run.set, set))
         status = tilec_fail(TILEC_ERROR_GRAPH, "the graph is one of `%s`, not of `%s`", graph->run.set->name,
                             set->name);
     else
