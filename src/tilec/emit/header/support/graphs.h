@@ -161,20 +161,32 @@ TILEC_INNER int tilec_is_same_graph(const tilec_run *one, const tilec_run *other
     return 1;
 }
 
-/* Gives all nodes the parameters of a run that has the same; if the driver refuses one, those that they had. */
+TILEC_INNER int tilec_is_same_step(const tilec_launch_step *one, const tilec_launch_step *other)
+{
+    return one->ready.entry == other->ready.entry && one->cell_count == other->cell_count &&
+           !memcmp(one->ready.grid, other->ready.grid, sizeof one->ready.grid) &&
+           !memcmp(one->cells, other->cells, (size_t)one->cell_count * sizeof *one->cells) &&
+           !memcmp(one->maps, other->maps, (size_t)one->ready.variant->map_count * sizeof *one->maps);
+}
+
+TILEC_INNER int tilec_set_node(const tilec_graph *graph, int32_t number, const tilec_run *run)
+{
+    tilec_node node = tilec_node_of(&run->steps[number].ready);
+    if (tilec_is_same_step(&run->steps[number], &graph->run.steps[number]) && run != &graph->run)
+        return 0;
+    return tilec_state_1.driver.graph_set_kernel(graph->made.exec, graph->made.nodes[number], &node);
+}
+
+/* Gives the nodes the parameters of a run that has the same; if the driver refuses one, those that they had. */
 TILEC_INNER tilec_status tilec_set_nodes(const tilec_graph *graph, const tilec_run *run)
 {
-    const tilec_driver *driver = &tilec_state_1.driver;
     int32_t i;
     for (i = 0; i < run->step_count; i++) {
-        tilec_node node = tilec_node_of(&run->steps[i].ready);
-        int code = driver->graph_set_kernel(graph->made.exec, graph->made.nodes[i], &node);
+        int code = tilec_set_node(graph, i, run);
         if (!code)
             continue;
-        while (i-- > 0) {
-            node = tilec_node_of(&graph->run.steps[i].ready);
-            driver->graph_set_kernel(graph->made.exec, graph->made.nodes[i], &node);
-        }
+        while (i-- > 0)
+            tilec_set_node(graph, i, &graph->run);
         return tilec_refused_graph(run, code);
     }
     return TILEC_SUCCESS;
@@ -293,6 +305,13 @@ TILEC_PUBLIC void tilec_graph_destroy(tilec_graph *graph)
     free(graph);
 }
 
+TILEC_INNER int tilec_is_captured(tilec_stream stream)
+{
+    const tilec_driver *driver = &tilec_state_1.driver;
+    int how = 0;
+    return driver->stream_captured && !driver->stream_captured(stream, &how) && how;
+}
+
 /* Public: launches a graph on a stream, and returns at once. Launches of one graph wait for each other. */
 TILEC_PUBLIC tilec_status tilec_graph_launch(tilec_graph *graph, tilec_stream stream)
 {
@@ -303,6 +322,11 @@ TILEC_PUBLIC tilec_status tilec_graph_launch(tilec_graph *graph, tilec_stream st
     pthread_mutex_lock(&graph->lock);
     if (graph->made.exec) {
         status = tilec_check_stream(graph->run.pipeline->contract->symbol, graph->device, stream);
+        if (!status && tilec_is_captured(stream))
+            status = tilec_fail(TILEC_ERROR_GRAPH,
+                                "the graph of `%s` is not launched on a stream that is being captured into another "
+                                "graph; the pipeline is",
+                                graph->run.pipeline->contract->symbol);
         if (!status)
             status = tilec_enter(graph->device, &pushed);
         if (!status) {

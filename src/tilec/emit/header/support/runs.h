@@ -128,6 +128,7 @@ TILEC_INNER void tilec_add_step_of(tilec_run *run, int32_t number, const tilec_c
     step->launch = &run->pipeline->launches[number];
     step->number = number;
     step->cells = run->cells;
+    step->cell_count = count;
     step->maps = run->maps;
     step->ready.kernel = call->kernel;
     step->ready.variant = call->variant;

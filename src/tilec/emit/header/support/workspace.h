@@ -11,6 +11,7 @@ enum { TILEC_SLOT_BYTES = 256 };
 typedef struct tilec_launch_step {
     const tilec_pipeline_launch *launch;
     int32_t number; /* of the launch */
+    int32_t cell_count;
     tilec_ready ready;
     uint64_t *cells;
     tilec_map *maps;
