@@ -106,7 +106,8 @@ def build(folder: Path) -> None:
     programs = [*sorted(Path("tests/programs").glob("*.tile")), Path("tests/gpu/large.tile")]
     programs += sorted(tests.glob("*.tile"))
     kernels = sorted(Path("kernels").glob("*.tile"))
-    for sources, target in ((kernels, folder), (programs, tests)):
+    pipelines = sorted(Path("tests/pipelines/programs").glob("*.tile"))
+    for sources, target in ((kernels, folder), (programs, tests), (pipelines, tests / "pipelines")):
         _build_for_both(sources, target)
     _build([*kernels, Path("tests/gpu/trapping.tile")], tests / "checked", TARGET, "--checked")
     _run("tests.programs.expect", str(tests))

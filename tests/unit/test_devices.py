@@ -38,10 +38,11 @@ def in_a_thread(work):
         raise failure
 
 
-def started(device, stream):
+def started(device, stream, early=False):
     variant = add_kernel().variants[0]
     entry = Entry(add_kernel(), variant, device, (1, 1, 1), [0] * 5, 0)
-    machine_code.prepared(machine_code.Code(b"", "sm_90a", "x"), entry, array("Q", [0] * 5))(stream)
+    code = machine_code.Code(b"", "sm_90a", "x")
+    machine_code.prepared(code, entry, array("Q", [0] * 5), early)(stream)
 
 
 def test_memory_is_allocated_where_nothing_was_current(cuda):
@@ -138,3 +139,11 @@ def test_a_device_is_asked_for_its_multiprocessors_once(cuda):
     assert driver.sm_count(None) == MULTIPROCESSORS  # the current device is 0
     attribute = real.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
     assert cuda.asked == [(attribute, device) for device in range(cuda.count)]
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_an_early_launch_has_an_attribute_that_says_so(cuda, early):
+    cuda.cuCtxSetCurrent(1)
+    started(0, 5, early)
+    assert [one["early"] for one in cuda.launched_extended] == [True] * early
+    assert len(cuda.launched) == (not early)

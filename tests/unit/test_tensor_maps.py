@@ -325,13 +325,12 @@ def test_clusters_are_an_attribute_of_the_launch(cuda):
     cuda.cuCtxSetCurrent(1)
     for stream in (96, 64):
         scaled.launch(*arrays(64 * 3), 2.0, stream=stream)
-        assert cuda.launched_clusters[-1] == {
+        assert cuda.launched_extended[-1] == {
             "grid": (2, 4, 1),
             "block": (384, 1, 1),
             "smem": 1024,
             "cluster": (1, 2, 1),
-            "attribute": real.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-            "count": 1,
+            "early": False,
             "stream": stream,
         }
         assert passed(cuda)[7:] == [1, 2]
@@ -342,9 +341,9 @@ def test_clusters_are_an_attribute_of_the_launch(cuda):
 def test_persistent_clusters_all_have_room(cuda, cluster, blocks):
     scaled = launcher(cluster=(cluster, 1, 1), persistent_blocks_per_sm=1)
     scaled.launch(*arrays(64 * 1000), 2.0)
-    assert cuda.launched_clusters[-1]["grid"] == (blocks, 1, 1)
+    assert cuda.launched_extended[-1]["grid"] == (blocks, 1, 1)
     scaled.launch(*arrays(64), 2.0)
-    assert cuda.launched_clusters[-1]["grid"] == (cluster, 1, 1)
+    assert cuda.launched_extended[-1]["grid"] == (cluster, 1, 1)
 
 
 def test_clusters_are_launched_by_a_thread_without_a_context(cuda):
@@ -352,14 +351,14 @@ def test_clusters_are_launched_by_a_thread_without_a_context(cuda):
     thread = threading.Thread(target=lambda: scaled.launch(*arrays(), 2.0))
     thread.start()
     thread.join()
-    assert len(cuda.launched_clusters) == 1 and not cuda.maps
+    assert len(cuda.launched_extended) == 1 and not cuda.maps
 
 
 def test_kernels_without_maps_are_launched_as_ever(cuda):
     copy = module(real_driver, copy_kernel()).copy
     target, source = (Array(BASE * i, "i8", (4, 64), (64, 1), 0) for i in (1, 2))
     copy.launch(target, source, 3)
-    assert len(cuda.launched) == 1 and not cuda.maps and not cuda.launched_clusters
+    assert len(cuda.launched) == 1 and not cuda.maps and not cuda.launched_extended
 
 
 def test_the_kernels_of_the_gpu_tests_are_sound():

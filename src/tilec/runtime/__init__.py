@@ -21,20 +21,24 @@ from tilec.runtime.errors import (
     TilecError,
     Trapped,
 )
+from tilec.runtime.graph import Graph
 from tilec.runtime.launch import Launch
 from tilec.runtime.launcher import Launcher
 from tilec.runtime.module import Module, load
+from tilec.runtime.pipeline import PipelineLauncher
 from tilec.runtime.tensor import Tensor, empty, to_device
 
 __all__ = [
     "ArchitectureError",
     "ArtifactError",
     "ContractError",
+    "Graph",
     "Launch",
     "LaunchError",
     "Launcher",
     "Module",
     "NoDevice",
+    "PipelineLauncher",
     "Tensor",
     "TilecError",
     "Trapped",

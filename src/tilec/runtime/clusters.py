@@ -1,4 +1,4 @@
-"""Launches in clusters of thread blocks, which `cuLaunchKernel` knows nothing of."""
+"""Launches that `cuLaunchKernel` cannot make: in clusters of thread blocks, and early ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cuda.bindings import driver as bindings
 
-from tilec.artifact.geometry import Grid
+from tilec.artifact.geometry import ALONE, Grid
 from tilec.artifact.manifest import Variant
 
 _launch_extended = bindings.cuLaunchKernelEx
@@ -16,25 +16,16 @@ _PAIR = 2
 _SUCCESS = bindings.CUresult.CUDA_SUCCESS
 
 
-def cluster_launch(
-    grid: Grid, variant: Variant, function: bindings.CUfunction, parameters: int
+def extended_launch(
+    grid: Grid, variant: Variant, function: bindings.CUfunction, parameters: int, early: bool
 ) -> Callable[[bindings.CUstream], bindings.CUresult]:
     """A function that launches on a stream. Not for two threads at once, as frames are not.
 
-    Assumes:  the device's context is current
+    `early`: while what is before it on its stream still runs, if that is a kernel.
+
+    Assumes:  the device's context is current; an early variant waits for earlier kernels itself
     """
-    attribute = bindings.CUlaunchAttribute()
-    attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-    cluster = attribute.value.clusterDim
-    cluster.x, cluster.y, cluster.z = variant.cluster
-    config = bindings.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = grid
-    config.blockDimX, config.blockDimY, config.blockDimZ = variant.threads, 1, 1
-    config.sharedMemBytes = variant.dynamic_smem_bytes
-    config.attrs = [attribute]
-    config.numAttrs = 1
-    if variant.persistent_blocks_per_sm is not None and variant.cluster[0] > _PAIR:
-        config.gridDimX = _at_once(config, function, grid[0], variant.cluster[0])
+    config = configuration(grid, variant, function, early)
 
     def launch(queue: bindings.CUstream) -> bindings.CUresult:
         config.hStream = queue
@@ -42,6 +33,46 @@ def cluster_launch(
         return status
 
     return launch
+
+
+def configuration(
+    grid: Grid, variant: Variant, function: bindings.CUfunction, early: bool = False
+) -> bindings.CUlaunchConfig:
+    """What a launch is but for its stream and parameters.
+
+    Assumes:  the device's context is current
+    """
+    attributes = [] if variant.cluster == ALONE else [cluster_attribute(variant)]
+    config = bindings.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = variant.threads, 1, 1
+    config.sharedMemBytes = variant.dynamic_smem_bytes
+    config.attrs = attributes
+    config.numAttrs = len(attributes)
+    if variant.persistent_blocks_per_sm is not None and variant.cluster[0] > _PAIR:
+        config.gridDimX = _at_once(config, function, grid[0], variant.cluster[0])
+    if early:  # last, since occupancy is no question of order
+        config.attrs = [*attributes, _early_attribute()]
+        config.numAttrs = len(attributes) + 1
+    return config
+
+
+def cluster_attribute(variant: Variant) -> bindings.CUlaunchAttribute:
+    """The clusters that a variant is launched in."""
+    attribute = bindings.CUlaunchAttribute()
+    attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    cluster = attribute.value.clusterDim
+    cluster.x, cluster.y, cluster.z = variant.cluster
+    return attribute
+
+
+def _early_attribute() -> bindings.CUlaunchAttribute:
+    attribute = bindings.CUlaunchAttribute()
+    attribute.id = (
+        bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    )
+    attribute.value.programmaticStreamSerializationAllowed = 1
+    return attribute
 
 
 def _at_once(

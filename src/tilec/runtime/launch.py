@@ -15,11 +15,22 @@ from tilec.runtime.errors import LaunchError, failure
 
 if TYPE_CHECKING:
     from tilec.runtime.cuda_driver import Completion, Driver
-    from tilec.runtime.entry import Entry
+    from tilec.runtime.entry import Started
 
 # Weights (entry.py) that gather before an event is recorded: 64 launches of small tensors, or what
 # borrows 16 MiB. A launch that reaches it alone runs for so long that its own event costs little.
 LIMIT = 64
+
+
+_PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD of cuda.h
+
+
+def is_passing(address: int, given: object) -> bool:
+    """Whether a stream may be gone, or another one, later: what is given as an address is not kept
+    alive, and a thread's own stream is another one in another thread."""
+    return address >= _PER_THREAD_STREAM and (
+        address == _PER_THREAD_STREAM or isinstance(given, int)
+    )
 
 
 class Launch:
@@ -29,9 +40,9 @@ class Launch:
     stream: the launch then counts as done when that is.
     """
 
-    __slots__ = ("_borrowed", "_driver", "_entry", "_event", "_stream")
+    __slots__ = ("__weakref__", "_borrowed", "_driver", "_entry", "_event", "_stream")
 
-    def __init__(self, driver: Driver, entry: Entry, stream: int, borrowed: object) -> None:
+    def __init__(self, driver: Driver, entry: Started, stream: int, borrowed: object) -> None:
         self._driver = driver
         self._entry = entry
         self._stream = stream

@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel
-from tilec.runtime.array import Array
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.cuda_driver import Driver
-from tilec.runtime.elements import element_of
 from tilec.runtime.errors import ContractError
 from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
-from tilec.runtime.launch import UNDER_WAY, Launch
+from tilec.runtime.launch import UNDER_WAY, Launch, is_passing
 from tilec.runtime.plan import Planner
-from tilec.runtime.tensor import Tensor
+from tilec.runtime.reading import described, read, stream_for
 
 if TYPE_CHECKING:
     from tilec.runtime.entry import Entry, Frame
     from tilec.runtime.fitted import Fitted, LaunchPlan
-
-_PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD of cuda.h
 
 
 class Loaded(Protocol):
@@ -82,12 +78,7 @@ class Launcher:
             return handle
         entry, on = self._start(arguments, driver.stream_of(stream))
         handle = Launch(driver, entry, on, (arguments, stream))
-        # A stream object is kept alive, an address is not; and a thread's own stream is another one
-        # in another thread.
-        is_passing = on >= _PER_THREAD_STREAM and (
-            on == _PER_THREAD_STREAM or isinstance(stream, int)
-        )
-        UNDER_WAY.hold(handle, entry.weight, record_now=is_passing)
+        UNDER_WAY.hold(handle, entry.weight, record_now=is_passing(on, stream))
         return handle
 
     def plan(self, *arguments: object, **named: object) -> LaunchPlan:
@@ -102,43 +93,16 @@ class Launcher:
         looks at the addresses, and fills a frame. Returns what was launched, and on which stream.
         """
         # 1. What the arguments are: the address of each tensor, and all else as a key.
-        addresses: list[int] = []
-        key: list[object] = []
-        bits = 0
-        torch_device = -1
-        for index in self._tensor_at:
-            tensor = given[index]
-            kind = type(tensor)
-            if kind is Tensor:
-                address = tensor.pointer
-                key.append(tensor.facts)
-            elif kind is Array:
-                address = tensor[0]
-                key.append(tensor[1:])
-            else:
-                try:
-                    on_gpu = tensor.is_cuda
-                    address = tensor.data_ptr()
-                    device = tensor.get_device()
-                    key.append((tensor.dtype, tensor.shape, tensor.stride(), device))
-                except (AttributeError, RuntimeError, TypeError):
-                    on_gpu = False
-                if not on_gpu:  # nor PyTorch's: described by the protocols of all libraries
-                    if stream is None:
-                        stream = self._stream_for(given)
-                    return self._start(self._described(given, stream), stream)
-                torch_device = device
-            addresses.append(address)
-            bits |= address
-        for index in self._deciding_at:
-            argument = given[index]
-            key.append(type(argument))
-            key.append(argument)
-        found = tuple(key)
+        found = read(given, self._tensor_at, self._deciding_at)
+        if found is None:  # described by the protocols of all libraries
+            if stream is None:
+                stream = stream_for(given, self._tensor_at)
+            return self._start(self._described(given, stream), stream)
+        addresses, key, bits, torch_device = found
         try:
-            fitted = self._planner.known[found]
+            fitted = self._planner.known[key]
         except (KeyError, TypeError):
-            fitted = self._planner.fitted(found, self._described(given, stream or 0))
+            fitted = self._planner.fitted(key, self._described(given, stream or 0))
 
         # 2. What addresses decide. Bytes that meet may still interleave: `entry_at` looks closer.
         entry = fitted.first
@@ -182,28 +146,7 @@ class Launcher:
         return cells, self._driver().prepared(self._module.code(), entry, cells)
 
     def _described(self, given: Sequence[Any], stream: int) -> list[object]:
-        """The arguments with an `Array` for each tensor; `stream` waits for the values of those
-        that come by a protocol."""
-        described: list[object] = list(given)
-        for index in self._tensor_at:
-            argument = given[index]
-            if isinstance(argument, Tensor):
-                described[index] = argument.array
-            elif not isinstance(argument, Array):
-                name = self._planner.parameters[index].name
-                described[index] = (
-                    _array_of_torch(name, argument)
-                    if _is_torch(argument)
-                    else self._driver().array_of(name, argument, stream)
-                )
-        return described
-
-    def _stream_for(self, given: Sequence[Any]) -> int:
-        """The stream that a caller who names none means."""
-        for index in self._tensor_at:
-            if _is_torch(given[index]):
-                return current_stream(given[index].get_device())
-        return DEFAULT_STREAM
+        return described(given, self._planner.parameters, self._driver, stream)
 
     def _driver(self) -> Driver:
         if self._known_driver is None:
@@ -216,22 +159,3 @@ class Launcher:
 
 def _start_nothing(stream: int) -> None:
     """What an empty grid launches."""
-
-
-def _is_torch(tensor: Any) -> bool:
-    if getattr(tensor, "is_cuda", False) is not True:
-        return False
-    return all(hasattr(tensor, name) for name in ("data_ptr", "stride", "get_device"))
-
-
-def _array_of_torch(name: str, tensor: Any) -> Array:
-    element = element_of(tensor.dtype)
-    if element is None:
-        raise ContractError(f"`{name}`: no element type of kernels is `{tensor.dtype}`")
-    return Array(
-        tensor.data_ptr(),
-        element,
-        tuple(tensor.shape),
-        tuple(tensor.stride()),
-        tensor.get_device(),
-    )

@@ -12,18 +12,17 @@ from cuda.core import Device, Kernel, ObjectCode
 from tilec.artifact.architecture import runs_on
 from tilec.artifact.geometry import ALONE
 from tilec.artifact.manifest import Variant
-from tilec.runtime.clusters import cluster_launch
+from tilec.runtime.clusters import extended_launch
 from tilec.runtime.devices import SUCCESS, current_device, device_count, made_current, text_of
 from tilec.runtime.encoding import EncodedMap, encoded
 from tilec.runtime.entry import Cells, Entry, MapSlot, Start
 from tilec.runtime.errors import (
     ArchitectureError,
     ArtifactError,
-    ContractError,
     LaunchError,
     failure,
 )
-from tilec.runtime.streams import PER_THREAD_STREAM, QUEUES, queue_of
+from tilec.runtime.streams import PER_THREAD_STREAM, QUEUES, check_device, queue_of
 
 # Above this, a kernel must ask for its dynamic shared memory (CUDA C++ Programming Guide,
 # "Shared Memory", compute capability 7.x and later).
@@ -94,8 +93,11 @@ def _allow_dynamic_smem(kernel: Kernel, variant: Variant, device: int) -> None:
         )
 
 
-def prepared(code: object, entry: Entry, cells: Cells) -> Start:
+def prepared(code: object, entry: Entry, cells: Cells, early: bool = False) -> Start:
     """A function that launches an entry with what the cells hold when it is called.
+
+    `early` is for a variant that `starts_early`: it may start while the kernel before it on its
+    stream still runs, which it waits for itself.
 
     `cuLaunchKernel` itself, since the cells are made once: cuda.core converts each argument at each
     launch (benchmarks/launch_cost.py compares them). The kernel is one of a context-free library: a
@@ -107,16 +109,14 @@ def prepared(code: object, entry: Entry, cells: Cells) -> Start:
     assert entry.grid is not None, "an empty grid is not launched"
     with made_current(entry.device) as device:
         kernel = code.kernel(entry.variant, device)
-    base, count = cells.buffer_info()
-    pointers = array("Q", [base + cells.itemsize * index for index in range(count)])
-    pointers.extend([0] * len(entry.maps))
+    pointers = _pointers(entry, cells)
     parameters, _ = pointers.buffer_info()
     function = bindings.CUfunction(int(kernel.handle))
-    if entry.variant.cluster == ALONE:
+    if entry.variant.cluster == ALONE and not early:
         start = _start_of(entry, function, parameters, held=(kernel, cells, pointers))
     else:
         with made_current(entry.device):
-            launch = cluster_launch(entry.grid, entry.variant, function, parameters)
+            launch = extended_launch(entry.grid, entry.variant, function, parameters, early)
         start = _start_by(entry, launch, held=(kernel, cells, pointers))
     if entry.maps:
         start = _with_maps(entry, cells, pointers, start)
@@ -126,7 +126,7 @@ def prepared(code: object, entry: Entry, cells: Cells) -> Start:
     # A default stream is that of the current device, which may be another.
     def start_on_its_device(stream: int) -> None:
         if stream > PER_THREAD_STREAM:
-            _check_device(entry, stream)
+            check_device(entry, stream)
             start(stream)
             return
         if current_device() == entry.device:
@@ -137,6 +137,27 @@ def prepared(code: object, entry: Entry, cells: Cells) -> Start:
             start(stream)
 
     return start_on_its_device
+
+
+def passed(entry: Entry, cells: Cells) -> tuple[array[int], object]:
+    """Where each parameter lies, tensor maps made for the addresses in the cells; and what must be
+    alive, with the cells, as long as this is used.
+
+    Raises:   LaunchError if the driver refuses a map
+    """
+    pointers = _pointers(entry, cells)
+    maps = [_map_at(entry, one, cells[one.pointer]) for one in entry.maps]
+    for place, made in enumerate(maps, len(cells)):
+        pointers[place] = made.place
+    return pointers, maps
+
+
+def _pointers(entry: Entry, cells: Cells) -> array[int]:
+    """Where each parameter lies: in the cells, and behind them those of tensor maps, not made."""
+    base, count = cells.buffer_info()
+    pointers = array("Q", [base + cells.itemsize * index for index in range(count)])
+    pointers.extend([0] * len(entry.maps))
+    return pointers
 
 
 def _start_of(entry: Entry, function: bindings.CUfunction, parameters: int, held: object) -> Start:
@@ -225,13 +246,3 @@ def _give_context(entry: Entry, status: bindings.CUresult) -> None:
 def _check_launch(entry: Entry, status: bindings.CUresult) -> None:
     if status != SUCCESS:
         raise failure(f"`{entry.kernel.symbol}` was not launched", text_of(status))
-
-
-def _check_device(entry: Entry, stream: int) -> None:
-    """That a stream is one of the device that the tensors are on; for machines with several."""
-    status, device = bindings.cuStreamGetDevice(queue_of(stream))
-    if status == SUCCESS and entry.device not in (None, int(device)):
-        raise ContractError(
-            f"`{entry.kernel.symbol}`: the tensors are on device {entry.device}, "
-            f"the stream on device {int(device)}"
-        )

@@ -1,0 +1,118 @@
+"""Arguments as they come: the address of each tensor, and all else of it as a key to look up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tilec.artifact.signature import Parameter
+from tilec.runtime.array import Array
+from tilec.runtime.elements import element_of
+from tilec.runtime.errors import ContractError
+from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
+from tilec.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tilec.runtime.cuda_driver import Driver
+
+
+# The addresses of the tensors; a key, the same for arguments that differ in addresses, and in
+# scalars that decide nothing, only; all bits that an address has set; the device of a tensor of
+# PyTorch, -1 if there is none.
+Read: TypeAlias = "tuple[list[int], tuple[object, ...], int, int]"
+
+
+def read(given: Sequence[Any], tensor_at: Sequence[int], deciding_at: Sequence[int]) -> Read | None:
+    """What the arguments are; None if some must be described first.
+
+    The path of every launch, so written for speed.
+    """
+    addresses: list[int] = []
+    key: list[object] = []
+    bits = 0
+    torch_device = -1
+    for index in tensor_at:
+        tensor = given[index]
+        kind = type(tensor)
+        if kind is Tensor:
+            address = tensor.pointer
+            key.append(tensor.facts)
+        elif kind is Array:
+            address = tensor[0]
+            key.append(tensor[1:])
+        else:
+            try:
+                on_gpu = tensor.is_cuda
+                address = tensor.data_ptr()
+                device = tensor.get_device()
+                key.append((tensor.dtype, tensor.shape, tensor.stride(), device))
+            except (AttributeError, RuntimeError, TypeError):
+                return None
+            if not on_gpu:
+                return None
+            torch_device = device
+        addresses.append(address)
+        bits |= address
+    for index in deciding_at:
+        argument = given[index]
+        key.append(type(argument))
+        key.append(argument)
+    return addresses, tuple(key), bits, torch_device
+
+
+def described(
+    given: Sequence[Any],
+    parameters: Sequence[Parameter],
+    driver: Callable[[], Driver],
+    stream: int,
+) -> list[object]:
+    """The arguments with an `Array` for each tensor; `stream` waits for the values of those that
+    come by a protocol.
+
+    Raises:   ContractError if a tensor is none
+    """
+    return [
+        array_of(parameter.name, argument, driver, stream) if parameter.is_tensor else argument
+        for parameter, argument in zip(parameters, given, strict=True)
+    ]
+
+
+def array_of(name: str, given: Any, driver: Callable[[], Driver], stream: int) -> Array:
+    """What a tensor is; `stream` waits for its values if it comes by a protocol.
+
+    Raises:   ContractError if it is none
+    """
+    if isinstance(given, Tensor):
+        return given.array
+    if isinstance(given, Array):
+        return given
+    if _is_torch(given):
+        return _array_of_torch(name, given)
+    return driver().array_of(name, given, stream)
+
+
+def stream_for(given: Sequence[Any], tensor_at: Sequence[int]) -> int:
+    """The stream that a caller who names none means."""
+    for index in tensor_at:
+        if _is_torch(given[index]):
+            return current_stream(given[index].get_device())
+    return DEFAULT_STREAM
+
+
+def _is_torch(tensor: Any) -> bool:
+    if getattr(tensor, "is_cuda", False) is not True:
+        return False
+    return all(hasattr(tensor, name) for name in ("data_ptr", "stride", "get_device"))
+
+
+def _array_of_torch(name: str, tensor: Any) -> Array:
+    element = element_of(tensor.dtype)
+    if element is None:
+        raise ContractError(f"`{name}`: no element type of kernels is `{tensor.dtype}`")
+    return Array(
+        tensor.data_ptr(),
+        element,
+        tuple(tensor.shape),
+        tuple(tensor.stride()),
+        tensor.get_device(),
+    )
