@@ -74,9 +74,10 @@ def main() -> None:
     shutil.rmtree(bundle, ignore_errors=True)
     copy(bundle)
     build(bundle / "build")
-    for project in ("c", "cpp"):
+    for project, names in (("c", ("axpy", "unit")), ("cpp", ("axpy",))):
         folder = bundle / "examples" / project / "build"
-        _build([Path("examples/c/axpy.tile")], folder, TARGET, "--emit", "header")
+        sources = [Path(f"examples/c/{name}.tile") for name in names]
+        _build(sources, folder, TARGET, "--emit", "header")
     _validate(bundle / "build")
     if arguments.wheels:
         _download(bundle / "wheels", arguments.wheels)
