@@ -111,6 +111,7 @@ def build(folder: Path) -> None:
     for sources, target in ((kernels, folder), (programs, tests), (pipelines, tests / "pipelines")):
         _build_for_both(sources, target)
     _build([*kernels, Path("tests/gpu/trapping.tile")], tests / "checked", TARGET, "--checked")
+    _build([Path("kernels/add.tile")], tests / "joined", f"{OLDER},{TARGET}", "--fatbin")
     _run("tests.programs.expect", str(tests))
 
 
