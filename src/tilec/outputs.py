@@ -11,8 +11,11 @@ from tilec import __version__
 from tilec.artifact.embed import embed
 from tilec.artifact.families import families_of
 from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
+from tilec.artifact.pipeline import Pipeline
+from tilec.artifact.pipelines import faults_of_pipelines
 from tilec.artifact.tuning_file import TuningFile, from_text, with_tables
 from tilec.codegen.describe import describe
+from tilec.codegen.fatbin import join
 from tilec.compilation import INTERMEDIATE, LAUNCHERS, Options
 from tilec.emit.emitter import Artifact, EmitOptions, Emitter
 from tilec.emit.header import emit_header
@@ -25,7 +28,7 @@ from tilec.proofs.proof import Proof
 from tilec.sources import Sources
 from tilec.stages import stage
 from tilec.target.resolve import resolve
-from tilec.target.toolchain import libdevice, ptxas, ptxas_version
+from tilec.target.toolchain import fatbinary, libdevice, ptxas, ptxas_version
 from tilec.variant import Instance
 
 _EMITTERS: dict[str, Emitter] = dict(zip(LAUNCHERS, (emit_header, emit_rust), strict=True))
@@ -54,6 +57,7 @@ def outputs_of(
     options: Options,
     emitted: str | None = None,
     workers: int = 1,
+    pipelines: Sequence[Pipeline] = (),
 ) -> dict[str, bytes]:
     """The content of each file by its name, for each target the manifest last; launchers before.
 
@@ -63,6 +67,7 @@ def outputs_of(
     if not kernels:
         return {}  # only helpers and constants, for other files to use
     stem = Path(sources.root.name).stem
+    joiner = fatbinary() if options.fatbin else None
     outputs: dict[str, bytes] = {}
     if emitted is not None:
         outputs[f"{stem}{INTERMEDIATE['tile']}"] = emitted.encode()
@@ -80,13 +85,16 @@ def outputs_of(
             if step in options.emit:
                 outputs[f"{stem}.{target.name}{INTERMEDIATE[step]}"] = text.encode()
         with stage("manifest"):
-            manifest = _manifest(made, target.name, sources, options)
+            manifest = _manifest(made, target.name, sources, options, tuple(pipelines))
             as_json = to_json(manifest).encode()
             cubin = embed(made.image, as_json)
         outputs[f"{stem}.{target.name}.cubin"] = cubin
         is_single = len(options.targets) == 1
         manifests[f"{stem}.json" if is_single else f"{stem}.{target.name}.json"] = as_json
         artifacts.append(Artifact(manifest, cubin))
+    if joiner is not None:
+        cubins = {artifact.manifest.target: artifact.cubin for artifact in artifacts}
+        outputs[f"{stem}.fatbin"] = join(cubins, joiner)
     for language in LAUNCHERS:
         if language in options.emit:
             with stage("launchers"):
@@ -94,10 +102,16 @@ def outputs_of(
     return outputs | manifests
 
 
-def _manifest(made: MachineCode, target: str, sources: Sources, options: Options) -> Manifest:
+def _manifest(
+    made: MachineCode,
+    target: str,
+    sources: Sources,
+    options: Options,
+    pipelines: tuple[Pipeline, ...],
+) -> Manifest:
     file = sources.root.name
     tuning = TuningFile() if sources.tuning is None else from_text(sources.tuning)
-    return Manifest(
+    manifest = Manifest(
         source=Source(Path(file).name, sources.digests[file]),
         toolchain=Toolchain(
             *(__version__, _mlir_version(), ptxas_version()),
@@ -107,7 +121,12 @@ def _manifest(made: MachineCode, target: str, sources: Sources, options: Options
         checked=options.checked,
         kernels=made.kernels,
         families=with_tables(families_of(made.kernels), tuning, target),
+        pipelines=pipelines,
     )
+    # Order and memory of pipelines are proved again, by what knows nothing of how they were made.
+    faults = list(faults_of_pipelines(manifest))
+    assert not faults, f"a plan is wrong: {faults[0]}"
+    return manifest
 
 
 @cache

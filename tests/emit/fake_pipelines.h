@@ -274,6 +274,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec made, CUgraphNode node, c
     note = noted_as(CHANGED, NULL);
     note->number = (int)(uintptr_t)node;
     note_node(note, wanted);
+    memcpy(note->cluster, noted.notes[nodes[(uintptr_t)node].note].cluster, sizeof note->cluster); /* that stays */
     return CUDA_SUCCESS;
 }
 

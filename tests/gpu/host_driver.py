@@ -71,6 +71,9 @@ class HostDriver:
     def current_device(self):
         return 0
 
+    def capability(self, device):
+        return 9, 0
+
     def sm_count(self, device):
         return 1
 
@@ -103,7 +106,7 @@ class HostDriver:
         return lambda stream: self._opened(code).run(entry.kernel.symbol, _arguments(entry, cells))
 
     @contextmanager
-    def side_streams(self, count, device, beside):
+    def side_streams(self, count, entry, beside):
         yield [beside] * count
 
     def made_event(self, device):

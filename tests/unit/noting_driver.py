@@ -98,7 +98,7 @@ class NotingDriver:
         return start
 
     @contextmanager
-    def side_streams(self, count, device, beside):
+    def side_streams(self, count, entry, beside):
         assert not self.lent, "a thread has the streams alone"
         self.lent = [9000 + n for n in range(count)]
         yield self.lent

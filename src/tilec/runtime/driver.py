@@ -16,6 +16,7 @@ from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.cuda_driver import HostArray
 from tilec.runtime.devices import (
     SUCCESS,
+    capability,
     card,
     current_device,
     made_current,
@@ -25,7 +26,7 @@ from tilec.runtime.devices import (
 from tilec.runtime.elements import element_of, numpy_dtype
 from tilec.runtime.errors import ContractError, failure
 from tilec.runtime.graph_nodes import built_graph
-from tilec.runtime.machine_code import loaded, prepared, runs_on
+from tilec.runtime.machine_code import loaded, prepared
 from tilec.runtime.stream_memory import (
     free_stream_memory,
     made_event,
@@ -47,6 +48,7 @@ __all__ = [
     "allocated",
     "array_of",
     "built_graph",
+    "capability",
     "card",
     "copy_to_device",
     "copy_to_host",
@@ -61,7 +63,6 @@ __all__ = [
     "prepared",
     "record",
     "recorded",
-    "runs_on",
     "side_streams",
     "sm_count",
     "stream_memory",

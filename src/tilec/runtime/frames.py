@@ -15,7 +15,7 @@ from tilec.runtime.stream_schedule import FORK
 
 if TYPE_CHECKING:
     from tilec.runtime.cuda_driver import Completion, Driver
-    from tilec.runtime.entry import Cells, Entry, Start
+    from tilec.runtime.entry import Cells, Entry, Start, Started
     from tilec.runtime.step import Step
     from tilec.runtime.stream_schedule import Schedule
 
@@ -63,7 +63,7 @@ class Frames:
             step.fill_pointers(cells, bases)
         self._bases = bases
 
-    def start(self, stream: int, device: int | None) -> None:
+    def start(self, stream: int, pipeline: Started) -> None:
         """Gives all launches to the caller's stream, and to others beside it.
 
         Whatever happens, what the caller's stream is given next comes after all that was started.
@@ -71,7 +71,7 @@ class Frames:
         Raises:   LaunchError; ContractError if the stream is another device's
         """
         if self._schedule.streams > 1:
-            self._start_on_several(stream, device)
+            self._start_on_several(stream, pipeline)
             return
         number = -1
         try:
@@ -81,11 +81,11 @@ class Frames:
         except TilecError as error:
             raise self._steps[number].failure(error) from error
 
-    def _start_on_several(self, stream: int, device: int | None) -> None:
+    def _start_on_several(self, stream: int, pipeline: Started) -> None:
         driver, schedule = self._driver, self._schedule
-        with driver.side_streams(schedule.streams - 1, device, stream) as side:
+        with driver.side_streams(schedule.streams - 1, pipeline, stream) as side:
             streams = [stream, *side]
-            self._record(FORK, stream, device)
+            self._record(FORK, stream, pipeline)
             for turn, start in zip(schedule.turns, self._starts, strict=True):
                 on = streams[turn.stream]
                 for wait in turn.waits:
@@ -93,21 +93,21 @@ class Frames:
                 try:
                     start(on)
                 except TilecError as error:
-                    self._join_all(streams, device)
+                    self._join_all(streams, pipeline)
                     raise self._steps[turn.launch].failure(error) from error
                 if turn.is_recorded:
-                    self._record(turn.launch, on, device)
+                    self._record(turn.launch, on, pipeline)
             for join in schedule.joins:
                 driver.wait_for(self._events[join], stream)
 
-    def _record(self, launch: int, stream: int, device: int | None) -> None:
+    def _record(self, launch: int, stream: int, pipeline: Started) -> None:
         """Makes the event of a launch, or FORK, stand for what a stream was given so far."""
         event = self._events.get(launch)
         if event is None:
-            event = self._events[launch] = self._driver.made_event(device)
+            event = self._events[launch] = self._driver.made_event(pipeline.device)
         self._driver.record(event, stream)
 
-    def _join_all(self, streams: Sequence[int], device: int | None) -> None:
+    def _join_all(self, streams: Sequence[int], pipeline: Started) -> None:
         for one in streams[1:]:
-            self._record(FORK, one, device)
+            self._record(FORK, one, pipeline)
             self._driver.wait_for(self._events[FORK], streams[0])

@@ -45,11 +45,12 @@ class GraphExec:
         self._handles: list[bindings.CUgraphNode] = []
         with made_current(entry.device):
             self._graph = self._checked(bindings.cuGraphCreate(0))
-            finalize(self, _destroy_graph, self._graph).atexit = False
+            finalize(self, bindings.cuGraphDestroy, self._graph).atexit = False
             for node in self._nodes:
                 self._handles.append(self._added(node))
             self._exec = self._checked(bindings.cuGraphInstantiate(self._graph, 0))
-        finalize(self, _destroy, self._exec).atexit = False
+        # One that still runs is destroyed when it is done.
+        finalize(self, bindings.cuGraphExecDestroy, self._exec).atexit = False
 
     def launch(self, stream: int) -> None:
         """Launches all of it on a stream.
@@ -145,11 +146,3 @@ class GraphExec:
 def _form(nodes: Sequence[Node]) -> list[object]:
     """What an instantiated graph cannot change."""
     return [(node.entry.variant.cluster, node.after, node.early) for node in nodes]
-
-
-def _destroy_graph(graph: bindings.CUgraph) -> None:
-    bindings.cuGraphDestroy(graph)
-
-
-def _destroy(graph: bindings.CUgraphExec) -> None:
-    bindings.cuGraphExecDestroy(graph)  # one that still runs is destroyed when it is done

@@ -7,12 +7,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from tilec.artifact.embed import CubinError, extract
-from tilec.artifact.manifest import Kernel, Manifest, ManifestError, from_json
+from tilec.artifact.fatbin import is_fatbin
+from tilec.artifact.manifest import Kernel, Manifest
 from tilec.artifact.pipeline import Pipeline
-from tilec.artifact.validate import faults_of
 from tilec.runtime.cuda_driver import Driver, cuda_driver
-from tilec.runtime.errors import ArtifactError
+from tilec.runtime.images import cubin_for, manifest_of
 from tilec.runtime.launcher import Launcher
 from tilec.runtime.pipeline import PipelineLauncher
 
@@ -20,14 +19,23 @@ if TYPE_CHECKING:
     from os import PathLike
 
 
-def load(source: str | PathLike[str] | bytes) -> Module:
+def load(source: str | PathLike[str] | bytes, device: int | None = None) -> Module:
     """The kernels of a cubin, from a file or its bytes. Needs no device until one is launched.
 
-    Raises:   OSError; ArtifactError if it is no cubin of this version of tilec, or is damaged
+    Of a fat binary (`tilec build --fatbin`), the cubin that is nearest to `device`, or to the
+    current one.
+
+    Raises:   OSError; ArtifactError if it is no cubin of this version of tilec, or is damaged; of a
+              fat binary NoDevice, and ArchitectureError if none of its cubins runs on the device
     """
-    if isinstance(source, bytes):
-        return Module(source, "the cubin")
-    return Module(Path(source).read_bytes(), str(source))
+    content, name = (
+        (source, "the cubin")
+        if isinstance(source, bytes)
+        else (Path(source).read_bytes(), str(source))
+    )
+    if is_fatbin(content):
+        content = cubin_for(content, name, device, cuda_driver())
+    return Module(content, name)
 
 
 class Module:
@@ -39,9 +47,9 @@ class Module:
     """
 
     def __init__(self, cubin: bytes, name: str, driver: Callable[[], Driver] = cuda_driver) -> None:
-        self.manifest = _manifest_of(cubin, name)
+        self.manifest = manifest_of(cubin, name)
         self.driver = driver
-        self._cubin = cubin
+        self.cubin = cubin
         self._name = name
         self._code: object = None
         self._lock = Lock()
@@ -65,7 +73,7 @@ class Module:
         if self._code is None:
             with self._lock:
                 if self._code is None:
-                    self._code = self.driver().loaded(self._cubin, self.manifest.target, self._name)
+                    self._code = self.driver().loaded(self.cubin, self.manifest.target, self._name)
         return self._code
 
     def instance(self, symbol: str) -> Launcher:
@@ -107,17 +115,3 @@ def _pipelines(module: Module, manifest: Manifest) -> dict[str, PipelineLauncher
         name: PipelineLauncher(module, pipelines, manifest)
         for name, pipelines in {**by_symbol, **by_name}.items()
     }
-
-
-def _manifest_of(cubin: bytes, name: str) -> Manifest:
-    try:
-        text = extract(cubin)
-        if text is None:
-            raise ArtifactError(f"{name} holds no manifest: it was not built by tilec")
-        manifest = from_json(text)
-    except (CubinError, ManifestError) as error:
-        raise ArtifactError(f"{name}: {error}") from None
-    fault = next(faults_of(manifest), None)
-    if fault is not None:
-        raise ArtifactError(f"{name}: the manifest is not sound: {fault}")
-    return manifest

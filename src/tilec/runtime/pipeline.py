@@ -203,7 +203,7 @@ class PipelineLauncher:
         address = own or (driver.stream_memory(size, planned, stream) if size else 0)
         frames.fill_pointers([*call.addresses, address])
         try:
-            frames.start(stream, planned.device)
+            frames.start(stream, planned)
         except BaseException:
             # What was launched before still runs: its memory lives until it is done.
             borrower = Launch(driver, planned, stream, (given, workspace))

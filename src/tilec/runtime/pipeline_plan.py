@@ -76,6 +76,7 @@ class PlannedPipeline:
         "_arrays",
         "_by_entries",
         "_dims",
+        "_good_workspaces",
         "_parameters",
         "_schedules",
         "_tensor_at",
@@ -132,6 +133,7 @@ class PlannedPipeline:
         self._schedules: dict[int, Schedule] = {}
         self._by_entries: dict[tuple[Entry, ...], Addressed] = {}
         self._addressed: dict[tuple[int, ...], Addressed] = {}
+        self._good_workspaces: set[object] = set()
         self.low_bits = self._bits_of_alignments()
         self.first = self._usual()
         self.grid = None if not self.steps else (1, 1, 1)
@@ -191,8 +193,23 @@ class PlannedPipeline:
     def check_workspace(self, given: Array, addresses: Sequence[int]) -> None:
         """That memory which a caller brings will do: on the device, large enough, aligned, apart.
 
+        What was found good is remembered, for the same arguments.
+
         Raises:   ContractError
         """
+        key = (given, *addresses)
+        if key in self._good_workspaces:
+            return
+        self._check_workspace(given, addresses)
+        if len(self._good_workspaces) >= _REMEMBERED_ADDRESSES:
+            self._good_workspaces.clear()
+        self._good_workspaces.add(key)
+
+    def refusal(self, error: Exception) -> ContractError:
+        """What went wrong, with the pipeline's name."""
+        return ContractError(f"`{self.kernel.symbol}`: {error}")
+
+    def _check_workspace(self, given: Array, addresses: Sequence[int]) -> None:
         needed = self.workspace.bytes
         try:
             if given.device != self.device and self.device is not None:
@@ -220,10 +237,6 @@ class PlannedPipeline:
             self._check_apart(given.pointer, addresses)
         except ContractError as error:
             raise self.refusal(error) from None
-
-    def refusal(self, error: Exception) -> ContractError:
-        """What went wrong, with the pipeline's name."""
-        return ContractError(f"`{self.kernel.symbol}`: {error}")
 
     def _checked_values(self, arguments: Sequence[Argument]) -> dict[str, Value]:
         tensors = list(zip(self._parameters, self._arrays, strict=True))

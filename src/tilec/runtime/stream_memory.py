@@ -113,14 +113,18 @@ _CAPTURED: defaultdict[int, deque[Stream]] = defaultdict(deque)
 
 
 @contextmanager
-def side_streams(count: int, device: int | None, beside: int) -> Iterator[Sequence[int]]:
+def side_streams(count: int, entry: Started, beside: int) -> Iterator[Sequence[int]]:
     """Streams for this thread alone, with the device current. They are used again as soon as the
     block is left: what they are given then comes after.
 
     If the stream `beside` which they are is being captured, they become part of the capture as they
     wait for it.
+
+    Raises:   ContractError if that stream is another device's
     """
-    with made_current(device) as index:
+    if device_count() > 1:
+        check_device(entry, beside)
+    with made_current(entry.device) as index:
         taken = [_taken(index) for _ in range(count)]
         try:
             yield [int(stream.handle) for stream in taken]

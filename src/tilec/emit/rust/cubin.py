@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tilec.artifact.architecture import capability_of
 from tilec.emit.emitter import Artifact
-from tilec.emit.header.cubin import capability
 from tilec.emit.rust.text import string, structure
 
 _BYTES_PER_LINE = 48
@@ -15,7 +15,7 @@ _SIMPLE = {0: "\\0", ord('"'): '\\"', ord("\\"): "\\\\"}
 def cubin_lines(artifact: Artifact, own: str, entries: int) -> Iterator[str]:
     """The `Cubin` called `CUBIN_own`."""
     manifest, image = artifact.manifest, artifact.cubin
-    major, minor, specific = capability(manifest.target)
+    major, minor, specific = capability_of(manifest.target)
     yield f'static IMAGE_{own}: Image<[u8; {len(image)}]> = Image(*b"\\'
     for start in range(0, len(image), _BYTES_PER_LINE):
         line = _line(image[start : start + _BYTES_PER_LINE])
