@@ -290,18 +290,18 @@ impl Graph<'_> {
         Ok(Some(address))
     }
 
-    /// Launches the graph on a stream, and returns at once.
+    /// Launches the graph on a stream, which is one of device `on`, -1: of any, and returns at once.
     ///
     /// # Safety
     /// What the graph borrows stays so until it is done, and it is launched on one stream at a time.
-    unsafe fn launch(&self, stream: &Stream) -> Result<()> {
+    pub(super) unsafe fn launch(&self, stream: *mut c_void, on: i32) -> Result<()> {
         let Some(made) = &self.made else { return Ok(()) };
         let symbol = self.run.pipeline.contract.symbol;
-        check_stream(symbol, self.device, stream.handle, stream.device)?;
+        check_stream(symbol, self.device, stream, on)?;
         let _entered = enter(self.device)?;
         let launch = needed(need_driver()?.driver.graph_launch, c"cuGraphLaunch")?;
         // SAFETY: as the caller says.
-        let code = unsafe { launch(made.exec, stream.handle) };
+        let code = unsafe { launch(made.exec, stream) };
         if code != 0 {
             let why = cuda_error(code);
             return failed(Status::Launch, format!("`{symbol}` was not launched: {why}"));
@@ -312,7 +312,7 @@ impl Graph<'_> {
     /// Launches the graph on a stream, and returns when it is done.
     pub fn replay(&mut self, stream: &Stream) -> Result<()> {
         // SAFETY: it is borrowed until this returns, and this waits.
-        let started = unsafe { self.launch(stream) };
+        let started = unsafe { self.launch(stream.handle, stream.device) };
         started.and_then(|()| stream.wait())
     }
 
@@ -370,6 +370,6 @@ impl InFlightGraph<'_> {
     /// Launches the graph on the stream of the scope, and returns at once.
     pub fn replay(&mut self) -> Result<()> {
         // SAFETY: the graph, and all that it borrows, is borrowed until the scope has waited; replays are on one stream.
-        unsafe { self.graph.launch(self.stream) }
+        unsafe { self.graph.launch(self.stream.handle, self.stream.device) }
     }
 }

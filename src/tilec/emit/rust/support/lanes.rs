@@ -244,33 +244,47 @@ unsafe fn send_lanes(run: &mut Run, lanes: &Lanes, events: &mut Events<'_>) -> R
     sent
 }
 
-/// Runs a pipeline on several streams and waits for the first one, which has all of it.
-pub(super) fn run_on_streams(set: &'static Pipelines, streams: &[&Stream], arguments: &[Argument<'_>]) -> Result<()> {
-    let Some(first) = streams.first() else {
+/// Checks everything, then starts the launches on several streams, each with the device that it is of, -1: of any. The
+/// first one has all of it.
+///
+/// # Safety
+/// The streams are of the driver, and the tensors' memory stays as it is borrowed until the first one is done.
+pub(super) unsafe fn run_on_lanes(
+    set: &'static Pipelines,
+    streams: &[(*mut c_void, i32)],
+    arguments: &[Argument<'_>],
+) -> Result<()> {
+    let Some(&(first, on)) = streams.first() else {
         let name = set.contracts.name;
         return failed(Status::Null, format!("`{name}`: expected one stream at least, got none"));
     };
-    let mut run = Run::new(set, arguments, true, first.device)?;
+    let mut run = Run::new(set, arguments, true, on)?;
     if run.steps.is_empty() {
         return Ok(());
     }
     run.check_device()?;
-    for stream in streams {
-        check_stream(run.pipeline.contract.symbol, run.device, stream.handle, stream.device)?;
+    for &(stream, on) in streams {
+        check_stream(run.pipeline.contract.symbol, run.device, stream, on)?;
     }
     let _entered = enter(run.device)?;
     let driver = &need_driver()?.driver;
     needed(driver.event_create.and(driver.event_record), c"cuEventCreate")?;
     needed(driver.event_destroy, c"cuEventDestroy_v2")?;
     needed(driver.stream_wait_event, c"cuStreamWaitEvent")?;
-    let handles: Vec<*mut c_void> = streams.iter().map(|stream| stream.handle).collect();
+    let handles: Vec<*mut c_void> = streams.iter().map(|&(stream, _)| stream).collect();
     let lanes = Lanes::of(&Order::of(&run), handles.len());
     run.load(driver)?;
-    let started = {
-        let _taken = run.take_workspace(driver, first.handle)?;
-        let mut events = Events { driver, streams: &handles, made: Vec::new(), code: 0 };
-        // SAFETY: the tensors are borrowed until this returns, and it waits: also for what a failure left.
-        run.map(driver).and_then(|()| unsafe { send_lanes(&mut run, &lanes, &mut events) })
-    };
-    settled(started, first)
+    let _taken = run.take_workspace(driver, first)?;
+    let mut events = Events { driver, streams: &handles, made: Vec::new(), code: 0 };
+    run.map(driver)?;
+    // SAFETY: as the caller says.
+    unsafe { send_lanes(&mut run, &lanes, &mut events) }
+}
+
+/// Runs a pipeline on several streams and waits for the first one, which has all of it.
+pub(super) fn run_on_streams(set: &'static Pipelines, streams: &[&Stream], arguments: &[Argument<'_>]) -> Result<()> {
+    let handles: Vec<(*mut c_void, i32)> = streams.iter().map(|stream| (stream.handle, stream.device)).collect();
+    // SAFETY: the tensors are borrowed until this returns, and it waits: also for what a failure left.
+    let started = unsafe { run_on_lanes(set, &handles, arguments) };
+    streams.first().map_or(started.clone(), |first| settled(started, first))
 }
