@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.emit.launching import CUBIN, slot_bytes
+from tests.emit.pipeline_samples import pipelined
 from tests.emit.rust.compiler import compile_rust, compiled_rust
-from tests.emit.samples import everything
 from tests.emit.toolchain import fake_driver, run
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.rust import emit_rust
@@ -23,7 +23,7 @@ def sample(tools):
     """A folder with the emitted file, and a library that programs can be compiled against."""
     folder = tools / "rust_programs"
     folder.mkdir()
-    [text] = emit_rust([Artifact(everything(), CUBIN)], "sample", EmitOptions()).values()
+    [text] = emit_rust([Artifact(pipelined(), CUBIN)], "sample", EmitOptions()).values()
     (folder / "sample.rs").write_bytes(text)
     return folder
 
@@ -32,7 +32,7 @@ def test_a_program_does_what_its_types_allow(sample, tools):
     (sample / "typed.rs").write_bytes((HERE / "typed.rs").read_bytes())
     compiled_rust("-o", sample / "typed", sample / "typed.rs")
     described = []
-    for kernel in everything().kernels:
+    for kernel in pipelined().kernels:
         for variant in kernel.variants:
             sizes = [str(slot_bytes(slot)) for slot in variant.slots]
             described += [variant.symbol, ",".join(sizes)]
