@@ -85,6 +85,13 @@ def test_cmake(examples):
     run(folder / "made" / "axpy", cwd=folder)
 
 
+def test_rust(examples):
+    folder = examples / "rust"
+    needed("cargo")
+    lines = run(needed("make"), "run", f"TILEC={TILEC}", cwd=folder).splitlines()
+    assert lines[-1] in ("there is no GPU here", "the sum of y = 500500")
+
+
 def test_make_builds_again_exactly_what_it_must(examples):
     folder = examples / "make"
     assert make(folder, "run").endswith("blend 1000: 1, blend 1000 with 999: 0, scale 1000: 1\n")
