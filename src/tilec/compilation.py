@@ -31,6 +31,7 @@ class Options:
     emit: tuple[str, ...] = ()
     prefix: str = ""  # before every public name of launchers
     checked: bool = False  # trap on what is defined, but hardly meant (docs/language.md)
+    fatbin: bool = False  # whether to join the cubins of all targets in one file
     report: bool = False  # whether to say what was proved
     deny: tuple[str, ...] = ()  # what of `DENIABLE` is an error
 

@@ -13,6 +13,7 @@ from tilec.artifact.families import families_of
 from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
 from tilec.artifact.tuning_file import TuningFile, from_text, with_tables
 from tilec.codegen.describe import describe
+from tilec.codegen.fatbin import join
 from tilec.compilation import INTERMEDIATE, LAUNCHERS, Options
 from tilec.emit.emitter import Artifact, EmitOptions, Emitter
 from tilec.emit.header import emit_header
@@ -24,7 +25,7 @@ from tilec.proofs.proof import Proof
 from tilec.sources import Sources
 from tilec.stages import stage
 from tilec.target.resolve import resolve
-from tilec.target.toolchain import libdevice, ptxas, ptxas_version
+from tilec.target.toolchain import fatbinary, libdevice, ptxas, ptxas_version
 from tilec.variant import Instance
 
 _EMITTERS: dict[str, Emitter] = dict(zip(LAUNCHERS, (emit_header,), strict=True))
@@ -62,6 +63,7 @@ def outputs_of(
     if not kernels:
         return {}  # only helpers and constants, for other files to use
     stem = Path(sources.root.name).stem
+    joiner = fatbinary() if options.fatbin else None
     outputs: dict[str, bytes] = {}
     if emitted is not None:
         outputs[f"{stem}{INTERMEDIATE['tile']}"] = emitted.encode()
@@ -86,6 +88,9 @@ def outputs_of(
         is_single = len(options.targets) == 1
         manifests[f"{stem}.json" if is_single else f"{stem}.{target.name}.json"] = as_json
         artifacts.append(Artifact(manifest, cubin))
+    if joiner is not None:
+        cubins = {artifact.manifest.target: artifact.cubin for artifact in artifacts}
+        outputs[f"{stem}.fatbin"] = join(cubins, joiner)
     for language in LAUNCHERS:
         if language in options.emit:
             with stage("launchers"):

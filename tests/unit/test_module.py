@@ -14,9 +14,9 @@ from noting_driver import NotingDriver, arrays, module
 from test_embed import cubin
 
 import tilec.runtime as rt
+from tilec.artifact.architecture import runs_on
 from tilec.artifact.embed import embed
 from tilec.artifact.manifest import to_json
-from tilec.runtime.driver import runs_on
 from tilec.runtime.elements import element_of, numpy_dtype
 
 

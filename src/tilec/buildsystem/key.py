@@ -52,7 +52,7 @@ def compiler_fingerprint() -> str:
 
 
 def _tools() -> Iterator[Path]:
-    for find in (toolchain.ptxas, toolchain.libdevice):
+    for find in (toolchain.ptxas, toolchain.libdevice, toolchain.fatbinary):
         try:
             yield find()
         except SetupError:  # what needs it says so; the key is then that of a machine without it

@@ -64,6 +64,12 @@ def _prefix(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     help="A debug build: `assert!`, integer divisions by zero or that overflow, and accesses that "
     "miss their tensor end the launch, and say in which line.",
 )
+@click.option(
+    "--fatbin",
+    is_flag=True,
+    help="Also join the cubins of all targets as NAME.fatbin, of which loaders take the one that "
+    "is for the device.",
+)
 @click.option("-j", "jobs", type=click.IntRange(min=1), help="Files at a time.  [all cores]")
 @click.option("--no-cache", is_flag=True, help="Compile what is unchanged too, and keep nothing.")
 @click.option(
@@ -80,6 +86,7 @@ def command(
     emit: tuple[str, ...],
     prefix: str,
     checked: bool,
+    fatbin: bool,
     jobs: int | None,
     no_cache: bool,
     timings: bool,
@@ -91,8 +98,9 @@ def command(
     """Compile FILES to cubins.
 
     For `add.tile` this writes `add.sm_90a.cubin`, one for each target, and its manifest `add.json`
-    (`add.sm_90a.json` and so on where there are several targets). All files of one input appear
-    together or, when it has errors, not at all. What is unchanged is not compiled again.
+    (`add.sm_90a.json` and so on where there are several targets; `--fatbin` joins the cubins). All
+    files of one input appear together or, when it has errors, not at all. What is unchanged is not
+    compiled again.
     """
     targets = targets or DEFAULT_TARGETS
     for target in map(resolve, targets):
@@ -100,7 +108,7 @@ def command(
             reporter.note(f"target `{target.name}` is built by the facts of {target.described_as}")
     request = Request(
         files=files,
-        options=Options(targets, defines, instances, emit, prefix, checked),
+        options=Options(targets, defines, instances, emit, prefix, checked, fatbin),
         folder=Path(folder),
         include=include,
         jobs=jobs,

@@ -23,7 +23,7 @@ COMMANDS = {
     "build": "Compile files to cubins.",
     "check": "Find the errors of files, and write nothing.",
     "explain": "Say what an error code means, with an example and its fix.",
-    "inspect": "Show what a cubin or a manifest holds.",
+    "inspect": "Show what a cubin, a fat binary or a manifest holds.",
     "opt": "Run passes on a file of MLIR.",
     "run": "Execute a kernel on .npy files.",
     "bench": "Measure kernels against rivals on a GPU.",

@@ -1,14 +1,13 @@
-"""`tilec inspect`: what a cubin or a manifest holds."""
+"""`tilec inspect`: what a cubin, a fat binary or a manifest holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import click
 
-from tilec.artifact.embed import CubinError, extract
+from tilec.artifact.embed import CubinError
 from tilec.artifact.expression import text_of
 from tilec.artifact.floor import Floor, floor_of
 from tilec.artifact.geometry import ALONE
@@ -20,14 +19,13 @@ from tilec.artifact.manifest import (
     TensorMap,
     UnsafeUse,
     Variant,
-    from_json,
 )
 from tilec.artifact.signature import Parameter
-from tilec.artifact.validate import faults_of
 from tilec.cli.columns import columns
 from tilec.cli.entry import DONE, REFUSED
 from tilec.cli.family_details import family_lines
 from tilec.cli.lowering_details import accesses_of, layouts_of, movements_of, shared_of
+from tilec.cli.manifests import read_manifests
 from tilec.cli.schedule_details import schedule_of
 from tilec.diagnostics.setup_error import SetupError
 from tilec.layout import LayoutError
@@ -81,7 +79,9 @@ def command(
     picks: tuple[str, ...],
     **wanted: bool,
 ) -> int:
-    """Show what cubins and manifests (FILES) hold: instances, their contracts and variants.
+    """Show what cubins, fat binaries and manifests (FILES) hold.
+
+    That is instances, their contracts and variants; of a fat binary, for one target after another.
 
     Spills and stack are bytes a thread, smem is bytes a block (static + dynamic). Occupancy is how
     many blocks a multiprocessor holds, their share of its warps, and what limits them. Conflicts
@@ -91,11 +91,12 @@ def command(
     status = DONE
     for file in files:
         try:
-            manifest = _manifest(file)
-            chosen = _chosen(manifest, kernel, variant, file)
-            lines = list(_description(chosen, variant, details))
-            target = _target(manifest)
-            lines += family_lines(chosen, target, picks, tables=families or everything)
+            lines: list[str] = []
+            for chosen in _chosen(read_manifests(file), kernel, variant, file):
+                lines += [""] if lines else []
+                lines += _description(chosen, variant, details)
+                target = _target(chosen)
+                lines += family_lines(chosen, target, picks, tables=families or everything)
         except (CubinError, ManifestError, LayoutError) as error:
             click.echo(f"error: `{file}`: {error}", err=True)
             status = REFUSED
@@ -104,44 +105,37 @@ def command(
     return status
 
 
-def _chosen(manifest: Manifest, kernel: str | None, variant: str | None, file: str) -> Manifest:
-    """The manifest with only the kernels that were asked for.
+def _chosen(
+    manifests: Sequence[Manifest], kernel: str | None, variant: str | None, file: str
+) -> list[Manifest]:
+    """The manifests with only the kernels that were asked for; those without any are left out.
 
     Raises:   SetupError if there are none
     """
+    if kernel is None and variant is None:
+        return list(manifests)
+    narrowed = [_narrowed(manifest, kernel, variant) for manifest in manifests]
+    found = [manifest for manifest in narrowed if manifest.kernels]
+    if found:
+        return found
+    kernels = [kernel for manifest in manifests for kernel in manifest.kernels]
+    names = [v.symbol for k in kernels for v in k.variants]
+    if variant is None:
+        names = [k.symbol for k in kernels]
+    raise SetupError(
+        f"`{file}` has no {'kernel' if variant is None else 'variant'} `{variant or kernel}`",
+        help=f"expected one of {', '.join(dict.fromkeys(names))}",
+    )
+
+
+def _narrowed(manifest: Manifest, kernel: str | None, variant: str | None) -> Manifest:
     found = manifest.kernels
     if kernel is not None:
         of_types = {m for f in manifest.families if f.name == kernel for m in f.members}
         found = tuple(k for k in found if kernel in (k.name, k.symbol) or k.symbol in of_types)
     if variant is not None:
         found = tuple(k for k in found if variant in [v.symbol for v in k.variants])
-    if found or (kernel is None and variant is None):
-        return replace(manifest, kernels=found)
-    names = [v.symbol for k in manifest.kernels for v in k.variants]
-    if variant is None:
-        names = [k.symbol for k in manifest.kernels]
-    raise SetupError(
-        f"`{file}` has no {'kernel' if variant is None else 'variant'} `{variant or kernel}`",
-        help=f"expected one of {', '.join(names)}",
-    )
-
-
-def _manifest(file: str) -> Manifest:
-    try:
-        content = Path(file).read_bytes()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise SetupError(f"cannot read `{file}`: {reason}") from error
-    if content.startswith(b"\x7fELF"):
-        embedded = extract(content)
-        if embedded is None:
-            raise CubinError("the cubin holds no manifest")
-        content = embedded
-    manifest = from_json(content)
-    fault = next(faults_of(manifest), None)
-    if fault is not None:
-        raise ManifestError(fault)
-    return manifest
+    return replace(manifest, kernels=found)
 
 
 def _description(

@@ -85,6 +85,30 @@ def _card(device: int) -> str:
     return bytes(name).partition(b"\0")[0].decode()
 
 
+def capability(device: int | None) -> tuple[int, int]:
+    """The compute capability of a device, or the current one: (9, 0).
+
+    Raises:   NoDevice
+    """
+    return _capability(current_device() if device is None else device)
+
+
+@cache
+def _capability(device: int) -> tuple[int, int]:
+    require_device()
+    attributes = bindings.CUdevice_attribute
+    numbers: list[int] = []
+    for attribute in (
+        attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+        attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+    ):
+        status, number = bindings.cuDeviceGetAttribute(attribute, bindings.CUdevice(device))
+        if status != SUCCESS:
+            raise NoDevice(f"there is no device {device}: {text_of(status)}")
+        numbers.append(int(number))
+    return numbers[0], numbers[1]
+
+
 @contextmanager
 def made_current(device: int | None) -> Iterator[int]:
     """With a device current, or whichever is; the context that was is current again afterwards.

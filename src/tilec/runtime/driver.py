@@ -16,6 +16,7 @@ from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.cuda_driver import HostArray
 from tilec.runtime.devices import (
     SUCCESS,
+    capability,
     card,
     current_device,
     made_current,
@@ -24,7 +25,7 @@ from tilec.runtime.devices import (
 )
 from tilec.runtime.elements import element_of, numpy_dtype
 from tilec.runtime.errors import ContractError, failure
-from tilec.runtime.machine_code import loaded, prepared, runs_on
+from tilec.runtime.machine_code import loaded, prepared
 from tilec.runtime.streams import (
     LEGACY_STREAM,
     finish,
@@ -37,6 +38,7 @@ from tilec.runtime.streams import (
 __all__ = [
     "allocated",
     "array_of",
+    "capability",
     "card",
     "copy_to_device",
     "copy_to_host",
@@ -48,7 +50,6 @@ __all__ = [
     "loaded",
     "prepared",
     "recorded",
-    "runs_on",
     "sm_count",
     "stream_of",
 ]

@@ -9,6 +9,7 @@ from threading import Lock
 from cuda.bindings import driver as bindings
 from cuda.core import Device, Kernel, ObjectCode
 
+from tilec.artifact.architecture import runs_on
 from tilec.artifact.geometry import ALONE
 from tilec.artifact.manifest import Variant
 from tilec.runtime.clusters import extended_launch
@@ -77,21 +78,6 @@ class Code:
             ) from error
         _allow_dynamic_smem(kernel, variant, device)
         return kernel
-
-
-def runs_on(target: str, major: int, minor: int) -> bool:
-    """Whether a cubin for a target such as `sm_80` or `sm_90a` runs on a compute capability.
-
-    Plain targets run on later minor revisions of their major one, `f` targets too; `a` targets on
-    exactly their own (CUDA C++ Programming Guide, "Compute Capability").
-    """
-    number = target.removeprefix("sm_").rstrip("af")
-    if not number.isdigit():
-        return False
-    built_major, built_minor = int(number) // 10, int(number) % 10
-    if target.endswith("a"):
-        return (built_major, built_minor) == (major, minor)
-    return built_major == major and built_minor <= minor
 
 
 def _allow_dynamic_smem(kernel: Kernel, variant: Variant, device: int) -> None:

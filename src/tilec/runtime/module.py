@@ -7,25 +7,33 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from tilec.artifact.embed import CubinError, extract
-from tilec.artifact.manifest import Kernel, Manifest, ManifestError, from_json
-from tilec.artifact.validate import faults_of
+from tilec.artifact.fatbin import is_fatbin
+from tilec.artifact.manifest import Kernel
 from tilec.runtime.cuda_driver import Driver, cuda_driver
-from tilec.runtime.errors import ArtifactError
+from tilec.runtime.images import cubin_for, manifest_of
 from tilec.runtime.launcher import Launcher
 
 if TYPE_CHECKING:
     from os import PathLike
 
 
-def load(source: str | PathLike[str] | bytes) -> Module:
+def load(source: str | PathLike[str] | bytes, device: int | None = None) -> Module:
     """The kernels of a cubin, from a file or its bytes. Needs no device until one is launched.
 
-    Raises:   OSError; ArtifactError if it is no cubin of this version of tilec, or is damaged
+    Of a fat binary (`tilec build --fatbin`), the cubin that is nearest to `device`, or to the
+    current one.
+
+    Raises:   OSError; ArtifactError if it is no cubin of this version of tilec, or is damaged; of a
+              fat binary NoDevice, and ArchitectureError if none of its cubins runs on the device
     """
-    if isinstance(source, bytes):
-        return Module(source, "the cubin")
-    return Module(Path(source).read_bytes(), str(source))
+    content, name = (
+        (source, "the cubin")
+        if isinstance(source, bytes)
+        else (Path(source).read_bytes(), str(source))
+    )
+    if is_fatbin(content):
+        content = cubin_for(content, name, device, cuda_driver())
+    return Module(content, name)
 
 
 class Module:
@@ -37,7 +45,7 @@ class Module:
     """
 
     def __init__(self, cubin: bytes, name: str, driver: Callable[[], Driver] = cuda_driver) -> None:
-        self.manifest = _manifest_of(cubin, name)
+        self.manifest = manifest_of(cubin, name)
         self.driver = driver
         self._cubin = cubin
         self._name = name
@@ -92,17 +100,3 @@ class Module:
     def __repr__(self) -> str:
         symbols = ", ".join(kernel.symbol for kernel in self.manifest.kernels)
         return f"Module({self._name}, {self.manifest.target}: {symbols})"
-
-
-def _manifest_of(cubin: bytes, name: str) -> Manifest:
-    try:
-        text = extract(cubin)
-        if text is None:
-            raise ArtifactError(f"{name} holds no manifest: it was not built by tilec")
-        manifest = from_json(text)
-    except (CubinError, ManifestError) as error:
-        raise ArtifactError(f"{name}: {error}") from None
-    fault = next(faults_of(manifest), None)
-    if fault is not None:
-        raise ArtifactError(f"{name}: the manifest is not sound: {fault}")
-    return manifest

@@ -40,6 +40,14 @@ def nvdisasm() -> Path:
     return _required("bin/nvdisasm", "nvidia-cuda-nvdisasm")
 
 
+def fatbinary() -> Path:
+    """The program that joins cubins, of the wheel nvidia-cuda-nvcc.
+
+    Raises:   SetupError if it is not there
+    """
+    return _required("bin/fatbinary", "nvidia-cuda-nvcc")
+
+
 def libdevice() -> Path:
     """The mathematics library in LLVM bitcode, of the wheel nvidia-nvvm.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from tilec.artifact import architecture
+from tilec.artifact.architecture import capability_of
 from tilec.artifact.manifest import Manifest
 from tilec.emit.emitter import Artifact
 from tilec.emit.header.text import filled, string
@@ -12,17 +14,8 @@ _WORDS_PER_LINE = 12
 
 
 def preference(artifact: Artifact) -> tuple[int, int, int]:
-    """Sorts targets: where several run on a device, the nearest to it is taken."""
-    major, minor, specific = capability(artifact.manifest.target)
-    return (-major, -minor, 0 if specific else 1)
-
-
-def capability(target: str) -> tuple[int, int, str]:
-    """`sm_90a` as its two numbers and its letter; (0, 0, "") runs nowhere."""
-    number = target.removeprefix("sm_").rstrip("af")
-    if not number.isdigit():
-        return 0, 0, ""
-    return int(number) // 10, int(number) % 10, target.removeprefix(f"sm_{number}")
+    """Sorts the cubins of several targets: the first that runs on a device is for it."""
+    return architecture.preference(artifact.manifest.target)
 
 
 def cubin_lines(artifact: Artifact, name: str, entries: int) -> list[str]:
@@ -45,7 +38,7 @@ def cubin_lines(artifact: Artifact, name: str, entries: int) -> list[str]:
 
 
 def _fields(manifest: Manifest, name: str, entries: int) -> tuple[object, ...]:
-    major, minor, specific = capability(manifest.target)
+    major, minor, specific = capability_of(manifest.target)
     return (
         string(manifest.source.file), string(manifest.target), major, minor,
         f"'{specific}'" if specific else 0, f"{name}_image", f"&{name}_library", f"{name}_entries",

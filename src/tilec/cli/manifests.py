@@ -1,0 +1,47 @@
+"""The manifests that a file holds, whichever kind of file it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tilec.artifact.embed import CubinError, extract
+from tilec.artifact.fatbin import cubins_of, is_fatbin
+from tilec.artifact.manifest import Manifest, ManifestError, from_json
+from tilec.artifact.validate import faults_of
+from tilec.diagnostics.setup_error import SetupError
+
+
+def read_manifests(file: str) -> list[Manifest]:
+    """The manifest of a cubin or a `.json` file; of a fat binary, that of each cubin in it.
+
+    Raises:   SetupError if the file cannot be read; CubinError, ManifestError if it is damaged, or
+              says what cannot be
+    """
+    manifests = [from_json(text) for text in _texts(file)]
+    for manifest in manifests:
+        fault = next(faults_of(manifest), None)
+        if fault is not None:
+            raise ManifestError(fault)
+    return manifests
+
+
+def _texts(file: str) -> Iterator[bytes]:
+    try:
+        content = Path(file).read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SetupError(f"cannot read `{file}`: {reason}") from error
+    if is_fatbin(content):
+        yield from map(_embedded, cubins_of(content))
+    elif content.startswith(b"\x7fELF"):
+        yield _embedded(content)
+    else:
+        yield content
+
+
+def _embedded(cubin: bytes) -> bytes:
+    text = extract(cubin)
+    if text is None:
+        raise CubinError("the cubin holds no manifest")
+    return text
