@@ -17,6 +17,7 @@ from tilec.codegen.fatbin import join
 from tilec.compilation import INTERMEDIATE, LAUNCHERS, Options
 from tilec.emit.emitter import Artifact, EmitOptions, Emitter
 from tilec.emit.header import emit_header
+from tilec.emit.python import emit_python
 from tilec.fingerprint import code_fingerprint
 from tilec.ir.dialects import load_all
 from tilec.machine_code import MachineCode, Tools, compile_kernels
@@ -28,7 +29,7 @@ from tilec.target.resolve import resolve
 from tilec.target.toolchain import fatbinary, libdevice, ptxas, ptxas_version
 from tilec.variant import Instance
 
-_EMITTERS: dict[str, Emitter] = dict(zip(LAUNCHERS, (emit_header,), strict=True))
+_EMITTERS: dict[str, Emitter] = dict(zip(LAUNCHERS, (emit_header, emit_python), strict=True))
 
 
 def warm_up() -> None:

@@ -12,6 +12,7 @@ no GPU; what does need one raises `NoDevice` without it.
 
 from __future__ import annotations
 
+from tilec.runtime.arguments import TensorLike
 from tilec.runtime.errors import (
     ArchitectureError,
     ArtifactError,
@@ -21,6 +22,7 @@ from tilec.runtime.errors import (
     TilecError,
     Trapped,
 )
+from tilec.runtime.fitted import LaunchPlan
 from tilec.runtime.launch import Launch
 from tilec.runtime.launcher import Launcher
 from tilec.runtime.module import Module, load
@@ -32,10 +34,12 @@ __all__ = [
     "ContractError",
     "Launch",
     "LaunchError",
+    "LaunchPlan",
     "Launcher",
     "Module",
     "NoDevice",
     "Tensor",
+    "TensorLike",
     "TilecError",
     "Trapped",
     "empty",
