@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from manifest_samples import add_kernel, manifest
-
+from tests.unit.manifest_samples import add_kernel, manifest
 from tilec.artifact.manifest import Manifest
 from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch, Temporary
 from tilec.artifact.signature import Coverage, Parameter, Requirement

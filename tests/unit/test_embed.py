@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from manifest_samples import manifest
 
+from tests.unit.manifest_samples import manifest
 from tilec.artifact.embed import CubinError, embed, extract
 from tilec.artifact.manifest import from_json, to_json
 
