@@ -16,6 +16,7 @@ from tilec.runtime.arguments import TensorLike
 from tilec.runtime.errors import (
     ArchitectureError,
     ArtifactError,
+    BorrowError,
     ContractError,
     LaunchError,
     NoDevice,
@@ -31,6 +32,7 @@ from tilec.runtime.tensor import Tensor, empty, to_device
 __all__ = [
     "ArchitectureError",
     "ArtifactError",
+    "BorrowError",
     "ContractError",
     "Launch",
     "LaunchError",

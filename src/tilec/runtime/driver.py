@@ -31,8 +31,12 @@ from tilec.runtime.streams import (
     finish,
     finish_device,
     is_over,
+    order,
     recorded,
+    settle_device,
     stream_of,
+    tail,
+    waits_for_legacy,
 )
 
 __all__ = [
@@ -48,10 +52,14 @@ __all__ = [
     "finish_device",
     "is_over",
     "loaded",
+    "order",
     "prepared",
     "recorded",
+    "settle_device",
     "sm_count",
     "stream_of",
+    "tail",
+    "waits_for_legacy",
 ]
 
 _DLPACK_CPU = 1  # kDLCPU of dlpack.h

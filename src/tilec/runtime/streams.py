@@ -25,6 +25,7 @@ LEGACY_STREAM = 1
 PER_THREAD_STREAM = 2
 
 _NO_CAPTURE = bindings.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
+_NON_BLOCKING = int(bindings.CUstream_flags.CU_STREAM_NON_BLOCKING)
 # What the legacy stream answers while a stream that waits for it is captured.
 _IN_CAPTURE = bindings.CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
 
@@ -73,7 +74,12 @@ def finish(entry: Entry, stream: int) -> None:
 
 def finish_device(entry: Entry) -> None:
     """Waits until nothing runs on a device; after a failure nothing does either."""
-    with suppress(Exception), made_current(entry.device), _outside_capture():
+    settle_device(entry.device)
+
+
+def settle_device(device: int | None) -> None:
+    """As `finish_device`."""
+    with suppress(Exception), made_current(device), _outside_capture():
         bindings.cuCtxSynchronize()
 
 
@@ -83,14 +89,42 @@ def recorded(entry: Entry, stream: int) -> Event | None:
     None while the stream is being captured into a graph: nothing runs, and an event would become
     part of the graph.
     """
-    with made_current(entry.device), _outside_capture():
-        status, capture = bindings.cuStreamIsCapturing(queue_of(stream))
-        if status == _IN_CAPTURE or (status == SUCCESS and capture != _NO_CAPTURE):
-            return None
-        try:
-            return _core_stream(stream).record()
-        except Exception as error:
-            raise failure(f"`{entry.kernel.symbol}` failed on the GPU", error) from error
+    try:
+        return tail(stream, entry.device)
+    except Exception as error:
+        raise failure(f"`{entry.kernel.symbol}` failed on the GPU", error) from error
+
+
+def tail(stream: int, device: int | None) -> Event | None:
+    """As `recorded`, of whatever the stream was given. Raises what CUDA does."""
+    with made_current(device), _outside_capture():
+        return None if _is_captured(stream) else _core_stream(stream).record()
+
+
+def order(event: Event, stream: int, device: int | None) -> bool:
+    """Lets what a stream is given from now on wait for an event; False if the stream is being
+    captured into a graph, which cannot wait for what is outside of it.
+
+    Raises:   LaunchError
+    """
+    with made_current(device), _outside_capture():
+        if _is_captured(stream):
+            return False
+        [status] = bindings.cuStreamWaitEvent(queue_of(stream), int(event.handle), 0)
+    if status != SUCCESS:
+        raise failure("a stream does not wait for an event", text_of(status))
+    return True
+
+
+def waits_for_legacy(stream: int) -> bool:
+    """Whether a stream and the legacy default stream wait for each other."""
+    status, flags = bindings.cuStreamGetFlags(queue_of(stream))
+    return bool(status == SUCCESS and not int(flags) & _NON_BLOCKING)
+
+
+def _is_captured(stream: int) -> bool:
+    status, capture = bindings.cuStreamIsCapturing(queue_of(stream))
+    return bool(status == _IN_CAPTURE or (status == SUCCESS and capture != _NO_CAPTURE))
 
 
 def is_over(event: Event) -> bool:
