@@ -27,6 +27,7 @@ from tilec.runtime.fitted import LaunchPlan
 from tilec.runtime.launch import Launch
 from tilec.runtime.launcher import Launcher
 from tilec.runtime.module import Module, load
+from tilec.runtime.ordering import order_conflicts, ordered
 from tilec.runtime.tensor import Tensor, empty, to_device
 
 __all__ = [
@@ -46,5 +47,7 @@ __all__ = [
     "Trapped",
     "empty",
     "load",
+    "order_conflicts",
+    "ordered",
     "to_device",
 ]

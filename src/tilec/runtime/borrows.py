@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from threading import get_ident
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from tilec.runtime.array import Array
 from tilec.runtime.errors import BorrowError, LaunchError
@@ -64,10 +64,8 @@ class Range(NamedTuple):
     form: Array
 
     def conflicts(self, other: Range) -> bool:
-        """Whether launches that have these two may not run at one time."""
+        """Whether launches that have these two, which meet, may not run at one time."""
         if self.own == other.own and self.own in ("shared", "atomic"):
-            return False
-        if self.start >= other.end or other.start >= self.end:
             return False
         one, two = self.form._replace(pointer=self.start), other.form._replace(pointer=other.start)
         return may_overlap(one, two)
@@ -82,15 +80,15 @@ class Touching(Protocol):
     def touches(self, addresses: Sequence[int]) -> list[Range]: ...
 
 
-class Touched(NamedTuple):
-    """What a launch has borrowed; `is_foreign`: some of it is another library's."""
+# What a launch has borrowed: what it is, where its tensors lie, and whether some of it is another
+# library's. A plain tuple, since each launch makes one, and few are looked at.
+Touched: TypeAlias = "tuple[Touching, list[int], bool]"
 
-    what: Touching
-    addresses: list[int]
-    is_foreign: bool
 
-    def ranges(self) -> list[Range]:
-        return self.what.touches(self.addresses)
+def ranges_of(touched: Touched) -> list[Range]:
+    """The bytes that a launch has borrowed."""
+    what, addresses, _ = touched
+    return what.touches(addresses)
 
 
 class Borrower(Protocol):
@@ -162,15 +160,19 @@ class Ledger:
     def __init__(self) -> None:
         self._streams: dict[StreamKey, _Stream] = {}
         self._numbers = count(1)
+        # What was admitted last is mostly what is added next.
+        self._admitted: tuple[Touched, _Stream, list[Range]] | None = None
 
     def add(self, borrower: Borrower) -> None:
         """Notes a launch that was started, in the thread that did."""
-        stream = self._stream(borrower.stream, borrower.device)
+        touched, admitted = borrower.touched, self._admitted
+        if admitted is not None and admitted[0] is touched:
+            _, stream, ranges = admitted
+        else:
+            stream = self._stream(borrower.stream, borrower.device)
+            ranges = [] if touched is None else ranges_of(touched)
         stream.last = next(self._numbers)
-        touched = borrower.touched
-        if touched is None:
-            return
-        for one in touched.ranges():
+        for one in ranges:
             loan = _Loan(one, borrower, stream.last, stream.clock)
             stream.loans[one.start, one.end, one.own] = loan
 
@@ -183,13 +185,14 @@ class Ledger:
         """
         stream = self._stream(address, device)
         self._wait_by_default(driver, stream)
-        wanted = touched.ranges()
+        wanted = ranges_of(touched)
         for other in self._streams.values():
             if other is stream or other.last <= stream.clock.get(other.key, 0):
                 continue
             found = self._conflict(stream, other, wanted)
             if found is not None:
                 _Conflict(driver, touched, stream, other, *found).resolve(policy)
+        self._admitted = touched, stream, wanted
 
     def ordered(self, first: Borrower | tuple[int, int | None], then: int) -> None:
         """Notes that a stream waits for a launch, or for all that another stream was given."""
@@ -212,6 +215,7 @@ class Ledger:
             }
             if not stream.loans:
                 del self._streams[key]
+        self._admitted = None
         return [stream.address for stream in self._streams.values()]
 
     def _stream(self, address: int, device: int | None) -> _Stream:
@@ -237,14 +241,18 @@ class Ledger:
         stream: _Stream, other: _Stream, wanted: Iterable[Range]
     ) -> tuple[_Loan, Range] | None:
         """The last launch on another stream that conflicts, and does not come before."""
-        seen = stream.clock.get(other.key, 0)
+        last = stream.clock.get(other.key, 0)
         found: tuple[_Loan, Range] | None = None
         for loan in other.loans.values():
-            if loan.number <= seen or loan.borrower.is_over:
+            if loan.number <= last:
                 continue
+            start, end, *_ = loan.range
             for one in wanted:
-                if (found is None or loan.number > found[0].number) and one.conflicts(loan.range):
-                    found = loan, one
+                # The cheapest question first: few ranges meet.
+                if one[0] < end and start < one[1] and one.conflicts(loan.range):
+                    if not loan.borrower.is_over:
+                        found, last = (loan, one), loan.number
+                    break
         return found
 
 
@@ -285,7 +293,7 @@ class _Conflict:
     def _is_certain(self) -> bool:
         """Whether nothing that is out of sight can have ordered the two."""
         earlier = self.loan.borrower.touched
-        if self.touched.is_foreign or earlier is None or earlier.is_foreign:
+        if earlier is None or self.touched[2] or earlier[2]:
             return False
         if self.loan.number != self.other.last:
             return False
@@ -303,8 +311,8 @@ class _Conflict:
         earlier = self.loan.borrower.touched
         assert earlier is not None, "it has a loan"
         return (
-            f"`{self.touched.what.label}` on {self._name(self.stream)} {_use(self.wanted)}, which "
-            f"`{earlier.what.label}`, still under way on {self._name(self.other)}, "
+            f"`{self.touched[0].label}` on {self._name(self.stream)} {_use(self.wanted)}, which "
+            f"`{earlier[0].label}`, still under way on {self._name(self.other)}, "
             f"{_use(self.loan.range, 'as ')}: wait for its handle, or give `order=True` to run "
             f"after it"
         )

@@ -111,7 +111,7 @@ def allocated(size_bytes: int, device: int) -> Buffer:
         return buffer
 
 
-def exported(array: Array, memory: Buffer) -> StridedMemoryView:
+def exported(array: Array, memory: object) -> StridedMemoryView:
     """A tensor as other libraries import it; `memory` lives as long as they need it."""
     require_device()
     buffer = Buffer.from_handle(array.pointer, array.span_bytes, owner=memory)

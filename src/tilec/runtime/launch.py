@@ -14,7 +14,16 @@ from collections import deque
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from tilec.runtime.borrows import PER_THREAD_STREAM, POLICIES, Ledger, Policy, Touched, key_of
+from tilec.runtime.borrows import (
+    PER_THREAD_STREAM,
+    POLICIES,
+    Ledger,
+    Policy,
+    Range,
+    Touched,
+    key_of,
+    ranges_of,
+)
 from tilec.runtime.errors import LaunchError, TilecError, failure
 
 if TYPE_CHECKING:
@@ -100,6 +109,25 @@ class Launch:
     @property
     def device(self) -> int | None:
         return self._entry.device
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self._entry.kernel.symbol
+
+    def ranges(self) -> list[Range]:
+        """The bytes that it has borrowed."""
+        return [] if self.touched is None else ranges_of(self.touched)
+
+    def may_run(self) -> bool:
+        """Whether it is not done, or waits for a graph that it is captured into.
+
+        Raises:   LaunchError if the device failed, or the stream is gone
+        """
+        if self.is_over:
+            return False
+        event = self._recorded()
+        return event is None or not self._driver.is_over(event)
 
     def event(self) -> Completion | None:
         """What tells when it is done, as far as it is not known to be; None for one that is being

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel
-from tilec.runtime.borrows import PER_THREAD_STREAM, Touched
+from tilec.runtime.borrows import PER_THREAD_STREAM
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.cuda_driver import Driver
 from tilec.runtime.errors import ContractError
@@ -17,6 +17,7 @@ from tilec.runtime.plan import Planner
 from tilec.runtime.reading import described, read, stream_for
 
 if TYPE_CHECKING:
+    from tilec.runtime.borrows import Touched
     from tilec.runtime.entry import Entry, Frame
     from tilec.runtime.fitted import Fitted, LaunchPlan
 
@@ -136,7 +137,7 @@ class Launcher:
         # 3. The stream, the frame, the launch.
         if stream is None:
             stream = DEFAULT_STREAM if torch_device < 0 else current_stream(torch_device)
-        touched = Touched(fitted, addresses, is_foreign or torch_device >= 0)
+        touched = fitted, addresses, is_foreign or torch_device >= 0
         if stream != UNDER_WAY.only:  # something may be under way on another one
             UNDER_WAY.admit(self._driver(), touched, entry, stream, order)
         try:
