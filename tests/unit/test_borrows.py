@@ -182,6 +182,16 @@ def test_what_is_ordered_is_launched(how, add, driver):
     assert len(driver.queues[then]) == (2 if then == A else waits + 1)  # no further wait
 
 
+def test_only_what_was_launched_before_is_ordered(add, driver):
+    add.launch(own(24), own(8), own(16), 1.0, stream=stream(A))
+    rt.ordered(stream(A), stream(B))
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    driver.finish_one(A)
+    driver.run()  # stream B has nothing left to do
+    with pytest.raises(rt.BorrowError, match=r"on stream 0x80.*under way on stream 0x40"):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+
+
 def test_order_is_passed_on_from_stream_to_stream(add, driver):
     add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
     rt.ordered(stream(A), stream(B))
