@@ -61,11 +61,17 @@ def compiled_text(name: str, text: str) -> Iterator[Compiled]:
 @lru_cache(maxsize=4)
 def checked_text(name: str, text: str) -> tuple[Sequence[KernelInstance], Mapping[str, SourceFile]]:
     """The instances of a program, type-checked, and its sources."""
-    program, found = load_program(SourceFile(name, text), parse)
+    program, found = load_program(SourceFile(name, text), parse, _beside)
     instances, more = ((), ()) if found else check_program(program)
     if found or more:
         raise CompileError(*found, *more)
     return instances, program.sources
+
+
+def _beside(name: str, importer: SourceFile) -> SourceFile | None:
+    """The file of a module, if it lies beside the one that uses it."""
+    path = Path(importer.name).with_name(f"{name}.tile")
+    return SourceFile(str(path), path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def _symbol(function: ir.OpView) -> str:

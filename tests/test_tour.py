@@ -2,8 +2,9 @@
 
 In a page, a block whose first line names a file is that file. A `sh` block is run line by line, and
 ends with status 0 or the one it says (`sh,1`); a named `python` block is run too, on a driver that
-needs no GPU. A `text` block right after either is all that was printed. In it a line `…` stands for
-any lines, and `…` in a line for anything; such a block is kept by hand.
+needs no GPU (`python,listing` is only read). A `text` block right after either is all that was
+printed. In it a line `…` stands for any lines, and `…` in a line for anything; such a block is kept
+by hand.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PAGES = (
     ROOT / "README.md",
     *(
         ROOT / "docs" / name
-        for name in ("tour.md", "design.md", "bench.md", "inspect.md", "tuning.md")
+        for name in ("tour.md", "design.md", "bench.md", "inspect.md", "tuning.md", "pipelines.md")
     ),
 )
 _STALE = "run `make bless` and read the difference"
@@ -75,7 +76,7 @@ def _with_output(page: Path) -> Iterator[tuple[Block, Block | None]]:
 
 def _done(block: Block, capfd: pytest.CaptureFixture[str]) -> str:
     """What running a block prints; nothing for one that is only a file."""
-    if block.kind == "python":
+    if block.kind == "python" and "listing" not in block.words:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             assert block.file is not None, f"{block} is not run"

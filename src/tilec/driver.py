@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from mlir import ir
 
+from tilec.artifact.pipeline import Pipeline
 from tilec.checks.check_borrows import check_borrows
 from tilec.checks.check_bounds import outside_of
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
@@ -21,18 +22,22 @@ from tilec.checks.check_preconditions import check_preconditions
 from tilec.checks.check_races import races_of
 from tilec.checks.check_resources import check_resources, is_within_shared_memory
 from tilec.checks.check_writes import check_writes
+from tilec.codegen.start_early import FOLLOWS, PRECEDES
 from tilec.compilation import IN_KERNEL_CHECKS, Compiled, KernelReport, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
 from tilec.diagnostics.once import once
-from tilec.frontend.check import check_program, unmatched_options
+from tilec.frontend.check import check_all, unmatched_options
 from tilec.frontend.emit import emit
 from tilec.frontend.modules import load_program
 from tilec.frontend.options import Options as FrontOptions
 from tilec.frontend.parse import parse
+from tilec.frontend.pipeline.trace import PipelineInstance
+from tilec.frontend.pipeline.values import traced
 from tilec.ir.dialect import context, declarations
 from tilec.ir.places import span_of, text_with_places
 from tilec.ir.walk import functions
 from tilec.ops.lowering import NoGpuCodeError
+from tilec.pipelines.plan import followers, leaders, plan
 from tilec.proofs.account import accesses_of, coverage_of
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
@@ -92,7 +97,7 @@ def compile_sources(sources: Sources, options: Options, workers: int = 1) -> Com
             drop_markers(front.module)
             simplify(front.module)
         try:
-            outputs = outputs_of(kernels, sources, options, front.emitted, workers)
+            outputs = outputs_of(kernels, sources, options, front.emitted, workers, front.pipelines)
             return replace(front.compiled, outputs=outputs)
         except (NoGpuCodeError, DoesNotFitError) as error:
             found = [_not_lowered(error, front.sources)]
@@ -100,8 +105,11 @@ def compile_sources(sources: Sources, options: Options, workers: int = 1) -> Com
 
 
 def _report(proof: Proof) -> KernelReport:
-    symbol = ir.StringAttr(proof.function.attributes["sym_name"]).value
-    return KernelReport(symbol, accesses_of(proof), coverage_of(proof))
+    return KernelReport(_symbol(proof), accesses_of(proof), coverage_of(proof))
+
+
+def _symbol(proof: Proof) -> str:
+    return str(ir.StringAttr(proof.function.attributes["sym_name"]).value)
 
 
 def warm_up(sources: Sources) -> None:
@@ -112,7 +120,7 @@ def warm_up(sources: Sources) -> None:
     declarations()
     program, found = load_program(sources.root, parse, sources.module)
     if not found:
-        check_program(program)
+        check_all(program)
 
 
 @dataclass(frozen=True)
@@ -120,7 +128,7 @@ class Front:
     """A program after every check: the module with helpers inlined, unless something is wrong.
 
     `proofs` are about its kernels as they are: before any rewrite. `emitted` is the module in text
-    form as the ownership checks saw it, if that is asked for.
+    form as the ownership checks saw it, if that is asked for. `pipelines` are planned.
     """
 
     compiled: Compiled
@@ -128,6 +136,7 @@ class Front:
     sources: dict[str, SourceFile]
     proofs: tuple[Proof, ...] = ()
     emitted: str | None = None
+    pipelines: tuple[Pipeline, ...] = ()
 
 
 def front_end(sources: Sources, options: Options) -> Front:
@@ -140,14 +149,15 @@ def front_end(sources: Sources, options: Options) -> Front:
     chosen = FrontOptions(options.defines, options.instances)
     diagnostics = list(found)
     module, proofs, emitted = None, [], None
+    pipelines: list[Pipeline] = []
     # A program that does not parse is not typed: what is missing would be reported as unknown.
     if not diagnostics:
         with stage("types"):
-            instances, found = check_program(program, chosen)
-        diagnostics += found
+            checked = check_all(program, chosen)
+        diagnostics += checked.diagnostics
         if not _errors(diagnostics):
             with stage("emission"):
-                module = emit(instances, program.sources)
+                module = emit(checked.kernels, program.sources)
             # Ownership is checked on helpers as they are written, before they are inlined.
             # Instances of one kernel have their faults in common.
             with stage("ownership"):
@@ -162,6 +172,11 @@ def front_end(sources: Sources, options: Options) -> Front:
                 inline_helpers(module)
                 proofs = [Proof(function) for function in functions(module)]
                 diagnostics += once(_wrong(proofs, program.sources, options))
+        # After proofs, which tell what kernels write in full and what they read before.
+        if module is not None and not _errors(diagnostics):
+            with stage("pipelines"):
+                pipelines, found = _planned(checked.pipelines, proofs, program.sources)
+            diagnostics += once(found)
     texts = {name: s.text for name, s in program.sources.items() if name not in sources.files}
     compiled = Compiled(
         diagnostics=tuple(diagnostics),
@@ -169,7 +184,34 @@ def front_end(sources: Sources, options: Options) -> Front:
         texts=texts,
         unmatched=unmatched_options(program, chosen),
     )
-    return Front(compiled, module, program.sources, tuple(proofs), emitted)
+    return Front(compiled, module, program.sources, tuple(proofs), emitted, tuple(pipelines))
+
+
+def _planned(
+    instances: Sequence[PipelineInstance],
+    proofs: Sequence[Proof],
+    sources: dict[str, SourceFile],
+) -> tuple[list[Pipeline], list[Diagnostic]]:
+    """The plans of pipelines; kernels that they launch after others, or before, are marked so."""
+    found: list[Diagnostic] = []
+    pipelines: list[Pipeline] = []
+    if not instances:
+        return pipelines, found
+    by_symbol = {_symbol(proof): proof for proof in proofs}
+    for instance in instances:
+        pipeline, wrong = traced(instance, sources)
+        found += wrong
+        if pipeline is None:
+            continue
+        launched = {symbol for launch in pipeline.launches for symbol in launch.instances}
+        summaries = {symbol: coverage_of(by_symbol[symbol]) for symbol in launched}
+        made, wrong = plan(pipeline, summaries)
+        found += wrong
+        pipelines += [made] if made is not None else []
+    for mark_name, marked in ((FOLLOWS, followers(pipelines)), (PRECEDES, leaders(pipelines))):
+        for symbol in marked:
+            by_symbol[symbol].function.attributes[mark_name] = ir.UnitAttr.get()
+    return pipelines, found
 
 
 def _wrong(

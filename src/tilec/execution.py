@@ -1,49 +1,87 @@
-"""A kernel of a file run on the CPU, as `tilec run` does it."""
+"""A kernel or a pipeline of a file run on the CPU, as `tilec run` does it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tilec.compilation import Executed, Options
-from tilec.driver import front_end
+from tilec.diagnostics import Diagnostic
+from tilec.driver import Front, front_end
 from tilec.interpret.contract import BrokenContract
 from tilec.interpret.launch import changes, choose, launch, read_arguments, tensor_named
+from tilec.interpret.memory import Array
 from tilec.interpret.npy import written_npy
+from tilec.interpret.pipeline import make_ready
+from tilec.interpret.pipeline_report import pipeline_diagnostics
+from tilec.interpret.pipeline_run import run_pipeline
+from tilec.interpret.pipeline_watch import Watch
 from tilec.interpret.report import diagnostics_of
 from tilec.interpret.sanitize import Sanitizer
 from tilec.ir.dialect import context
 from tilec.sources import Sources
 
+# The orders in which a sanitized pipeline runs: that of the source, then others by these seeds.
+_ORDERS = (None, 1, 2)
+
+_Result = tuple[dict[str, Array], tuple[Diagnostic, ...]]
+
 
 def execute(
     sources: Sources,
     options: Options,
-    kernel: str,
+    name: str,
     given: Mapping[str, bytes | int | float | bool],
     wanted: Sequence[str],
     *,
     sanitize: bool = False,
 ) -> Executed:
-    """Run a kernel on the CPU; tensors come in and go out as the bytes of `.npy` files.
+    """Run a kernel or a pipeline on the CPU; tensors go in and out as the bytes of `.npy` files.
 
     `wanted` are the tensors to write; without any, what changed is shown. With `sanitize`, every
-    access is watched; if anything is found, nothing is written or shown.
+    access is watched, and pipelines run in several orders; if anything is found, nothing is
+    written or shown.
     """
     with context():
         front = front_end(sources, options)
         if front.compiled.is_refused or front.module is None:
             return Executed(front.compiled)
+        pipelines = {n for p in front.pipelines for n in (p.name, p.symbol)}
+        run = _run_pipeline if name in pipelines else _run_kernel
         try:
             arguments = read_arguments(given)
-            chosen = choose(front.module, kernel, arguments)
-            shapes = {name: array.shape for name, array in chosen.tensors.items()}
-            observer = Sanitizer(shapes, chosen.unset) if sanitize else None
-            after = launch(chosen, observer)
-            found = observer.findings() if observer else ()
-            findings = tuple(diagnostics_of(found, front.sources, chosen.sizes))
+            after, findings = run(front, name, arguments, sanitize)
             if findings:
                 return Executed(front.compiled, findings=findings)
-            written = {name: written_npy(tensor_named(after, name)) for name in wanted}
+            written = {one: written_npy(tensor_named(after, one)) for one in wanted}
         except BrokenContract as broken:
             return Executed(front.compiled, broken=str(broken))
         return Executed(front.compiled, written, "" if wanted else changes(arguments, after))
+
+
+def _run_kernel(front: Front, name: str, given: Mapping[str, Any], sanitize: bool) -> _Result:
+    assert front.module is not None, "the program is right"
+    pipelines = [p.symbol for p in front.pipelines]
+    chosen = choose(front.module, name, given, beside=pipelines)
+    shapes = {one: array.shape for one, array in chosen.tensors.items()}
+    observer = Sanitizer(shapes, chosen.unset) if sanitize else None
+    after = launch(chosen, observer)
+    found = observer.findings() if observer else ()
+    return after, tuple(diagnostics_of(found, front.sources, chosen.sizes))
+
+
+def _run_pipeline(front: Front, name: str, given: Mapping[str, Any], sanitize: bool) -> _Result:
+    """The tensors as the order of the source leaves them, and what was found in all orders."""
+    assert front.module is not None, "the program is right"
+    ready = make_ready(front.pipelines, front.module, name, given)
+    if not sanitize:
+        run_pipeline(ready)
+        return {**ready.tensors}, ()
+    findings: dict[Diagnostic, None] = {}
+    for seed in _ORDERS:
+        once = make_ready(front.pipelines, front.module, name, given)
+        watch = Watch(once)
+        run_pipeline(once, seed, watch)
+        findings |= dict.fromkeys(pipeline_diagnostics(watch.findings(), once, front.sources))
+        ready = ready if seed is not None else once
+    return {**ready.tensors}, tuple(findings)

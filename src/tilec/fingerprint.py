@@ -9,12 +9,12 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-_SOURCES = (".py", ".mlir", ".lark", ".json", ".h")
+_SOURCES = (".py", ".mlir", ".lark", ".json", ".h", ".rs")
 # Packages that machine code does not depend on.
 _BESIDE = frozenset(
     {
         "artifact", "bench", "buildsystem", "cli", "diagnostics", "emit", "header", "interpret",
-        "runtime", "tune",
+        "runtime", "rust", "tune",
     }
 )  # fmt: skip
 

@@ -174,6 +174,7 @@ def _variant(
         cluster=(point.cluster, 1, 1),
         persistent_blocks_per_sm=1 if point.is_persistent else None,
         split=point.split,
+        starts_early=point.starts_early,
         tensor_maps=maps,
         static_smem_bytes=taken.smem,
         dynamic_smem_bytes=point.smem_bytes,

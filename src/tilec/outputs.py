@@ -11,6 +11,8 @@ from tilec import __version__
 from tilec.artifact.embed import embed
 from tilec.artifact.families import families_of
 from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
+from tilec.artifact.pipeline import Pipeline
+from tilec.artifact.pipelines import faults_of_pipelines
 from tilec.artifact.tuning_file import TuningFile, from_text, with_tables
 from tilec.codegen.describe import describe
 from tilec.codegen.fatbin import join
@@ -18,6 +20,7 @@ from tilec.compilation import INTERMEDIATE, LAUNCHERS, Options
 from tilec.emit.emitter import Artifact, EmitOptions, Emitter
 from tilec.emit.header import emit_header
 from tilec.emit.python import emit_python
+from tilec.emit.rust import emit_rust
 from tilec.fingerprint import code_fingerprint
 from tilec.ir.dialects import load_all
 from tilec.machine_code import MachineCode, Tools, compile_kernels
@@ -29,7 +32,9 @@ from tilec.target.resolve import resolve
 from tilec.target.toolchain import fatbinary, libdevice, ptxas, ptxas_version
 from tilec.variant import Instance
 
-_EMITTERS: dict[str, Emitter] = dict(zip(LAUNCHERS, (emit_header, emit_python), strict=True))
+_EMITTERS: dict[str, Emitter] = dict(
+    zip(LAUNCHERS, (emit_header, emit_rust, emit_python), strict=True)
+)
 
 
 def warm_up() -> None:
@@ -55,6 +60,7 @@ def outputs_of(
     options: Options,
     emitted: str | None = None,
     workers: int = 1,
+    pipelines: Sequence[Pipeline] = (),
 ) -> dict[str, bytes]:
     """The content of each file by its name, for each target the manifest last; launchers before.
 
@@ -82,7 +88,7 @@ def outputs_of(
             if step in options.emit:
                 outputs[f"{stem}.{target.name}{INTERMEDIATE[step]}"] = text.encode()
         with stage("manifest"):
-            manifest = _manifest(made, target.name, sources, options)
+            manifest = _manifest(made, target.name, sources, options, tuple(pipelines))
             as_json = to_json(manifest).encode()
             cubin = embed(made.image, as_json)
         outputs[f"{stem}.{target.name}.cubin"] = cubin
@@ -99,10 +105,16 @@ def outputs_of(
     return outputs | manifests
 
 
-def _manifest(made: MachineCode, target: str, sources: Sources, options: Options) -> Manifest:
+def _manifest(
+    made: MachineCode,
+    target: str,
+    sources: Sources,
+    options: Options,
+    pipelines: tuple[Pipeline, ...],
+) -> Manifest:
     file = sources.root.name
     tuning = TuningFile() if sources.tuning is None else from_text(sources.tuning)
-    return Manifest(
+    manifest = Manifest(
         source=Source(Path(file).name, sources.digests[file]),
         toolchain=Toolchain(
             *(__version__, _mlir_version(), ptxas_version()),
@@ -112,7 +124,12 @@ def _manifest(made: MachineCode, target: str, sources: Sources, options: Options
         checked=options.checked,
         kernels=made.kernels,
         families=with_tables(families_of(made.kernels), tuning, target),
+        pipelines=pipelines,
     )
+    # Order and memory of pipelines are proved again, by what knows nothing of how they were made.
+    faults = list(faults_of_pipelines(manifest))
+    assert not faults, f"a plan is wrong: {faults[0]}"
+    return manifest
 
 
 @cache

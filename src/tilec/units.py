@@ -18,6 +18,7 @@ from mlir import ir
 from tilec.children import Crashed, run_in_children
 from tilec.codegen.lower_tiles import gpu_module
 from tilec.codegen.ptx import lower_to_llvm, ptx_of
+from tilec.codegen.verify_early import problems_of
 from tilec.ops.lowering import NoGpuCodeError
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import Spent, add_spent, recording, stage
@@ -56,7 +57,12 @@ class Unit:
         with stage("to LLVM dialect"):
             lower_to_llvm(module)
         with stage("LLVM to PTX"):
-            return Made(points, ptx_of(module))
+            ptx = ptx_of(module)
+        for point in points:
+            if point.starts_early:
+                problem = next(problems_of(ptx, point.symbol), None)
+                assert problem is None, f"`{point.symbol}` starts early: {problem}"
+        return Made(points, ptx)
 
 
 def units_of(instance: Instance) -> tuple[Unit, ...]:

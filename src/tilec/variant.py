@@ -14,6 +14,7 @@ from mlir import ir
 from tilec.artifact.schedule_report import ScheduleReport
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import SHARED, ThreadCode, lower_tiles
+from tilec.codegen.start_early import FOLLOWS, PRECEDES, let_start_early, start_early
 from tilec.codegen.warps import warps_for
 from tilec.codegen.whole_rows import whole_rows
 from tilec.ops.lowering import TensorMap, teams_of
@@ -71,6 +72,7 @@ class EntryPoint:
     is_persistent: bool = False
     cluster: int = 1
     split: int = 1  # the blocks that do a program together
+    starts_early: bool = False  # before what came before it is done
     work: Work = field(default_factory=Work)
 
     @property
@@ -161,6 +163,10 @@ def _lowered(wanted: Wanted, body: ir.Block) -> EntryPoint:
     function = wanted.instance.function.operation.clone().opview
     if wanted.hints.get("fast_math"):
         relax_floats(function)
+    for name in (FOLLOWS, PRECEDES):
+        if name in function.attributes and not wanted.target.has_early_starts:
+            del function.attributes[name]
+    is_early, is_before = FOLLOWS in function.attributes, PRECEDES in function.attributes
     with stage("access facts"):
         rows = whole_rows(function, wanted.vector_bytes)
         find_access_facts(function, rows.of_extents)
@@ -182,6 +188,10 @@ def _lowered(wanted: Wanted, body: ir.Block) -> EntryPoint:
             # What no longer fits beside rings fits beside shorter ones, or none.
             code.function.operation.erase()
             return _lowered(replace(wanted, fitting=made.depth - 1), body)
+    if is_early:
+        start_early(code.function)
+    elif is_before:
+        let_start_early(code.function)
     blocks = blocks_at_once(made.stages, warps, shared.bytes, target)
     if blocks is not None:
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), blocks)
@@ -199,6 +209,7 @@ def _lowered(wanted: Wanted, body: ir.Block) -> EntryPoint:
         is_persistent=isinstance(made.schedule, Schedule) and made.schedule.is_persistent,
         cluster=_blocks_of(made.schedule),
         split=made.schedule.split_blocks if isinstance(made.schedule, Schedule) else 1,
+        starts_early=is_early,
         work=made.work,
     )
 

@@ -126,6 +126,6 @@ def test_the_report_says_how_much_slower_the_choice_of_the_model_is(monkeypatch,
     family = TunedFamily(
         "matmul__bf16", ("M", "N", "K"), (Trial(shape, best, timed[best], losers),)
     )
-    run = Run("A Card", "sm_90a", "0" * 16, "0" * 64, "1", "2026-01-01", (family,))
+    run = Run("A Card", "sm_90a", "0" * 16, "1", "2026-01-01", (), (family,))
     [pick] = report.picks(of_family(), to_text(TuningFile((run,))), resolve("sm_90a"))
     assert (pick.member, pick.slowdown) == (LARGE.symbol, slowdown)

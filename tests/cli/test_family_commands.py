@@ -10,9 +10,10 @@ import pytest
 
 from tests.unit.family_samples import LARGE, SMALL, of_family
 from tests.unit.manifest_samples import manifest as plain_manifest
+from tilec.artifact.code import codes_of
 from tilec.artifact.manifest import from_json, to_json
 from tilec.artifact.signature import Requirement
-from tilec.artifact.tuning_file import Run, Trial, TunedFamily, TuningFile, to_text
+from tilec.artifact.tuning_file import MemberCode, Run, Trial, TunedFamily, TuningFile, to_text
 
 SOURCE = """#[kernel]
 #[instance(B = 128)]
@@ -29,14 +30,15 @@ def built(folder="build"):
 
 
 def tuning(told, *trials, **changes):
-    """A tuning file as it would be had `told` been measured."""
+    """A tuning file as it would be had what is built been measured."""
+    codes = codes_of(told, Path("build", "twice.sm_90a.cubin").read_bytes())
     made = Run(
         card="A Card",
         target=told.target,
         compiler=told.toolchain.compiler,
-        source_sha256=told.source.sha256,
         driver="",
         date="",
+        codes=tuple(MemberCode(*one) for one in codes.items()),
         families=(TunedFamily("twice", ("N",), tuple(trials)),),
     )
     return to_text(TuningFile((replace(made, **changes),)))
@@ -79,7 +81,7 @@ def test_what_was_measured_is_in_the_manifest_and_counts_as_input(tilec, source)
 
 
 def test_what_is_no_tuning_file_ends_the_build(tilec, source):
-    Path("twice.tune.json").write_text('{"tilec_tune": 1,\n runs: []}')
+    Path("twice.tune.json").write_text('{"tilec_tune": 2,\n runs: []}')
     ended = tilec("build", "twice.tile")
     assert ended.status == 2
     assert "`twice.tune.json` is no tuning file: it is no JSON" in ended.err
@@ -91,8 +93,10 @@ def test_what_is_no_tuning_file_ends_the_build(tilec, source):
     ("change", "note"),
     [
         ({"target": "sm_80"}, "what it has for sm_80 is ignored for sm_90a"),
-        ({"compiler": "another"}, "it is used, and was measured with another compiler"),
-        ({"source_sha256": "another"}, "it is used, and was measured with another source"),
+        (
+            {"codes": (MemberCode("twice__128", "another"),)},
+            "it is used, and was measured before `twice__1024` and 1 more had the code of now",
+        ),
     ],
 )
 def test_what_is_not_of_this_build_is_noted(tilec, source, change, note):
@@ -103,6 +107,15 @@ def test_what_is_not_of_this_build_is_noted(tilec, source, change, note):
         assert ended.status == 0
         assert f"note: `twice.tune.json`: {note}" in ended.err
     assert bool(built().families[0].tables) == ("target" not in change)
+
+
+def test_what_leaves_the_code_as_it_was_leaves_the_measurements_valid(tilec, source):
+    tilec("build", "twice.tile")
+    Path("twice.tune.json").write_text(tuning(built(), Trial((64,), "twice__128", 2.0)))
+    Path("twice.tile").write_text(SOURCE.replace("let t", "// Two loads are one.\n    let t"))
+    assert tilec("build", "twice.tile").err == ""
+    Path("twice.tile").write_text(SOURCE.replace("t + t", "t * t"))
+    assert "measured before `twice__1024` and 1 more had" in tilec("build", "twice.tile").err
 
 
 # ---- shown ---------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from tilec.artifact.geometry import _persistent_grid
 from tilec.artifact.manifest import Slot
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import gpu_module
+from tilec.codegen.start_early import FOLLOWS
 from tilec.frontend.emit import emit
 from tilec.interpret.contract import strides_of
 from tilec.ir.dialect import context
@@ -126,7 +127,16 @@ class Program:
             grid = grid_x, 1, -(-prod(extents) // grid_x)
         for z, y, first in np.ndindex(grid[2], grid[1], grid[0] // point.cluster):
             launches = [
-                Launch(point.threads, (x, y, z), grid, point.smem_bytes, steps, maps, timing)
+                Launch(
+                    point.threads,
+                    (x, y, z),
+                    grid,
+                    point.smem_bytes,
+                    steps,
+                    maps,
+                    timing,
+                    point.starts_early,
+                )
                 for x in range(first * point.cluster, (first + 1) * point.cluster)
             ]
             if point.cluster > 1:
@@ -145,10 +155,12 @@ def program(
     target: str = "sm_90a",
     chosen: Collection[str] | None = None,
     name: str = "case.tile",
+    follows: bool = False,
 ) -> Iterator[Program]:
     """A program, valid inside the `with`; `checked` as a checked build has it.
 
-    `chosen`: of its instances only these, by symbol.
+    `chosen`: of its instances only these, by symbol. `follows`: as kernels that a pipeline launches
+    after others.
     """
     typed, sources = checked_text(name, text)
     with context():
@@ -163,6 +175,8 @@ def program(
             insert_traps(tiles, sources)
         drop_markers(tiles)
         simplify(tiles)
+        for one in instances if follows else ():
+            one.function.attributes[FOLLOWS] = ir.UnitAttr.get()
         module, body = gpu_module("kernels", f'#nvvm.target<chip = "{target}">')
         yield Program({one.description.symbol: one for one in instances}, body, target)
         assert module.operation.verify()

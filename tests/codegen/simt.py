@@ -28,6 +28,7 @@ from simt_copies import MappedTensor
 from simt_memory import LANES, SHARED_BASE, Clock, Memory, Segment, SimtError
 from simt_strands import LATE, Timing
 
+from tilec.codegen.start_early import SIGNAL, WAIT
 from tilec.ops.formats import dtype_of, saturated_f8
 from tilec.ops.global_memory import KEEP_TOGETHER
 from tilec.ops.registry import rules
@@ -49,6 +50,7 @@ class Launch:
     steps: int = 10**9  # operations, after which it is given up
     tensor_maps: Mapping[int, MappedTensor] = field(default_factory=dict)  # by what is passed
     timing: Timing = LATE
+    starts_early: bool = False  # while a grid before runs, which threads wait for
 
 
 class GivenUp(Exception):  # noqa: N818  (no fault of the program)
@@ -166,6 +168,8 @@ def _run_to_end(block: _Block, arguments: Sequence[Any]) -> None:
     numbers = [np.asarray(v).astype(kind) for v, kind in zip(arguments, kinds, strict=True)]
     block.bind(code.body, [np.full(threads, number) for number in numbers])
     block.memory.add(machine.shared)
+    if block.launch.starts_early:
+        block.memory.start_early(threads)
     machine.strand = machine.strands.current.number
     try:
         with np.errstate(all="ignore"):
@@ -173,6 +177,7 @@ def _run_to_end(block: _Block, arguments: Sequence[Any]) -> None:
         block.products.expect_over()
         block.copies.expect_over()
         machine.expect_over()
+        block.memory.expect_all_waited()
     finally:
         block.memory.remove(machine.shared)
 
@@ -522,7 +527,11 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
     text = ir.StringAttr(op.attributes["asm_string"]).value
     if "wgmma" in text or not text:
         return simt_async.wgmma_text(self, text, operands, active)
-    if text == KEEP_TOGETHER:
+    if text in (KEEP_TOGETHER, SIGNAL):
+        return []
+    if text == WAIT:
+        if self.memory.waited is not None:
+            self.memory.waited[self.threads[active]] = True
         return []
     form = _form_of(text)
     predicate, kind, relaxed, read_only, words, bits, _ = form

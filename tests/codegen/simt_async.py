@@ -592,6 +592,7 @@ def _copy(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> lis
     target, source = operands[:2]
     places, barriers = (operands[2 : 2 + axes], operands[2 + axes])
     for thread in np.flatnonzero(active):
+        self.memory.expect_waited(self.threads[thread])
         tensor = self.machine.tensor_maps[int(source[thread])]
         first = [int(place[thread]) for place in places][::-1]
         mask = int(operands[3 + axes][thread]) if counts[5] else 1 << self.machine.rank

@@ -3,7 +3,8 @@
 Every access is checked: it lies inside a tensor (or inside the shared memory that was asked for),
 is aligned, reads what was written, and is ordered by a barrier against accesses of other threads to
 the same bytes, one of which writes. Atomic updates and relaxed stores need no order among each
-other, and what a program reads after it acquired may be what another one wrote.
+other, and what a program reads after it acquired may be what another one wrote. Where a grid before
+may still run (`starts_early`), whoever accesses a tensor has waited for it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ Array = NDArray[Any]
 
 LANES = 32
 SHARED_BASE = 1 << 20
+GLOBAL_FROM = 1 << 32  # tensors are above, what blocks have for themselves below
 _NOBODY, _SEVERAL = -1, -2
 
 
@@ -91,6 +93,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.segments: list[Segment] = []  # by address
+        self.waited: Array | None = None  # which threads have, where a grid before may still run
         self.clock = Clock()
         self._note_places()
 
@@ -101,6 +104,18 @@ class Memory:
     def remove(self, segment: Segment) -> None:
         self.segments.remove(segment)
         self._note_places()
+
+    def start_early(self, threads: int) -> None:
+        self.waited = np.zeros(threads, bool)
+
+    def expect_waited(self, threads: Any) -> None:
+        """That these threads may access what the grid before did."""
+        if self.waited is not None and not self.waited[threads].all():
+            raise SimtError("an access to memory, without a wait for the grid before")
+
+    def expect_all_waited(self) -> None:
+        if self.waited is not None and not self.waited.all():
+            raise SimtError("a thread ends, without a wait for the grid before")
 
     def _note_places(self) -> None:
         self._starts = np.array([s.start for s in self.segments])
@@ -114,6 +129,7 @@ class Memory:
         for segment, chosen, places in self._resolve(addresses, size):
             who = np.repeat(threads[chosen], size)
             flat = places.ravel()
+            self._expect_waited(segment, who)
             self._expect(segment, segment.written[flat], who, "reads what nobody wrote")
             self._expect(segment, not read_only or segment.is_read_only, who, "takes as constant")
             found[chosen] = segment.bytes[places]
@@ -138,6 +154,7 @@ class Memory:
         for segment, chosen, places in self._resolve(addresses, size):
             who = np.repeat(threads[chosen], size)
             flat = places.ravel()
+            self._expect_waited(segment, who)
             self._expect(segment, not segment.is_read_only, who, "writes to a shared tensor")
             once = relaxed or len(np.unique(flat)) == len(flat)
             self._expect(segment, once, who, "writes together with another thread")
@@ -160,6 +177,7 @@ class Memory:
         who = np.full(size, thread)
         [(segment, _, places)] = self._resolve(np.array([address]), size)
         flat = places.ravel()
+        self._expect_waited(segment, who)
         self._expect(segment, segment.written[flat], who, "reads what nobody wrote")
         self._expect(segment, not segment.is_read_only, who, "updates a shared tensor")
         for kind in (segment.reads, segment.writes):
@@ -199,10 +217,14 @@ class Memory:
             found.append((self.segments[number], chosen, offsets[:, None] + bytes_))
         return found
 
+    def _expect_waited(self, segment: Segment, who: Array) -> None:
+        if segment.start >= GLOBAL_FROM:
+            self.expect_waited(who)
+
     def _expect_own(self, segment: Segment, places: Array, who: Array) -> None:
         writer = segment.writer[places]
         is_own = (writer == _NOBODY) | (writer == self.clock.program)
-        if segment.start >= 1 << 32 and not self.clock.acquired:
+        if segment.start >= GLOBAL_FROM and not self.clock.acquired:
             self._expect(segment, is_own, who, "accesses what another program wrote")
 
     def _expect(self, segment: Segment, holds: Any, who: Array, what: str) -> None:

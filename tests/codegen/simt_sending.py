@@ -113,6 +113,7 @@ class Sending:
 def _begin(self: Any, op: ir.OpView, operands: list[Array], active: Array) -> list[Array]:
     target, source, *places = operands
     for thread in np.flatnonzero(active):
+        self.memory.expect_waited(self.threads[thread])
         tensor = self.machine.tensor_maps[int(target[thread])]
         first = [int(place[thread]) for place in places][::-1]
         place = int(source[thread]) - self.machine.base

@@ -80,11 +80,16 @@ class Functions:
         [(name, text)] = emit_header(artifacts, "sample", EmitOptions(prefix)).items()
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text)
-        (folder / "shim.c").write_text(_shim(name, self.sets.values(), prefix))
+        shim = _shim(name, self.sets.values(), prefix) + self.shim_of_pipelines()
+        (folder / "shim.c").write_text(shim)
         self.path = folder / "libshim.so"
         compiled(c_compiler(), "-std=c99", *STRICT, "-shared", "-fPIC", "-o", self.path,
                  folder / "shim.c", *LINKED)  # fmt: skip
         self.open(self.path)
+
+    def shim_of_pipelines(self) -> str:
+        """What is compiled beside the functions of kernels."""
+        return ""
 
     def open(self, path: Path) -> None:
         self.library = ctypes.CDLL(str(path))
@@ -95,23 +100,30 @@ class Functions:
         self, name: str, arguments: Sequence[object], what: int = LAUNCH, stream: int = 0
     ) -> Outcome:
         """Calls `NAME_launch`, `NAME_check` or `NAME_plan`; None is a null pointer."""
-        count = max(len(arguments), 1)
-        tensors = (ctypes.POINTER(CTensor) * count)()
-        wholes, reals = (ctypes.c_int64 * count)(), (ctypes.c_double * count)()
-        kept = []
-        for index, given in enumerate(arguments):
-            if isinstance(given, Array):
-                kept.append(c_tensor(given))
-                tensors[index] = ctypes.pointer(kept[-1])
-            elif given is not None:
-                reals[index] = float(given)
-                wholes[index] = int(given) if abs(float(given)) < 2**63 else 0
+        tensors, wholes, reals, _kept = marshalled(arguments)
         plan = CPlan()
         status = getattr(self.library, f"shim_{name}")(
             what, ctypes.c_void_p(stream), tensors, wholes, reals, ctypes.byref(plan)
         )
         message = self.library.shim_message().decode() if status else ""
         return Outcome(status, message, plan)
+
+
+def marshalled(arguments: Sequence[object]) -> tuple[object, object, object, object]:
+    """Arguments as arrays of pointers to tensors, of whole and of real numbers; and what must live
+    as long as they do."""
+    count = max(len(arguments), 1)
+    tensors = (ctypes.POINTER(CTensor) * count)()
+    wholes, reals = (ctypes.c_int64 * count)(), (ctypes.c_double * count)()
+    kept = []
+    for index, given in enumerate(arguments):
+        if isinstance(given, Array):
+            kept.append(c_tensor(given))
+            tensors[index] = ctypes.pointer(kept[-1])
+        elif given is not None:
+            reals[index] = float(given)
+            wholes[index] = int(given) if abs(float(given)) < 2**63 else 0
+    return tensors, wholes, reals, kept
 
 
 def _shim(header: str, sets: Iterable[LaunchSet], prefix: str) -> str:

@@ -1,10 +1,12 @@
-"""A folder for what compilers make, and the header of `samples.everything`."""
+"""A folder for what compilers make, and the header of `samples.everything` and `pipelined`."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.emit.launching import Headers, reset
+from tests.emit.pipeline_calling import Pipelines
+from tests.emit.pipeline_samples import pipelined
 from tests.emit.samples import everything
 
 
@@ -32,3 +34,19 @@ def headers(_headers):
 def fresh(_headers):
     """The functions of `everything` as a program that was just started has them."""
     return _headers.anew()
+
+
+@pytest.fixture(scope="session")
+def _pipelines(tools):
+    made = Pipelines([pipelined()], tools / "pipelined", tools)
+    assert made.use_driver() == 0
+    return made
+
+
+@pytest.fixture
+def pipelines(_pipelines):
+    """The functions of `pipelined`, with a fake driver that has seen nothing."""
+    reset(_pipelines.fake)
+    _pipelines.driver.fake_forget()
+    _pipelines.driver.fake_enter(-1)
+    return _pipelines

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.emit.launching import Fake
+from tests.emit.pipeline_calling import CNote
 from tilec.artifact.manifest import Manifest
 from tilec.emit.header.sets import LaunchSet
 from tilec.runtime.errors import ContractError
@@ -74,8 +75,8 @@ def launched_by(plan: LaunchPlan) -> Launched | None:
     )  # fmt: skip
 
 
-def launched_on(fake: Fake) -> Launched:
-    """The last launch that the fake driver saw."""
+def launched_on(fake: Fake | CNote) -> Launched:
+    """The last launch that the fake driver saw, or one that it wrote down."""
     return Launched(
         fake.kernel.decode(), tuple(fake.grid), fake.block[0], tuple(fake.cluster),
         fake.shared_bytes,

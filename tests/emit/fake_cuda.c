@@ -17,13 +17,32 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUkern_st *CUkernel;
 typedef struct CUlib_st *CUlibrary;
+typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef uint64_t CUdeviceptr, cuuint64_t;
 typedef uint32_t cuuint32_t;
 typedef int CUdevice_attribute, CUpointer_attribute, CUfunction_attribute, CUjit_option, CUlibraryOption;
 typedef int CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion;
 typedef int CUtensorMapFloatOOBfill;
 typedef struct { uint64_t opaque[16]; } CUtensorMap;
-typedef struct { int id; char pad[4]; union { char pad[64]; struct { unsigned x, y, z; } clusterDim; } value; } CUlaunchAttribute;
+typedef union {
+    char pad[64];
+    struct { unsigned x, y, z; } clusterDim;
+    int programmaticStreamSerializationAllowed;
+} CUlaunchAttributeValue;
+typedef struct { int id; char pad[4]; CUlaunchAttributeValue value; } CUlaunchAttribute;
+typedef int CUkernelNodeAttrID;
+typedef CUlaunchAttributeValue CUkernelNodeAttrValue;
+typedef struct {
+    CUfunction func;
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    void **kernelParams, **extra;
+    CUkernel kern;
+    CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+typedef struct { unsigned char from_port, to_port, type, reserved[5]; } CUgraphEdgeData;
 typedef struct {
     unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
     CUstream hStream;
@@ -33,6 +52,7 @@ typedef struct {
 enum {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_INVALID_VALUE = 1,
+    CUDA_ERROR_OUT_OF_MEMORY = 2,
     CUDA_ERROR_NO_DEVICE = 100,
     CUDA_ERROR_INVALID_IMAGE = 200,
     CUDA_ERROR_NOT_FOUND = 500,
@@ -40,7 +60,8 @@ enum {
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
-    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
 };
 #endif
 
@@ -103,6 +124,7 @@ CUresult cuGetErrorName(CUresult error, const char **name)
 {
     switch ((int)error) {
     case CUDA_ERROR_INVALID_VALUE: *name = "CUDA_ERROR_INVALID_VALUE"; break;
+    case CUDA_ERROR_OUT_OF_MEMORY: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
     case CUDA_ERROR_NO_DEVICE: *name = "CUDA_ERROR_NO_DEVICE"; break;
     case CUDA_ERROR_INVALID_IMAGE: *name = "CUDA_ERROR_INVALID_IMAGE"; break;
     case CUDA_ERROR_NOT_FOUND: *name = "CUDA_ERROR_NOT_FOUND"; break;
@@ -224,10 +246,18 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkerne
     return CUDA_SUCCESS;
 }
 
+#ifndef FAKE_OLD /* a driver without what pipelines need */
+#include "fake_pipelines.h"
+#else
+static void note_launch(const CUlaunchConfig *config, int index, void **parameters) { (void)config, (void)index, (void)parameters; }
+static int fails(int *counter) { (void)counter; return 0; }
+static struct { int launch; } fail;
+#endif
+
 static CUresult launched(const CUlaunchConfig *config, CUfunction function, void **parameters)
 {
     int i, index = (int)((char *)(void *)function - (char *)kernels) / (int)sizeof *kernels;
-    if (fake.fail_launch)
+    if (fake.fail_launch || fails(&fail.launch))
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     pthread_mutex_lock(&lock);
     fake.launches++;
@@ -248,6 +278,7 @@ static CUresult launched(const CUlaunchConfig *config, CUfunction function, void
     memset(fake.parameters, 0, sizeof fake.parameters);
     for (i = 0; i < kernels[index].count; i++)
         memcpy(fake.parameters[i], parameters[i], (size_t)kernels[index].sizes[i]);
+    note_launch(config, index, parameters);
     pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
 }
@@ -328,7 +359,19 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-CUresult cuStreamSynchronize(CUstream stream) { (void)stream; return CUDA_SUCCESS; }
+static int waits; /* for streams */
+int fake_waits(void) { return waits; }
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+    (void)stream;
+    __atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
+    return CUDA_SUCCESS;
+}
 
 #undef cuStreamDestroy
 CUresult cuStreamDestroy_v2(CUstream stream) { (void)stream; return CUDA_SUCCESS; }
+
+#ifndef FAKE_OLD
+#include "fake_memory.h"
+#endif

@@ -38,7 +38,7 @@ int probe_evaluate(int which, const int64_t *wholes, int count, double real, cha
 int probe_evaluate(int which, const int64_t *wholes, int count, double real, char *text)
 {
     tilec_value v[TILEC_VALUES];
-    tilec_evaluation e = {0, 0};
+    tilec_evaluation e = {0, 0, 0};
     tilec_wide made;
     memset(v, 0, sizeof v);
     for (int i = 0; i < count; i++)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.emit.launching import CUBIN
-from tests.emit.samples import everything
+from tests.emit.pipeline_samples import pipelined
 from tests.emit.toolchain import (
     CXX_STANDARD,
     HERE,
@@ -22,10 +22,12 @@ CALLS = """
 int main(void)
 {
     tilec_plan plan;
+    tilec_graph *graph;
     tilec_tensor t = tilec_vector(NULL, TILEC_F32, 0);
     return add__f32_1024_launch(NULL, &t, &t, &t, 1) + matmul_check(&t, &t, &t)
         + copy_plan(&t, &t, 1, &plan) + sample_load(0) + scalars_check(
-            &t, true, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+            &t, true, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
+        + sums_launch(NULL, &t, &t, 1) + sums_graph(&graph, &t, &t, 1);
 }
 """
 CXX_CALLS = """
@@ -40,6 +42,11 @@ int main()
     Holds holds{std::move(stream), z, tilec::add(nullptr, z, x, z, 1)};
     if (tilec::status failed = tilec::add(holds.stream, z, x, x, 2.0f))
         return failed.code() + static_cast<int>(failed.message().size()) + *failed.meaning();
+    tilec::graph graph = tilec::sums_graph(z, x, 1.0f);
+    if (graph.replay(holds.stream) || graph.update(z, z, 2.0f) || graph.result())
+        return static_cast<bool>(tilec::sums(holds.stream, z, x, 1.0f));
+    auto other = std::move(graph);
+    other = tilec::doubled_graph(z, x).result() ? std::move(graph) : tilec::sums_graph(z, x, 1.0f);
     tilec::machine_code code(sample_load, sample_unload, 0);
     tilec::tensor<tilec::bf16> half(nullptr, {0});
     return static_cast<bool>(tilec::add(holds.stream, half, half, half, 1)) + !!holds.stream.wait()
@@ -54,9 +61,7 @@ CXX_COMPILERS = compilers("g++", "clang++", "c++") or [None]
 def header(tmp_path_factory):
     folder = tmp_path_factory.mktemp("compiling")
     for prefix in ("", "other_"):
-        [text] = emit_header(
-            [Artifact(everything(), CUBIN)], "sample", EmitOptions(prefix)
-        ).values()
+        [text] = emit_header([Artifact(pipelined(), CUBIN)], "sample", EmitOptions(prefix)).values()
         (folder / f"{prefix}sample.h").write_bytes(text)
     return folder
 
@@ -102,6 +107,7 @@ def test_a_prefix_keeps_two_headers_apart(header, standard):
     calls = CALLS.replace("main", "second").replace("add__", "other_add__")
     calls = calls.replace("matmul_", "other_matmul_").replace("copy_", "other_copy_")
     calls = calls.replace("sample_load", "other_sample_load").replace("scalars", "other_scalars")
+    calls = calls.replace("sums_", "other_sums_")
     twice = '#include "sample.h"\n#include "other_sample.h"\n#include "sample.h"\n'
     compiler = CXX_COMPILERS[0] if standard == "c++17" else C_COMPILERS[0]
     _compile(header, compiler, standard, f"{twice}int second(void);\n{CALLS}{calls}")

@@ -103,7 +103,7 @@ def test_the_matmuls_have_what_is_to_be_tested(built):
 
 def test_the_examples_of_the_documentation_compile(library):
     page = (ROOT / "docs" / "launchers.md").read_text(encoding="utf-8")
-    [plain] = re.findall(r"```c\n(.*?)```", page, re.DOTALL)
+    plain, _ = re.findall(r"```c\n(.*?)```", page, re.DOTALL)
     cxx = re.findall(r"```cpp\n(.*?)```", page, re.DOTALL)
     source = library / "example.c"
     source.write_text(plain.replace("int add_on", "int add_on_the_gpu(void *, void *, void *, "

@@ -22,7 +22,7 @@ def meanings(tools):
 
 def test_the_numbers_are_told_one_by_one():
     assert list(STATUS.values()) == list(range(len(STATUS)))
-    assert len(STATUS) == 23
+    assert len(STATUS) == 26
 
 
 def test_each_has_a_meaning(meanings):

@@ -138,7 +138,7 @@ def _skip_other_architectures(target, device):
         return
     from cuda.core import Device
 
-    from tilec.runtime.driver import runs_on
+    from tilec.artifact.architecture import runs_on
 
     capability = Device(device).compute_capability
     if not runs_on(target, capability.major, capability.minor):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from math import prod
 from pathlib import Path
 
@@ -46,6 +46,19 @@ class _Done:
         pass
 
 
+class _Graph:
+    def __init__(self, driver, code, nodes):
+        self._driver, self._code, self._nodes = driver, code, nodes
+
+    def launch(self, stream):
+        for node in self._nodes:
+            self._driver.prepared(self._code, node.entry, node.cells)(stream)
+
+    def update(self, nodes):
+        self._nodes = nodes
+        return True
+
+
 class HostDriver:
     """What `tilec.runtime.cuda_driver.Driver` asks for."""
 
@@ -53,9 +66,13 @@ class HostDriver:
         self._root = root
         self._open = ExitStack()
         self._path = self._program = None
+        self._memory = {}
 
     def current_device(self):
         return 0
+
+    def capability(self, device):
+        return 9, 0
 
     def sm_count(self, device):
         return 1
@@ -80,18 +97,52 @@ class HostDriver:
     def loaded(self, cubin, target, name):
         source = from_json(extract(cubin)).source.file
         # Programs that are written when the tests are packed lie beside their cubins.
-        folders = [self._root / f for f in ("kernels", "tests/programs", "tests/gpu")]
+        sources = "kernels", "tests/programs", "tests/gpu", "tests/pipelines/programs"
+        folders = [self._root / folder for folder in sources]
         places = [folder / source for folder in (*folders, Path(name).parent)]
         return next(path for path in places if path.exists())
 
     def prepared(self, code, entry, cells, early=False):
         return lambda stream: self._opened(code).run(entry.kernel.symbol, _arguments(entry, cells))
 
+    @contextmanager
+    def side_streams(self, count, entry, beside):
+        yield [beside] * count
+
+    def made_event(self, device):
+        return _Done()
+
+    def record(self, event, stream):
+        pass
+
+    def wait_for(self, event, stream):
+        pass
+
+    def stream_memory(self, size_bytes, entry, stream):
+        memory = self.allocated(size_bytes, 0)
+        self._memory[memory.handle] = memory
+        return memory.handle
+
+    def free_stream_memory(self, address, entry, stream):
+        del self._memory[address]
+
+    def built_graph(self, code, entry, nodes):
+        return _Graph(self, code, nodes)
+
     def finish(self, entry, stream):
         pass
 
     def recorded(self, entry, stream):
         return _Done()
+
+    def tail(self, stream, device):
+        return self.recorded(None, stream)
+
+    def order(self, event, stream, device):
+        return True
+
+    def waits_for_legacy(self, stream):
+        return True
 
     def is_over(self, event):
         return True

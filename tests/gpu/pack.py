@@ -33,6 +33,7 @@ PACKED = (
     "Makefile",
     "pyproject.toml",
     "benchmarks",
+    "examples",
     "kernels",
     "tests/gpu",
     "tests/emit/calling.py",
@@ -40,6 +41,7 @@ PACKED = (
     "tests/kernels/cases.py",
     "tests/kernels/problem.py",
     "tests/kernels/products.py",
+    "tests/unit/raw_launcher.py",
     "src/tilec/__init__.py",
     "src/tilec/__main__.py",
     "src/tilec/py.typed",
@@ -69,6 +71,9 @@ def main() -> None:
     shutil.rmtree(bundle, ignore_errors=True)
     copy(bundle)
     build(bundle / "build")
+    for project in ("c", "cpp"):
+        folder = bundle / "examples" / project / "build"
+        _build([Path("examples/c/axpy.tile")], folder, TARGET, "--emit", "header")
     if arguments.wheels:
         _download(bundle / "wheels", arguments.wheels)
     archive = bundle.with_suffix(".tar.xz")
@@ -83,7 +88,7 @@ def copy(bundle: Path) -> None:
         target = bundle / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if Path(name).is_dir():
-            shutil.copytree(name, target, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(name, target, ignore=shutil.ignore_patterns("__pycache__", "build"))
         else:
             shutil.copy(name, target)
 
@@ -97,7 +102,8 @@ def build(folder: Path) -> None:
     programs = [*sorted(Path("tests/programs").glob("*.tile")), Path("tests/gpu/large.tile")]
     programs += sorted(tests.glob("*.tile"))
     kernels = sorted(Path("kernels").glob("*.tile"))
-    for sources, target in ((kernels, folder), (programs, tests)):
+    pipelines = sorted(Path("tests/pipelines/programs").glob("*.tile"))
+    for sources, target in ((kernels, folder), (programs, tests), (pipelines, tests / "pipelines")):
         _build_for_both(sources, target)
     _build([*kernels, Path("tests/gpu/trapping.tile")], tests / "checked", TARGET, "--checked")
     _run("tests.programs.expect", str(tests))

@@ -41,7 +41,7 @@ def functions(tmp_path_factory):
     @cache
     def compiled(module):
         folder = tmp_path_factory.mktemp("header")
-        return Functions([module.manifest], folder, module._cubin)
+        return Functions([module.manifest], folder, module.cubin)
 
     return compiled
 

@@ -81,6 +81,58 @@ def test_an_output_whose_rows_are_far_apart(load):
         np.testing.assert_array_equal(memory.at(row * gap, (columns,)).bits(), values[:, row])
 
 
+def test_rows_of_four_beyond_two_to_the_thirty_one(load):
+    """Their stride is a constant of the program."""
+    rows = 2**29 + 1
+    module = load(f"{FOLDER}/large")
+    x, z = allocated((rows, 4), "i8"), allocated((rows, 4), "i8")
+    windows = [0, 2**29 - 64, rows - 32]  # the last one ends at the last row
+    for number, row in enumerate(windows):
+        _fill(x.at(4 * row, (32, 4)), np.full((32, 4), 10 * number + 1, np.uint8))
+    module.increment_fours(z, x)
+    for number, row in enumerate(windows):
+        assert (z.at(4 * row, (32, 4)).bits() == 10 * number + 2).all(), f"from row {row}"
+
+
+@pytest.mark.parametrize("rows", [2**22, 2**22 + 1])
+def test_rows_are_normalised_to_the_last_one(load, rows):
+    """2^31 elements, and 512 more."""
+    columns = 512
+    kernel = load("rmsnorm")["rmsnorm__bf16_1_1024"]
+    x, y = allocated((rows, columns), "bf16"), allocated((rows, columns), "bf16")
+    weight = rt.empty((columns,), "bf16")
+    _fill(weight, to_bits(np.full(columns, 2.0), "bf16"))
+    row = np.where(np.arange(columns) % 2, 3.0, -3.0)  # its root mean square is 3
+    last = [0, 2**21, 2**22 - 1, rows - 1]
+    for number in last:
+        _fill(x.at(2 * columns * number, (columns,)), to_bits(row, "bf16"))
+    kernel(y, x, weight, 0.0)
+    for number in last:
+        values = from_bits(y.at(2 * columns * number, (columns,)).bits(), "bf16")
+        np.testing.assert_array_equal(values, 2 * np.sign(row), f"row {number}")
+
+
+@pytest.mark.parametrize("shape", [(70_000, 3, 40), (3, 70_000, 40), (2, 3, 32 * 70_000)])
+def test_grids_that_are_longer_than_an_axis_of_the_hardware(load, shape):
+    z = rt.empty(shape, "i32")
+    load(f"{FOLDER}/large").programs(z)
+    a, b, c = np.ogrid[tuple(slice(n) for n in shape)]
+    np.testing.assert_array_equal(z.numpy(), a * 100 + b * 10 + c // 32)
+
+
+def test_more_than_two_to_the_thirty_two_programs(load):
+    count = 2**32 + 5
+    z = allocated((count,), "u8")
+    load(f"{FOLDER}/large").count_one_by_one(z)
+    # All windows at which a number of 31 or 32 bits would begin anew, and many others.
+    starts = [0, 2**31 - CHUNK // 16, 2**32 - CHUNK // 8, *range(2**28, count, 2**29)]
+    for start in starts:
+        size = min(CHUNK // 8, count - start)
+        bits = z.at(start, (size,)).bits()
+        wrong = np.flatnonzero(bits != counted(start, size))
+        assert not len(wrong), f"first wrong element: {start + int(wrong[0])}"
+
+
 def _fill(tensor, bits):
     """Copies into a part of a tensor."""
     from tilec.runtime.cuda_driver import cuda_driver

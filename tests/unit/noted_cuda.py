@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections import defaultdict, deque
 from types import SimpleNamespace
 
 from cuda.bindings import driver as real
 
-from tilec.runtime import clusters, devices, driver, encoding, machine_code, streams
+from tilec.runtime import (
+    clusters,
+    devices,
+    driver,
+    encoding,
+    graph_nodes,
+    machine_code,
+    stream_memory,
+    streams,
+)
 
 SUCCESS = real.CUresult.CUDA_SUCCESS
 NO_CONTEXT = real.CUresult.CUDA_ERROR_INVALID_CONTEXT
@@ -38,6 +48,12 @@ class Bindings:
         self.encoded_on = []
         self.asked = []
         self.refusal = 0
+        self.streams = []  # what streams were given but launches
+        self.captured = set()
+        self.graphs = []
+        self.made = 0  # streams and events
+        self.fails = False
+        self.set_left = 0  # updates of nodes until one fails
         self.room = 128  # blocks of clusters that run at once
         self._thread = threading.local()
         self._encoding = threading.Lock()
@@ -76,6 +92,9 @@ class Bindings:
             return NO_CONTEXT, None
         return SUCCESS, self.device
 
+    def cuStreamGetFlags(self, stream):  # noqa: N802
+        return SUCCESS, 1  # no stream waits for the default stream
+
     def cuStreamGetDevice(self, stream):  # noqa: N802
         return SUCCESS, int(stream) // 1000
 
@@ -113,6 +132,87 @@ class Bindings:
         self.parameters.append(parameters)
         return [SUCCESS]
 
+    def cuMemAllocAsync(self, size_bytes, stream):  # noqa: N802
+        if self.fails:
+            return real.CUresult.CUDA_ERROR_OUT_OF_MEMORY, None
+        if int(stream) <= 2 and not self.current:
+            return NO_CONTEXT, None
+        self.streams.append(("alloc", size_bytes, int(stream), self.device))
+        return SUCCESS, real.CUdeviceptr(2**41)
+
+    def cuMemFreeAsync(self, address, stream):  # noqa: N802
+        self.streams.append(("free", address, int(stream), self.device))
+        return [SUCCESS]
+
+    def cuEventRecord(self, event, stream):  # noqa: N802
+        self.streams.append(("record", event, int(stream), self.device))
+        return [SUCCESS]
+
+    def cuStreamWaitEvent(self, stream, event, flags):  # noqa: N802
+        self.streams.append(("wait", event, int(stream), self.device))
+        return [SUCCESS]
+
+    def cuStreamIsCapturing(self, stream):  # noqa: N802
+        status = real.CUstreamCaptureStatus
+        is_active = int(stream) in self.captured
+        return SUCCESS, (
+            status.CU_STREAM_CAPTURE_STATUS_ACTIVE
+            if is_active
+            else status.CU_STREAM_CAPTURE_STATUS_NONE
+        )
+
+    def cuThreadExchangeStreamCaptureMode(self, mode):  # noqa: N802
+        return SUCCESS, mode
+
+    def cuGraphCreate(self, flags):  # noqa: N802
+        self.graphs.append({"nodes": [], "edges": [], "programmatic": []})
+        return SUCCESS, len(self.graphs) - 1
+
+    def cuGraphAddKernelNode(self, graph, before, count, parameters):  # noqa: N802
+        assert len(before) == count and self.current, "nodes take the current context"
+        nodes, edges = self.graphs[graph]["nodes"], self.graphs[graph]["edges"]
+        edges += [(one[1], len(nodes)) for one in before]
+        nodes.append(_noted(parameters))
+        return SUCCESS, (graph, len(nodes) - 1)
+
+    def cuGraphKernelNodeSetAttribute(self, node, attribute, value):  # noqa: N802
+        assert attribute == CLUSTER
+        cluster = value.clusterDim
+        self.graphs[node[0]]["nodes"][node[1]]["cluster"] = cluster.x, cluster.y, cluster.z
+        return [SUCCESS]
+
+    def cuGraphAddDependencies(self, graph, before, after, data, count):  # noqa: N802
+        assert len(before) == len(after) == len(data) == count
+        for one, other, edge in zip(before, after, data, strict=True):
+            kinds = real.CUgraphDependencyType
+            assert edge.type == kinds.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.value
+            assert (edge.from_port, edge.to_port) == (1, 0)
+            self.graphs[graph]["programmatic"].append((one[1], other[1]))
+        return [SUCCESS]
+
+    def cuGraphInstantiate(self, graph, flags):  # noqa: N802
+        return SUCCESS, graph
+
+    def cuGraphExecKernelNodeSetParams(self, graph, node, parameters):  # noqa: N802
+        self.set_left -= 1
+        if self.set_left == 0:
+            return [real.CUresult.CUDA_ERROR_INVALID_VALUE]
+        known = self.graphs[graph]["nodes"][node[1]]
+        known.update(_noted(parameters, known["cells"]))
+        return [SUCCESS]
+
+    def cuGraphLaunch(self, graph, stream):  # noqa: N802
+        if int(stream) <= 2 and not self.current:
+            return [NO_CONTEXT]
+        self.streams.append(("graph", graph, int(stream), self.device))
+        return [SUCCESS]
+
+    def cuGraphDestroy(self, graph):  # noqa: N802
+        self.streams.append(("destroyed", graph))
+
+    def cuGraphExecDestroy(self, graph):  # noqa: N802
+        self.streams.append(("exec destroyed", graph))
+
     def cuOccupancyMaxActiveClusters(self, function, config):  # noqa: N802
         if not self.current:
             return NO_CONTEXT, 0
@@ -148,17 +248,33 @@ class Bindings:
         return self.refusal
 
 
+def _noted(parameters, cells=range(5)):
+    """What a node of a kernel with so many cells is told."""
+    places = (ctypes.c_uint64 * len(cells)).from_address(int(parameters.kernelParams))
+    return {
+        "kernel": int(parameters.kern),
+        "grid": (parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ),
+        "block": (parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ),
+        "smem": parameters.sharedMemBytes,
+        "cells": [ctypes.c_uint64.from_address(place).value for place in places],
+    }
+
+
 def installed(monkeypatch, count):
     """The CUDA of a test, with so many devices; forgets what the runtime knows of another one."""
     cuda = Bindings(count)
-    for module in (clusters, devices, driver, encoding, machine_code, streams):
+    for module in (
+        clusters, devices, driver, encoding, graph_nodes, machine_code, stream_memory, streams,
+    ):  # fmt: skip
         monkeypatch.setattr(module, "bindings", cuda)
     device = _device_class(cuda)
-    for module in (devices, driver, machine_code):
+    for module in (devices, driver, machine_code, stream_memory):
         monkeypatch.setattr(module, "Device", device)
     monkeypatch.setattr(machine_code, "_launch_kernel", cuda.cuLaunchKernel)
     monkeypatch.setattr(clusters, "_launch_extended", cuda.cuLaunchKernelEx)
     monkeypatch.setattr(clusters, "_clusters_at_once", cuda.cuOccupancyMaxActiveClusters)
+    monkeypatch.setattr(stream_memory, "_FREE", defaultdict(deque))
+    monkeypatch.setattr(stream_memory, "_CAPTURED", defaultdict(deque))
     monkeypatch.setattr(driver, "LEGACY_DEFAULT_STREAM", SimpleNamespace(sync=lambda: None))
     kernel = SimpleNamespace(handle=5)
     monkeypatch.setattr(machine_code.Code, "kernel", lambda self, variant, device: kernel)
@@ -172,6 +288,7 @@ def forget():
         devices.device_count,
         devices._sm_count,
         encoding._encode_tiled,
+        stream_memory._keep_freed_memory,
     ):
         known.cache_clear()
 
@@ -192,5 +309,19 @@ def _device_class(cuda):
                 raise RuntimeError(f"Device {self.index} is not yet initialized")
             assert cuda.device == self.index
             return SimpleNamespace(handle=2**40, size=size_bytes, device=self.index)
+
+        def create_event(self):
+            assert cuda.device == self.index
+            cuda.made += 1
+            return SimpleNamespace(handle=cuda.made)
+
+        def create_stream(self):
+            assert cuda.device == self.index
+            cuda.made += 1
+            return SimpleNamespace(handle=1000 * self.index + 500 + cuda.made)
+
+        @property
+        def memory_resource(self):
+            cuda.asked.append(("pool", self.index))
 
     return Device

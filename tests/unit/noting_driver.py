@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from types import SimpleNamespace
+
 from manifest_samples import manifest
 from test_embed import cubin
 
@@ -10,6 +13,8 @@ from tilec.artifact.embed import embed
 from tilec.artifact.manifest import to_json
 from tilec.runtime.array import Array
 from tilec.runtime.module import Module
+
+WORKSPACE = 2**44
 
 
 class Event:
@@ -23,6 +28,32 @@ class Event:
         self.is_done = True
 
 
+class NotedGraph:
+    """A graph; `nodes` are variants, cells, predecessors and whether they start early."""
+
+    def __init__(self, log, nodes):
+        self.log = log
+        self.nodes = noted(nodes)
+        self.refuses = False
+        log.append(("built", len(nodes)))
+
+    def launch(self, stream):
+        self.log.append(("replayed", self.nodes, stream))
+
+    def update(self, nodes):
+        if self.refuses:
+            raise rt.LaunchError("no")
+        nodes = noted(nodes)
+        if [n[2:] for n in nodes] != [n[2:] for n in self.nodes]:
+            return False
+        self.nodes = nodes
+        return True
+
+
+def noted(nodes):
+    return [(n.entry.variant.symbol, list(n.cells), n.after, n.early) for n in nodes]
+
+
 class NotingDriver:
     """Takes `Array`s for tensors; keeps what happened, what cells held, and the events it gave."""
 
@@ -32,6 +63,9 @@ class NotingDriver:
         self.events = []
         self.failure = failure
         self.captures = False
+        self.lent = []
+        self.made = 0
+        self.memory = 0
 
     def stream_of(self, given):
         return given if isinstance(given, int) else given.address
@@ -63,6 +97,41 @@ class NotingDriver:
 
         return start
 
+    @contextmanager
+    def side_streams(self, count, entry, beside):
+        assert not self.lent, "a thread has the streams alone"
+        self.lent = [9000 + n for n in range(count)]
+        yield self.lent
+        self.lent = []
+
+    def made_event(self, device):
+        self.made += 1
+        return self.made
+
+    def record(self, event, stream):
+        self.log.append(("record", event, stream))
+
+    def wait_for(self, event, stream):
+        self.log.append(("wait", event, stream))
+
+    def stream_memory(self, size_bytes, entry, stream):
+        self.log.append(("allocated", size_bytes, stream))
+        return WORKSPACE
+
+    def free_stream_memory(self, address, entry, stream):
+        self.log.append(("freed", address, stream))
+
+    def current_device(self):
+        return 0
+
+    def allocated(self, size_bytes, device):
+        self.log.append(("allocated", size_bytes, None))
+        self.memory += 2**20
+        return SimpleNamespace(handle=WORKSPACE + self.memory, size=size_bytes)
+
+    def built_graph(self, code, entry, nodes):
+        return NotedGraph(self.log, nodes)
+
     def finish(self, entry, stream):
         self.log.append(("finished", stream))
 
@@ -88,12 +157,13 @@ class NotingDriver:
     def waits_for_legacy(self, stream):
         return False
 
-    def settle_device(self, device):
-        self.log.append(("device finished", device))
-
 
 def module(driver, *kernels):
-    joined = embed(cubin(), to_json(manifest(*kernels)).encode())
+    return module_of(driver, manifest(*kernels))
+
+
+def module_of(driver, manifest):
+    joined = embed(cubin(), to_json(manifest).encode())
     return Module(joined, "add.cubin", lambda: driver)
 
 

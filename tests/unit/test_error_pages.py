@@ -22,7 +22,7 @@ GIVEN_BY_RUN = {"E0602": (300, 512), "W0801": (300, 300)}
 # What makes a code an error, where it is none otherwise.
 DENIED = {"E0603": (IN_KERNEL_CHECKS,)}
 # The codes of the language's reference that this version can give.
-FAMILIES = {"E01": 3, "E02": 4, "E03": 3, "E04": 4, "E05": 3, "E06": 1}
+FAMILIES = {"E01": 3, "E02": 4, "E03": 3, "E04": 4, "E05": 3, "E06": 1, "E08": 2}
 
 
 def page_of(code: str) -> Page:

@@ -11,6 +11,7 @@ from family_samples import LARGE, SMALL, of_family
 from tilec.artifact.family import Measured, Table
 from tilec.artifact.tuning_file import (
     Loser,
+    MemberCode,
     Run,
     Trial,
     TunedFamily,
@@ -25,6 +26,7 @@ from tilec.artifact.tuning_file import (
 from tilec.artifact.validate import faults_of
 
 DIMS = ("M", "N", "K")
+OTHER = MemberCode(LARGE.symbol, "one"), MemberCode(SMALL.symbol, "three")
 
 
 def trial(size, member=LARGE.symbol, us=10.0):
@@ -38,9 +40,9 @@ def a_run(*trials, **changes):
         card="A Card",
         target="sm_90a",
         compiler=told.toolchain.compiler,
-        source_sha256=told.source.sha256,
         driver="580",
         date="2026-11-28",
+        codes=(MemberCode(LARGE.symbol, "one"), MemberCode(SMALL.symbol, "two")),
         families=(TunedFamily("matmul__bf16", DIMS, trials),),
     )
     return replace(made, **changes)
@@ -62,9 +64,9 @@ def test_text_and_back():
     [
         ("{", "no JSON: .* at line 1, column 2"),
         ("[]", "no `tilec_tune`"),
-        ('{"tilec_tune": 2, "runs": []}', "version 2, this tilec reads 1"),
-        ('{"tilec_tune": 1}', "has no `runs`"),
-        ('{"tilec_tune": 1, "runs": [{}]}', r"runs\[0\]` has no `card`"),
+        ('{"tilec_tune": 9, "runs": []}', "version 9, this tilec reads 2"),
+        ('{"tilec_tune": 2}', "has no `runs`"),
+        ('{"tilec_tune": 2, "runs": [{}]}', r"runs\[0\]` has no `card`"),
         ("[" * 100_000, "nested too deep|no JSON"),
     ],
 )
@@ -122,14 +124,15 @@ def test_a_manifest_with_tables_is_sound():
     [
         (a_run(trial(512)), None),
         (a_run(trial(512), target="sm_80"), "what it has for sm_80 is ignored for sm_90a"),
-        (a_run(trial(512), compiler="x"), "measured with another compiler"),
-        (a_run(trial(512), source_sha256="x"), "measured with another source"),
+        (a_run(trial(512), compiler="x"), None),
+        (a_run(trial(512), codes=OTHER), f"before `{SMALL.symbol}` had the code of now"),
+        (a_run(trial(512), codes=()), f"before `{LARGE.symbol}` and 1 more had the code"),
         (a_run(trial(512, "gone")), "not built, which is ignored: `gone`"),
         (a_run(families=(TunedFamily("gone", DIMS, ()),)), "ignored: `gone`"),
     ],
 )
 def test_remarks_say_what_is_not_as_it_seems(made, remark):
-    found = remarks(TuningFile((made,)), of_family())
+    found = remarks(TuningFile((made,)), of_family(), {LARGE.symbol: "one", SMALL.symbol: "two"})
     assert bool(found) == (remark is not None)
     assert remark is None or remark in found[0]
 

@@ -1,22 +1,22 @@
 """`NAME.tune.json` beside `NAME.tile`: which member of a family was the fastest at which extents.
 
 `tilec tune` writes it on a machine with a GPU, `tilec build` reads it, people may edit it. It holds
-runs: what was measured on one card, with code of one compiler, of one version of the source. A
-shape is in one run of a card only, the last that measured it.
+runs: what was measured on one card, with which machine code. A shape is in one run of a card only,
+the last that measured it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilec.artifact.family import Family, Measured, Table
 from tilec.artifact.manifest import Manifest
 from tilec.artifact.structure import StructureError, decoded, encoded
 
-VERSION = 1
+VERSION = 2
 KEY = "tilec_tune"  # the first key of the JSON object; its value is the version
 SUFFIX = ".tune.json"
 
@@ -57,26 +57,32 @@ class TunedFamily:
 
 
 @dataclass(frozen=True)
-class Run:
-    """What was measured with one build on one card.
+class MemberCode:
+    """The machine code of a member when it was measured (`artifact/code.py`)."""
 
-    `compiler` and `source_sha256` are those of the manifest of that build.
+    member: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was measured with one build on one card; `compiler` is that of its manifest.
+
+    `codes` are of all members of its families, whether or not they were fast.
     """
 
     card: str
     target: str
     compiler: str
-    source_sha256: str
     driver: str
     date: str
+    codes: tuple[MemberCode, ...]
     families: tuple[TunedFamily, ...]
 
-    def is_of(self, manifest: Manifest) -> bool:
-        """Whether it measured what that manifest's compiler makes of that source."""
-        return (self.compiler, self.source_sha256) == (
-            manifest.toolchain.compiler,
-            manifest.source.sha256,
-        )
+    def stale(self, family: Family, codes: Mapping[str, str]) -> list[str]:
+        """The members of a family that it measured otherwise, or not at all."""
+        measured = {one.member: one.code for one in self.codes}
+        return [m for m in family.members if measured.get(m) != codes[m]]
 
 
 @dataclass(frozen=True)
@@ -174,8 +180,11 @@ def _tables(family: Family, file: TuningFile, target: str) -> Iterator[Table]:
         yield Table(card, tuple(by_shape[shape] for shape in sorted(by_shape)))
 
 
-def remarks(file: TuningFile, manifest: Manifest) -> list[str]:
-    """What whoever builds should know of a tuning file; sentences without a subject."""
+def remarks(file: TuningFile, manifest: Manifest, codes: Mapping[str, str]) -> list[str]:
+    """What whoever builds should know of a tuning file; sentences without a subject.
+
+    `codes` are of all instances, as `artifact/code.py` gives them.
+    """
     found = []
     others = sorted({run.target for run in file.runs} - {manifest.target})
     runs = [run for run in file.runs if run.target == manifest.target]
@@ -184,13 +193,22 @@ def remarks(file: TuningFile, manifest: Manifest) -> list[str]:
     gone = sorted(_unknown(runs, manifest))
     if gone:
         found.append(f"it names what is not built, which is ignored: {', '.join(gone)}")
-    stale = [run for run in runs if not run.is_of(manifest)]
+    stale = sorted(set(_stale(runs, manifest, codes)))
     if stale:
-        why = "source" if stale[-1].compiler == manifest.toolchain.compiler else "compiler"
+        more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
         found.append(
-            f"it is used, and was measured with another {why}: `tilec tune` measures again"
+            f"it is used, and was measured before `{stale[0]}`{more} had the code of now: "
+            "`tilec tune` measures again"
         )
     return found
+
+
+def _stale(runs: Sequence[Run], manifest: Manifest, codes: Mapping[str, str]) -> Iterator[str]:
+    families = {family.name: family for family in manifest.families}
+    for run in runs:
+        for tuned in run.families:
+            if tuned.name in families:
+                yield from run.stale(families[tuned.name], codes)
 
 
 def _unknown(runs: Sequence[Run], manifest: Manifest) -> Iterator[str]:

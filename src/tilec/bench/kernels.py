@@ -61,7 +61,8 @@ class Kernels:
     def _launcher(self, name: str) -> rt.Launcher:
         module = self._load(self._folder / f"{name}.{self._target}.cubin")
         self.toolchain = module.manifest.toolchain
-        return module[name]
+        launcher: rt.Launcher = module[name]
+        return launcher
 
 
 def fitting(*names: str) -> Ours:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from tilec.artifact.code import codes_of
+from tilec.artifact.embed import extract
 from tilec.artifact.manifest import from_json
 from tilec.artifact.tuning_file import SUFFIX, TuningFileError, from_text, remarks
 from tilec.diagnostics.setup_error import SetupError
@@ -45,8 +47,10 @@ def notes_of(sources: Sources, outputs: Mapping[str, bytes]) -> Iterator[str]:
     if sources.tuning is None:
         return
     told: dict[str, None] = {}
-    for name, content in outputs.items():
-        if name.endswith(".json"):
-            told |= dict.fromkeys(remarks(from_text(sources.tuning), from_json(content)))
+    for name, cubin in outputs.items():
+        if name.endswith(".cubin"):
+            manifest = from_json(extract(cubin) or b"")
+            codes = codes_of(manifest, cubin)
+            told |= dict.fromkeys(remarks(from_text(sources.tuning), manifest, codes))
     for remark in told:
         yield f"`{tuning_path(sources)}`: {remark}"

@@ -24,6 +24,7 @@ COMMANDS = {
     "check": "Find the errors of files, and write nothing.",
     "explain": "Say what an error code means, with an example and its fix.",
     "inspect": "Show what a cubin, a fat binary or a manifest holds.",
+    "abi-diff": "Say what a new build means for those who call the old one.",
     "opt": "Run passes on a file of MLIR.",
     "run": "Execute a kernel on .npy files.",
     "bench": "Measure kernels against rivals on a GPU.",
@@ -39,7 +40,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"tilec.cli.{cmd_name}").command
+        command: click.Command = import_module(f"tilec.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

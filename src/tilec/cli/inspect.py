@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
 from tilec.artifact.embed import CubinError
-from tilec.artifact.expression import text_of
-from tilec.artifact.floor import Floor, floor_of
-from tilec.artifact.geometry import ALONE
-from tilec.artifact.manifest import (
-    Kernel,
-    Manifest,
-    ManifestError,
-    Precondition,
-    TensorMap,
-    UnsafeUse,
-    Variant,
-)
-from tilec.artifact.signature import Parameter
-from tilec.cli.columns import columns
+from tilec.artifact.manifest import Kernel, Manifest, ManifestError, Variant
 from tilec.cli.entry import DONE, REFUSED
 from tilec.cli.family_details import family_lines
+from tilec.cli.kernel_details import kernel_lines
+from tilec.cli.launch_times import read_times
 from tilec.cli.lowering_details import accesses_of, layouts_of, movements_of, shared_of
 from tilec.cli.manifests import read_manifests
+from tilec.cli.pipeline_details import pipeline_lines
+from tilec.cli.pipeline_dot import dot_of
 from tilec.cli.schedule_details import schedule_of
 from tilec.diagnostics.setup_error import SetupError
 from tilec.layout import LayoutError
 from tilec.target.description import Target
-from tilec.target.occupancy import occupancy
 from tilec.target.resolve import resolve
-
-_COLUMNS = (
-    "variant", "threads", "registers", "spills", "stack", "smem", "occupancy", "conflicts",
-    "taken when",
-)  # fmt: skip
-
 
 # What of a variant to show, in the order of the options below.
 _Details = Callable[[Kernel, Variant], Iterator[str]]
@@ -51,8 +36,10 @@ _DETAILS: dict[str, _Details] = {
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True)
-@click.option("--kernel", help="Only this kernel, this instance of it, or those of some types.")
+@click.argument("files", nargs=-1)
+@click.option(
+    "--kernel", help="Only this kernel or pipeline, this instance, or those of some types."
+)
 @click.option("--variant", help="Details of this variant, instead of the first of each instance.")
 @click.option("--schedule", is_flag=True, help="Who copies what ahead, how far, and why.")
 @click.option("--accesses", is_flag=True, help="Accesses to global memory: widths, sectors.")
@@ -70,6 +57,25 @@ _DETAILS: dict[str, _Details] = {
     metavar="SHAPE",
     help="What costs are estimated for the members of families at a shape: `M=64,N=64`, `64x64`.",
 )
+@click.option(
+    "--workspace",
+    "shapes",
+    multiple=True,
+    metavar="SHAPE",
+    help="How large the workspace of pipelines is at a shape: `M=64,N=64`.",
+)
+@click.option(
+    "--dot",
+    is_flag=False,
+    flag_value="",
+    metavar="[PIPELINE]",
+    help="Write pipelines, or this one, as graphs for Graphviz, and nothing else.",
+)
+@click.option(
+    "--times",
+    metavar="FILE.json",
+    help='Microseconds by launch, for the graph: `{"0": 3.2, "1": 4.1}`.',
+)
 def command(
     files: tuple[str, ...],
     kernel: str | None,
@@ -77,24 +83,40 @@ def command(
     everything: bool,
     families: bool,
     picks: tuple[str, ...],
+    shapes: tuple[str, ...],
+    dot: str | None,
+    times: str | None,
     **wanted: bool,
 ) -> int:
     """Show what cubins, fat binaries and manifests (FILES) hold.
 
-    That is instances, their contracts and variants; of a fat binary, for one target after another.
+    That is instances, their contracts and variants, and pipelines, their launches and workspace; of
+    a fat binary, for one target after another.
 
     Spills and stack are bytes a thread, smem is bytes a block (static + dynamic). Occupancy is how
     many blocks a multiprocessor holds, their share of its warps, and what limits them. Conflicts
     are the bank conflicts of a warp.
     """
     details = [show for name, show in _DETAILS.items() if everything or wanted[name]]
+    if dot and Path(dot).is_file():  # `--dot FILE`: the name of a pipeline was left out
+        files, dot = (dot, *files), ""
+    if not files:
+        raise click.UsageError("Missing argument 'FILES...'.")
+    if times is not None and dot is None:
+        raise click.UsageError("'--times' goes with '--dot'.")
+    times_us = read_times(times) if times is not None else {}
     status = DONE
     for file in files:
         try:
+            manifests = read_manifests(file)
+            if dot is not None:
+                click.echo(_graphs(manifests, dot or kernel, times_us, file))
+                continue
             lines: list[str] = []
-            for chosen in _chosen(read_manifests(file), kernel, variant, file):
+            for chosen in _chosen(manifests, kernel, variant, file):
                 lines += [""] if lines else []
                 lines += _description(chosen, variant, details)
+                lines += pipeline_lines(chosen.pipelines, chosen.source.file, shapes)
                 target = _target(chosen)
                 lines += family_lines(chosen, target, picks, tables=families or everything)
         except (CubinError, ManifestError, LayoutError) as error:
@@ -108,20 +130,21 @@ def command(
 def _chosen(
     manifests: Sequence[Manifest], kernel: str | None, variant: str | None, file: str
 ) -> list[Manifest]:
-    """The manifests with only the kernels that were asked for; those without any are left out.
+    """The manifests with only what was asked for; those without any of it are left out.
 
     Raises:   SetupError if there are none
     """
     if kernel is None and variant is None:
         return list(manifests)
     narrowed = [_narrowed(manifest, kernel, variant) for manifest in manifests]
-    found = [manifest for manifest in narrowed if manifest.kernels]
+    found = [manifest for manifest in narrowed if manifest.kernels or manifest.pipelines]
     if found:
         return found
     kernels = [kernel for manifest in manifests for kernel in manifest.kernels]
     names = [v.symbol for k in kernels for v in k.variants]
     if variant is None:
         names = [k.symbol for k in kernels]
+        names += [p.symbol for manifest in manifests for p in manifest.pipelines]
     raise SetupError(
         f"`{file}` has no {'kernel' if variant is None else 'variant'} `{variant or kernel}`",
         help=f"expected one of {', '.join(dict.fromkeys(names))}",
@@ -135,7 +158,30 @@ def _narrowed(manifest: Manifest, kernel: str | None, variant: str | None) -> Ma
         found = tuple(k for k in found if kernel in (k.name, k.symbol) or k.symbol in of_types)
     if variant is not None:
         found = tuple(k for k in found if variant in [v.symbol for v in k.variants])
-    return replace(manifest, kernels=found)
+    pipelines = tuple(
+        p for p in manifest.pipelines if variant is None and kernel in (p.name, p.symbol)
+    )
+    return replace(manifest, kernels=found, pipelines=pipelines)
+
+
+def _graphs(
+    manifests: Sequence[Manifest], name: str | None, times_us: Mapping[int, float], file: str
+) -> str:
+    """The graphs of the pipelines of a name, or of all; what several targets have, once.
+
+    Raises:   SetupError if there are none, or times are of launches that there are not
+    """
+    found = {p.symbol: (p, m) for m in reversed(manifests) for p in m.pipelines}
+    chosen = [(p, m) for p, m in found.values() if name in (None, p.name, p.symbol)]
+    if not chosen:
+        wanted = "no pipeline" if name is None else f"no pipeline `{name}`"
+        expected = f"expected one of {', '.join(found)}" if found else None
+        raise SetupError(f"`{file}` has {wanted}", help=expected)
+    for pipeline, _ in chosen:
+        beyond = [number for number in times_us if number >= len(pipeline.launches)]
+        if beyond:
+            raise SetupError(f"`{pipeline.symbol}` has no launch {beyond[0]}, which has a time")
+    return "\n".join(dot_of(pipeline, manifest, times_us) for pipeline, manifest in chosen)
 
 
 def _description(
@@ -149,7 +195,7 @@ def _description(
     yield f"  source SHA-256 {manifest.source.sha256}"
     for kernel in manifest.kernels:
         yield ""
-        yield from _kernel(kernel, manifest.source.file, target)
+        yield from kernel_lines(kernel, manifest.source.file, target)
         shown = next(v for v in kernel.variants if variant in (None, v.symbol))
         for show in details:
             yield from show(kernel, shown)
@@ -157,119 +203,3 @@ def _description(
 
 def _target(manifest: Manifest) -> Target:
     return resolve(manifest.target, lambda: frozenset({manifest.target}))
-
-
-def _kernel(kernel: Kernel, file: str, target: Target) -> Iterator[str]:
-    yield f"{kernel.symbol} ({file}:{kernel.line})"
-    yield from (f"  {line}" for line in kernel.documentation.splitlines())
-    rows = [(p.name, _type(p)) for p in kernel.parameters]
-    rows.append(("grid", ", ".join(map(text_of, kernel.grid))))
-    rows += [("requires", f"{r.text} (line {r.line})") for r in kernel.requires]
-    rows += [("unsafe", f"{use.what} ({_place(use, file)})") for use in kernel.unsafe]
-    rows += _floor(floor_of(kernel))
-    if kernel.generics:
-        bound = ", ".join(f"{g.name} = {_value(g.value)}" for g in kernel.generics)
-        rows.insert(0, ("generics", bound))
-    yield from columns(rows)
-    yield ""
-    yield from columns([_COLUMNS, *(_variant(one, target) for one in kernel.variants)])
-    for one in kernel.variants:
-        special = list(_launched(one))
-        if special:
-            yield ""
-            yield f"  launch of {one.symbol}"
-            yield from (f"    {line}" for line in special)
-
-
-def _floor(floor: Floor) -> Iterator[tuple[str, str]]:
-    """The bytes that must move; of tensors that are used in part, some more."""
-    title = "floor"
-    for direction in ("read", "written"):
-        moved = [t for t in floor.transfers if t.direction == direction]
-        if moved:
-            bytes_ = " + ".join(f"{text_of(one.bytes)} ({one.tensor})" for one in moved)
-            yield title, f"{bytes_} bytes {direction}"
-            title = ""
-    if floor.partial:
-        yield title, f"a part of {', '.join(floor.partial)}"
-
-
-def _place(use: UnsafeUse, file: str) -> str:
-    return f"line {use.line}" if use.file == file else f"{use.file}:{use.line}"
-
-
-def _type(parameter: Parameter) -> str:
-    if not parameter.is_tensor:
-        return parameter.element
-    tensor = f"Tensor<{', '.join(map(str, (parameter.element, *parameter.extents)))}>"
-    match parameter.own:
-        case "part":
-            return f"Part<&mut {tensor}, {', '.join(map(str, parameter.block))}>"
-        case "mut":
-            return f"&mut {tensor}"
-        case "atomic":
-            return f"&Atomic<{tensor}>"
-        case _:
-            return f"&{tensor}"
-
-
-def _value(value: str | bool | int | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _variant(variant: Variant, target: Target) -> tuple[str, ...]:
-    smem = variant.static_smem_bytes + variant.dynamic_smem_bytes
-    fits = occupancy(variant.threads, variant.registers, smem, target)
-    return (
-        variant.symbol,
-        str(variant.threads),
-        str(variant.registers),
-        f"{variant.spill_store_bytes}+{variant.spill_load_bytes}",
-        str(variant.stack_bytes),
-        f"{variant.static_smem_bytes}+{variant.dynamic_smem_bytes}",
-        f"{fits.blocks} x {variant.threads} = {fits.share:.0%} ({', '.join(fits.limits)})",
-        str(variant.lowering.bank_conflicts),
-        "; ".join(_conditions(variant)) or "always",
-    )
-
-
-def _launched(variant: Variant) -> Iterator[str]:
-    """What a launch takes beside parameters and a grid."""
-    if variant.cluster != ALONE:
-        yield f"clusters of {_shape(variant.cluster)} blocks"
-    if variant.split > 1:
-        yield f"{variant.split} blocks a program"
-    blocks = variant.persistent_blocks_per_sm
-    if blocks is not None:
-        yield f"persistent, {blocks} block{'s' * (blocks != 1)} for each multiprocessor"
-    if variant.tensor_maps:
-        yield from columns([_map(one) for one in variant.tensor_maps], "")
-
-
-def _map(one: TensorMap) -> tuple[str, ...]:
-    swizzle = f"{one.swizzle}-byte swizzle" if one.swizzle else "no swizzle"
-    use = "written" if one.writes else "read"
-    return f"tensor map of {one.param}", f"boxes of {_shape(one.box)}", swizzle, use
-
-
-def _shape(extents: Sequence[int]) -> str:
-    return "x".join(map(str, extents))
-
-
-def _conditions(variant: Variant) -> Iterator[str]:
-    """What must hold, said once for all tensors of which the same must hold."""
-    yield from _alignments(variant.preconditions)
-    mapped = dict.fromkeys(one.param for one in variant.tensor_maps)
-    if mapped:
-        yield f"tensor maps of {', '.join(mapped)}"
-
-
-def _alignments(preconditions: Sequence[Precondition]) -> Iterator[str]:
-    tensors: dict[tuple[int, int, int], list[str]] = {}
-    for p in preconditions:
-        asked = p.base_alignment_bytes, p.stride_multiple_bytes, p.row_multiple
-        tensors.setdefault(asked, []).append(p.param)
-    for (base, stride, row), names in tensors.items():
-        strides = f", strides too ({stride})" if stride > 1 else ""
-        rows = f", rows of {row}n" if row > 1 else ""
-        yield f"{', '.join(names)} {base}-byte aligned{strides}{rows}"

@@ -18,7 +18,7 @@ def read_manifests(file: str) -> list[Manifest]:
     Raises:   SetupError if the file cannot be read; CubinError, ManifestError if it is damaged, or
               says what cannot be
     """
-    manifests = [from_json(text) for text in _texts(file)]
+    manifests = [from_json(text) for text in manifest_texts(file)]
     for manifest in manifests:
         fault = next(faults_of(manifest), None)
         if fault is not None:
@@ -26,7 +26,11 @@ def read_manifests(file: str) -> list[Manifest]:
     return manifests
 
 
-def _texts(file: str) -> Iterator[bytes]:
+def manifest_texts(file: str) -> Iterator[bytes]:
+    """As `read_manifests`, the manifests as JSON.
+
+    Raises:   SetupError if the file cannot be read; CubinError if it is damaged
+    """
     try:
         content = Path(file).read_bytes()
     except OSError as error:

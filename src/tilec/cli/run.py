@@ -1,4 +1,4 @@
-"""`tilec run`: one launch of a kernel on .npy files."""
+"""`tilec run`: one launch of a kernel, or one run of a pipeline, on .npy files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def _pairs(
 
 @click.command()
 @click.argument("file")
-@click.option("--kernel", required=True, help="A kernel, or the symbol of one of its instances.")
+@click.option(
+    "--kernel", required=True, help="A kernel or a pipeline, or the symbol of an instance."
+)
 @click.option("--cpu", is_flag=True, required=True, help="Execute on the CPU, with NumPy.")
 @click.option(
     "--sanitize",
@@ -71,7 +73,7 @@ def command(
     include: tuple[str, ...],
     reporter: Reporter,
 ) -> int:
-    """Execute a kernel of FILE on .npy files: what the program means, without a GPU.
+    """Execute a kernel or a pipeline of FILE on .npy files: what it means, without a GPU.
 
     The first instance that fits the arguments is run. A tensor without --arg is zeros, of the
     extents that the others bind. Without --out, what changed is printed.
@@ -79,8 +81,10 @@ def command(
     NumPy has no bf16 and f8: they are read from files of uint16 and uint8 (or of the untyped
     bytes that np.save makes of ml_dtypes arrays), and written as uint16 and uint8.
 
-    With --sanitize, accesses in `unsafe` are watched too. What is found is reported at its place in
-    the source; nothing is written then, and the exit status is 1.
+    With --sanitize, accesses in `unsafe` are watched too. A pipeline runs three times, each time in
+    another order that its borrows allow, and reads of temporaries that have no value are found.
+    What is found is reported at its place in the source; nothing is written then, and the exit
+    status is 1.
     """
     from tilec.execution import execute
 

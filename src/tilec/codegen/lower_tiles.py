@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.codegen.start_early import FOLLOWS
 from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith, gpu, llvm, nvvm, scf
 from tilec.ir.quick_arith import constants_once
@@ -180,7 +181,7 @@ def _emit_entry(
     values: dict[ir.Value, Lowered] = {}
     names = argument_names(kernel)
     for slot, argument in zip(source.arguments, arguments, strict=True):
-        values[slot] = _argument(slot, argument, names[slot])
+        values[slot] = _argument(slot, argument, names[slot], is_early=FOLLOWS in kernel.attributes)
     thread = nvvm.read_ptx_sreg_tid_x(ir.IntegerType.get_signless(32))
     walker = TileWalker(values, _waiting(kernel))
     # Everything up to the grid's own definition is scalar arithmetic on the arguments.
@@ -227,13 +228,14 @@ def _emit_entry(
     return lowering
 
 
-def _argument(slot: ir.Value, argument: ir.Value, name: str) -> Lowered:
+def _argument(slot: ir.Value, argument: ir.Value, name: str, *, is_early: bool) -> Lowered:
     if isinstance(slot.type, ir.MemRefType):
         memref = ir.MemRefType(slot.type)
         own = ir.StringAttr(ir.DictAttr(memref.memory_space)["own"]).value
-        return View(
-            argument, name, memref.element_type, (), (), (), None, read_only=own == "shared"
-        )
+        # What an early block reads, the grid before may write while this one runs already: to take
+        # it as constant (`ld.global.nc`) would let it be read before the wait.
+        read_only = own == "shared" and not is_early
+        return View(argument, name, memref.element_type, (), (), (), None, read_only=read_only)
     text = str(slot.type)
     if text == "index":
         return arith.index_cast(slot.type, argument)

@@ -81,7 +81,7 @@ def _misplaced(by_name: dict[str, list[ast.Attribute]]) -> Iterator[Diagnostic]:
             (label, Label(kernel[0].span, "this says kernel")),
         )
     for attribute in by_name["instance"] + by_name["hint"]:
-        if not kernel:
+        if not kernel and not (pipeline and attribute.name.text == "instance"):
             yield Diagnostic(
                 "E0204",
                 f"`#[{attribute.name.text}]` is for kernels",

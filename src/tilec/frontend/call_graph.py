@@ -46,8 +46,8 @@ def _calls(module: Module, function: ast.Function) -> Iterator[tuple[ast.Call, _
         node = waiting.pop()
         if isinstance(node, ast.Call) and len(node.function.segments) == 1:
             found = module.find(node.function.segments[0].name.text)
-            if found is not None and _is_helper(found[1]):
-                assert isinstance(found[1], ast.Function), "a helper is a function"
+            if found is not None and _is_called(found[1]):
+                assert isinstance(found[1], ast.Function), "what is called is a function"
                 yield node, (found[0], found[1])
         for entry in fields(node):
             value = getattr(node, entry.name)
@@ -55,8 +55,8 @@ def _calls(module: Module, function: ast.Function) -> Iterator[tuple[ast.Call, _
             waiting += reversed([part for part in parts if isinstance(part, ast.Node)])
 
 
-def _is_helper(item: ast.Function | ast.Const) -> bool:
-    """Whether an item can be called; that kernels cannot is E0203, elsewhere."""
+def _is_called(item: ast.Function | ast.Const) -> bool:
+    """Whether an item can be called; a kernel is launched, and calls no pipeline."""
     if not isinstance(item, ast.Function):
         return False
-    return not any(a.name.text in ("kernel", "pipeline") for a in item.attributes)
+    return not any(a.name.text == "kernel" for a in item.attributes)

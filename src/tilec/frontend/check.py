@@ -6,8 +6,8 @@ wrong. Never raises for a wrong program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tilec.diagnostics import CompileError, Diagnostic, Label
 from tilec.diagnostics.once import once
@@ -20,14 +20,33 @@ from tilec.frontend.instantiate import instances_of
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.names import check_names
 from tilec.frontend.options import Options, ParsedOptions, parse_options
+from tilec.frontend.pipeline.check import check_pipeline
+from tilec.frontend.pipeline.kernels import Kernels
+from tilec.frontend.pipeline.trace import PipelineInstance
 from tilec.frontend.typecheck import check_kernel
 from tilec.recursion import deep_recursion
+from tilec.source import Span
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What comes of a program: its kernels, those of used files that its pipelines launch too."""
+
+    kernels: list[typed.KernelInstance]
+    pipelines: list[PipelineInstance]
+    diagnostics: list[Diagnostic]
 
 
 def check_program(
     program: Program, options: Options | None = None
 ) -> tuple[list[typed.KernelInstance], list[Diagnostic]]:
-    """The instances of every kernel of the program's first file, and what is wrong with it.
+    """The kernels of `check_all`, and what is wrong with the program."""
+    checked = check_all(program, options)
+    return checked.kernels, checked.diagnostics
+
+
+def check_all(program: Program, options: Options | None = None) -> Checked:
+    """The instances of every kernel and pipeline of the first file, and what is wrong with it.
 
     What several instances have in common is reported once. `program.sources` gains the texts of
     options, so that diagnostics can point into them.
@@ -36,13 +55,13 @@ def check_program(
         return _check_program(program, options or Options())
 
 
-def _check_program(
-    program: Program, options: Options
-) -> tuple[list[typed.KernelInstance], list[Diagnostic]]:
+def _check_program(program: Program, options: Options) -> Checked:
     parsed, found = parse_options(options)
     program.sources.update(parsed.sources)
     instances: list[typed.KernelInstance] = []
+    pipelines: list[PipelineInstance] = []
     reached: list[ast.Function] = []
+    kernels = Kernels(program, parsed)
     for module in program.modules.values():
         found += _check_constants(module)
     found += check_recursion(program)
@@ -52,18 +71,33 @@ def _check_program(
             instances += made
             found += wrong
             reached += called
+    for item in program.root.items.values():
+        if isinstance(item, ast.Function):
+            planned, wrong, called = _check_pipeline(program, item, parsed, kernels)
+            pipelines += planned
+            found += wrong
+            reached += called
+    found += kernels.diagnostics
+    made, wrong, called = _check_foreign(program, kernels)
+    instances += made
+    found += wrong
+    reached += called
+    found += _clashes(instances, pipelines)
     checked = {id(function) for function in reached}
     for module in program.modules.values():
         for item in module.items.values():
             if isinstance(item, ast.Function) and id(item) not in checked:
                 found += check_names(item, module)
-    return instances, list(once(found))
+    return Checked(instances, pipelines, list(once(found)))
 
 
 def unmatched_options(program: Program, options: Options) -> tuple[str, ...]:
     """The options that nothing in this program takes: a driver of several files reports those."""
     parsed, _ = parse_options(options)
-    kernels = [item for item in program.root.items.values() if isinstance(item, ast.Function)]
+    # A pipeline may launch kernels of used files.
+    modules = program.modules.values() if _has_pipelines(program) else [program.root]
+    items = [item for module in modules for item in module.items.values()]
+    kernels = [item for item in items if isinstance(item, ast.Function)]
     generics = {g.name.text for kernel in kernels for g in kernel.generics if not is_dim(g)}
     names = {kernel.name.text for kernel in kernels}
     defines = (
@@ -71,6 +105,25 @@ def unmatched_options(program: Program, options: Options) -> tuple[str, ...]:
     )
     requests = (r.span.file for r in parsed.requests if r.kernel not in names)
     return (*defines, *requests)
+
+
+def _has_pipelines(program: Program) -> bool:
+    functions = (f for f in program.root.items.values() if isinstance(f, ast.Function))
+    return any(a.name.text == "pipeline" for f in functions for a in f.attributes)
+
+
+def _clashes(
+    kernels: Sequence[typed.KernelInstance], pipelines: Sequence[PipelineInstance]
+) -> Iterator[Diagnostic]:
+    """E0205 for each symbol that two things have: callers tell them apart by it."""
+    named = [(name, one.span) for one in kernels for name in dict.fromkeys((one.symbol, one.name))]
+    named += [(one.symbol, one.span) for one in pipelines]
+    seen: dict[str, Span] = {}
+    for name, span in named:
+        first = seen.setdefault(name, span)
+        if first != span:
+            labels = Label(span, "defined again"), Label(first, "defined first")
+            yield Diagnostic("E0205", f"the symbol `{name}` is defined twice", labels)
 
 
 def _check_constants(module: Module) -> Iterator[Diagnostic]:
@@ -89,10 +142,6 @@ def _check_function(program: Program, function: ast.Function, options: ParsedOpt
     attributes, found = read_attributes(function, program.root)
     wrong_generics = list(check_generics(function))
     found += wrong_generics
-    if attributes.pipeline is not None:
-        label = Label(function.name.span, "defined here")
-        message = "pipelines are not in this version of tilec"
-        return [], [*found, Diagnostic("E0103", message, (label,))], [function]
     if attributes.kernel is None or wrong_generics:
         return [], found, []
     return _check_kernel(program, function, attributes, options, found)
@@ -114,6 +163,42 @@ def _check_kernel(
         instance, wrong, called = check_kernel(program, program.root, kernel, attributes, request)
         by_instance[request.symbol] = wrong
         reached += [kernel, *called]
+        if instance is not None:
+            made.append(instance)
+    return made, [*found, *_with_instances(by_instance)], reached
+
+
+def _check_foreign(program: Program, kernels: Kernels) -> _Checked:
+    """The instances of other files' kernels that pipelines launch: they are built here, too."""
+    made: list[typed.KernelInstance] = []
+    reached: list[ast.Function] = []
+    by_instance: dict[str, list[Diagnostic]] = {}
+    for symbol, (kernel, instance) in kernels.foreign.items():
+        function, attributes = kernel.function, kernel.attributes
+        typed_kernel, wrong, called = check_kernel(
+            program, kernel.module, function, attributes, instance
+        )
+        by_instance[symbol] = wrong
+        reached += [function, *called]
+        if typed_kernel is not None:
+            made.append(typed_kernel)
+    return made, [*_with_instances(by_instance)], reached
+
+
+def _check_pipeline(
+    program: Program, function: ast.Function, options: ParsedOptions, kernels: Kernels
+) -> tuple[list[PipelineInstance], list[Diagnostic], list[ast.Function]]:
+    attributes, _ = read_attributes(function, program.root)
+    if attributes.pipeline is None or any(check_generics(function)):
+        return [], [], []
+    requested, found = instances_of(function, attributes, program.root, options)
+    made: list[PipelineInstance] = []
+    reached: list[ast.Function] = []
+    by_instance: dict[str, list[Diagnostic]] = {}
+    for request in requested:
+        instance, wrong, called = check_pipeline(program, function, attributes, request, kernels)
+        by_instance[request.symbol] = wrong
+        reached += [function, *called]
         if instance is not None:
             made.append(instance)
     return made, [*found, *_with_instances(by_instance)], reached

@@ -36,6 +36,14 @@ class Scope:
             self.unset |= {local}
             self.fresh |= {local}
 
+    def rebind(self, local: Local) -> None:
+        """Let the name of a variable stand for this one, in the block that declares it."""
+        for block in reversed(self._blocks):
+            if local.name in block:
+                block[local.name] = local
+                return
+        raise AssertionError(f"{local.name} is declared")
+
     def find(self, name: str) -> Local | None:
         for block in reversed(self._blocks):
             if name in block:

@@ -25,7 +25,7 @@ def macro(checker: Checker, node: ast.MacroCall) -> typed.Statement:
             node.name.span,
             help=did_you_mean(name, _MACROS),
         )
-    tested = _condition_of(node)
+    tested = condition_of(node)
     if name == "static_assert":
         return _static_assert(checker, node, tested)
     if name == "requires":
@@ -39,7 +39,7 @@ def macro(checker: Checker, node: ast.MacroCall) -> typed.Statement:
             "a launcher cannot know this",
             help="use `assert!` for what is known only when the kernel runs",
         )
-    return typed.Require(node.span, value, _text(checker, tested), name == "requires")
+    return typed.Require(node.span, value, text_of_condition(checker, tested), name == "requires")
 
 
 @expression_rule(ast.MacroCall)
@@ -47,7 +47,7 @@ def macro_value(checker: Checker, node: ast.MacroCall) -> typed.Expression:
     return typed.Block(node.span, UNIT, (checker.statement(node),), None)
 
 
-def _condition_of(node: ast.MacroCall) -> ast.Expression:
+def condition_of(node: ast.MacroCall) -> ast.Expression:
     match node.arguments:
         case (tested,) | (tested, ast.StringLiteral()):
             return tested
@@ -87,7 +87,7 @@ def _static_assert(
     return typed.Evaluate(node.span, typed.Block(node.span, UNIT, (), None))
 
 
-def _text(checker: Checker, node: ast.Expression) -> str:
+def text_of_condition(checker: Checker, node: ast.Expression) -> str:
     """The condition as it is written, on one line."""
     source = checker.kernel.program.sources[node.span.file]
     return " ".join(source.text[node.span.start : node.span.end].split())

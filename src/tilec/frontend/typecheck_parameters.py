@@ -1,4 +1,4 @@
-"""The parameters of a kernel: tensors, parts and scalars, each with a name."""
+"""The parameters of a kernel or pipeline: tensors, parts and scalars, each with a name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from tilec.frontend.resolve_types import resolve_type
 from tilec.types import Dim, PartType, TensorType, TileType, Type
 
 
-def declared_parameters(checker: Checker) -> tuple[typed.Local, ...]:
-    """The parameters of a kernel, declared; what is wrong with one does not hide the others."""
+def declared_parameters(checker: Checker, what: str = "kernel") -> tuple[typed.Local, ...]:
+    """The parameters of a kernel, or of a pipeline (`what`), declared.
+
+    What is wrong with one does not hide the others.
+    """
     found: list[typed.Local] = []
     for parameter in checker.function.parameters:
         try:
-            found.append(_parameter(checker, parameter))
+            found.append(_parameter(checker, parameter, what))
         except CompileError as error:
             checker.report(error)
             if isinstance(parameter.pattern, ast.BindingPattern):
@@ -26,12 +29,12 @@ def declared_parameters(checker: Checker) -> tuple[typed.Local, ...]:
     return tuple(found)
 
 
-def _parameter(checker: Checker, parameter: ast.Parameter) -> typed.Local:
+def _parameter(checker: Checker, parameter: ast.Parameter, what: str) -> typed.Local:
     pattern = parameter.pattern
     if not isinstance(pattern, ast.BindingPattern):
-        raise refusal("E0203", "a parameter of a kernel has a name", pattern.span)
+        raise refusal("E0203", f"a parameter of a {what} has a name", pattern.span)
     type_ = resolve_type(parameter.type, checker.environment)
-    _check_parameter_type(type_, parameter)
+    _check_parameter_type(type_, parameter, what)
     earlier = checker.scope.find(pattern.name.text)
     if earlier is not None:
         raise refusal(
@@ -47,15 +50,23 @@ def _parameter(checker: Checker, parameter: ast.Parameter) -> typed.Local:
     return local
 
 
-def _check_parameter_type(type_: Type, parameter: ast.Parameter) -> None:
+def _check_parameter_type(type_: Type, parameter: ast.Parameter, what: str) -> None:
     match type_:
+        case PartType() if what == "pipeline":
+            raise refusal(
+                "E0203",
+                "a pipeline takes tensors and scalars",
+                parameter.type.span,
+                f"this is `{type_}`",
+                help=f"take it as `{type_.tensor}`: a launch cuts it into parts",
+            )
         case TensorType() | PartType(borrowed=None):
             return
         case TileType(shape=()):
             return
     raise refusal(
         "E0203",
-        "a kernel takes tensors, parts and scalars",
+        f"a {what} takes tensors{', parts' if what == 'kernel' else ''} and scalars",
         parameter.type.span,
         f"this is `{type_}`",
     )

@@ -62,7 +62,7 @@ def _extent(extent: ir.Attribute) -> str | int:
 
 
 def bind(
-    parameters: tuple[Parameter, ...], arguments: Mapping[str, Any]
+    parameters: tuple[Parameter, ...], arguments: Mapping[str, Any], whose: str = "kernel"
 ) -> tuple[dict[str, Array], dict[str, int]]:
     """The arguments as arrays (of rank 0 for scalars) and the extents that their shapes give.
 
@@ -72,7 +72,7 @@ def bind(
     if missing := sorted(names - set(arguments)):
         raise BrokenContract(f"no argument for `{missing[0]}`")
     if unknown := sorted(set(arguments) - names):
-        raise BrokenContract(f"the kernel has no parameter `{unknown[0]}`")
+        raise BrokenContract(f"the {whose} has no parameter `{unknown[0]}`")
     arrays: dict[str, Array] = {}
     dims: dict[str, tuple[int, str]] = {}
     for parameter in parameters:

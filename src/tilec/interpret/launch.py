@@ -15,7 +15,7 @@ from tilec.interpret.npy import as_parameter, read_npy
 from tilec.interpret.run import check_launch, run_kernel
 
 # How the tensors are held that a launch may write as any other memory.
-_WRITTEN = ("mut", "part")
+WRITTEN = ("mut", "part")
 
 
 @dataclass(frozen=True)
@@ -39,28 +39,32 @@ class Chosen:
         return ", ".join(f"{name} = {value}" for name, value in {**dims, **scalars}.items())
 
 
-def choose(module: ir.Module, name: str, given: Mapping[str, Any]) -> Chosen:
+def choose(
+    module: ir.Module, name: str, given: Mapping[str, Any], beside: Sequence[str] = ()
+) -> Chosen:
     """The instance to run, and what to run it on.
 
     `name` is a kernel's, and then the first instance whose contract holds is chosen, or an
     instance's symbol. A tensor that is not given is zeros, where the others bind its extents.
+    `beside` is what else may be run, for who looks for it.
 
     Raises:   BrokenContract if no instance fits
     """
     instances = _instances(module, name)
     if not instances:
-        known = ", ".join(f"`{_symbol(f)}`" for f in _kernels(module)) or "none"
+        names = [*map(symbol_of, kernels_of(module)), *beside]
+        known = ", ".join(f"`{one}`" for one in names) or "none"
         raise BrokenContract(f"there is no kernel `{name}`; there is {known}")
     reasons: list[str] = []
     for function in instances:
         parameters = parameters_of(function)
-        arguments = _fitted(parameters, given)
+        arguments = fitted(parameters, given)
         try:
             check_launch(function, arguments)
         except BrokenContract as broken:
-            reasons.append(f"`{_symbol(function)}`: {broken}")
+            reasons.append(f"`{symbol_of(function)}`: {broken}")
             continue
-        outputs = {p.name for p in parameters if p.own in _WRITTEN}
+        outputs = {p.name for p in parameters if p.own in WRITTEN}
         return Chosen(function, arguments, frozenset(outputs - given.keys()))
     raise BrokenContract("; ".join(reasons))
 
@@ -103,21 +107,26 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Array]) -> str:
 
 
 def _instances(module: ir.Module, name: str) -> list[ir.OpView]:
-    kernels = _kernels(module)
-    exact = [function for function in kernels if _symbol(function) == name]
-    return exact or [f for f in kernels if _symbol(f).partition("__")[0] == name]
+    kernels = kernels_of(module)
+    exact = [function for function in kernels if symbol_of(function) == name]
+    return exact or [f for f in kernels if symbol_of(f).partition("__")[0] == name]
 
 
-def _kernels(module: ir.Module) -> list[ir.OpView]:
+def kernels_of(module: ir.Module) -> list[ir.OpView]:
+    """The instances of the kernels of a module."""
     return [op for op in module.body.operations if "tile.kernel" in op.attributes]
 
 
-def _symbol(function: ir.OpView) -> str:
+def symbol_of(function: ir.OpView) -> str:
+    """The symbol of an instance."""
     return str(ir.StringAttr(function.attributes["sym_name"]).value)
 
 
-def _fitted(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Copies of the arguments, with the types that their files could not name, and zeros."""
+def fitted(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Copies of the arguments, with the types that their files could not name, and zeros.
+
+    A tensor whose extents are not known from the others is left out.
+    """
     arguments = dict(given)
     dims: dict[str, int] = {}
     for parameter in parameters:

@@ -44,12 +44,14 @@ def run_kernel(
             Machine(code, program, grid).run(entry, slots)
 
 
-def check_launch(function: ir.OpView, arguments: Mapping[str, Any]) -> None:
+def check_launch(
+    function: ir.OpView, arguments: Mapping[str, Any], code: Code | None = None
+) -> None:
     """Do what `run_kernel` does before the first program runs, and nothing more.
 
     Raises:   BrokenContract as `run_kernel`
     """
-    _prepared(function, arguments, None, code_of(function))
+    _prepared(function, arguments, None, code or code_of(function))
 
 
 def _prepared(

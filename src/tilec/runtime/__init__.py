@@ -24,10 +24,12 @@ from tilec.runtime.errors import (
     Trapped,
 )
 from tilec.runtime.fitted import LaunchPlan
+from tilec.runtime.graph import Graph
 from tilec.runtime.launch import Launch
 from tilec.runtime.launcher import Launcher
 from tilec.runtime.module import Module, load
 from tilec.runtime.ordering import order_conflicts, ordered
+from tilec.runtime.pipeline import PipelineLauncher
 from tilec.runtime.tensor import Tensor, empty, to_device
 
 __all__ = [
@@ -35,12 +37,14 @@ __all__ = [
     "ArtifactError",
     "BorrowError",
     "ContractError",
+    "Graph",
     "Launch",
     "LaunchError",
     "LaunchPlan",
     "Launcher",
     "Module",
     "NoDevice",
+    "PipelineLauncher",
     "Tensor",
     "TensorLike",
     "TilecError",

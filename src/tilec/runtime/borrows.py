@@ -37,6 +37,7 @@ from tilec.runtime.overlap import may_overlap
 
 if TYPE_CHECKING:
     from tilec.runtime.cuda_driver import Completion, Driver
+    from tilec.runtime.entry import Started
 
 Policy = Literal["refuse", "wait", "off"]
 POLICIES: tuple[Policy, ...] = ("refuse", "wait", "off")
@@ -101,7 +102,7 @@ class Borrower(Protocol):
     def stream(self) -> int: ...
 
     @property
-    def device(self) -> int | None: ...
+    def entry(self) -> Started: ...
 
     @property
     def touched(self) -> Touched | None: ...
@@ -169,7 +170,7 @@ class Ledger:
         if admitted is not None and admitted[0] is touched:
             _, stream, ranges = admitted
         else:
-            stream = self._stream(borrower.stream, borrower.device)
+            stream = self._stream(borrower.stream, borrower.entry.device)
             ranges = [] if touched is None else ranges_of(touched)
         stream.last = next(self._numbers)
         for one in ranges:
@@ -201,8 +202,8 @@ class Ledger:
             after = self._stream(then, first[1])
             after.come_after(before.key, before.last, before.clock)
             return
-        before = self._stream(first.stream, first.device)
-        after = self._stream(then, first.device)
+        device = first.entry.device
+        before, after = self._stream(first.stream, device), self._stream(then, device)
         for loan in before.loans.values():
             if loan.borrower is first:
                 after.come_after(before.key, loan.number, loan.clock)
@@ -275,7 +276,7 @@ class _Conflict:
         try:
             event = self.loan.borrower.event()
         except LaunchError:  # its stream is gone, or the device failed: nothing runs then
-            self.driver.settle_device(self.other.device)
+            self.driver.finish_device(self.loan.borrower.entry)
             event = None
         if event is None:  # or it is being captured into a graph, and does not run now
             return

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, SupportsInt, TypeAlias
 
 import numpy as np
 
 from tilec.runtime.array import Array
-from tilec.runtime.entry import Cells, Entry, Start
+from tilec.runtime.entry import Cells, Entry, Node, Start, Started
 from tilec.runtime.errors import NoDevice
 
 HostArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.generic]]"
@@ -42,6 +44,14 @@ class Exported(Protocol):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
+class Executable(Protocol):
+    """A graph that is launched as a whole. One launch of it begins when the one before is done."""
+
+    def launch(self, stream: int) -> None: ...
+
+    def update(self, nodes: Sequence[Node]) -> bool: ...
+
+
 class Driver(Protocol):
     """What the runtime asks of CUDA; `tilec.runtime.driver` is it, and tests have another.
 
@@ -72,11 +82,27 @@ class Driver(Protocol):
 
     def prepared(self, code: object, entry: Entry, cells: Cells, early: bool = False) -> Start: ...
 
-    def finish(self, entry: Entry, stream: int) -> None: ...
+    def side_streams(
+        self, count: int, entry: Started, beside: int
+    ) -> AbstractContextManager[Sequence[int]]: ...
 
-    def finish_device(self, entry: Entry) -> None: ...
+    def made_event(self, device: int | None) -> Completion: ...
 
-    def recorded(self, entry: Entry, stream: int) -> Completion | None: ...
+    def record(self, event: Completion, stream: int) -> None: ...
+
+    def wait_for(self, event: Completion, stream: int) -> None: ...
+
+    def stream_memory(self, size_bytes: int, entry: Started, stream: int) -> int: ...
+
+    def free_stream_memory(self, address: int, entry: Started, stream: int) -> None: ...
+
+    def built_graph(self, code: object, entry: Started, nodes: Sequence[Node]) -> Executable: ...
+
+    def finish(self, entry: Started, stream: int) -> None: ...
+
+    def finish_device(self, entry: Started) -> None: ...
+
+    def recorded(self, entry: Started, stream: int) -> Completion | None: ...
 
     def is_over(self, event: Completion) -> bool: ...
 
@@ -85,8 +111,6 @@ class Driver(Protocol):
     def order(self, event: Completion, stream: int, device: int | None) -> bool: ...
 
     def waits_for_legacy(self, stream: int) -> bool: ...
-
-    def settle_device(self, device: int | None) -> None: ...
 
 
 def cuda_driver() -> Driver:

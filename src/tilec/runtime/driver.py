@@ -25,7 +25,16 @@ from tilec.runtime.devices import (
 )
 from tilec.runtime.elements import element_of, numpy_dtype
 from tilec.runtime.errors import ContractError, failure
+from tilec.runtime.graph_nodes import built_graph
 from tilec.runtime.machine_code import loaded, prepared
+from tilec.runtime.stream_memory import (
+    free_stream_memory,
+    made_event,
+    record,
+    side_streams,
+    stream_memory,
+    wait_for,
+)
 from tilec.runtime.streams import (
     LEGACY_STREAM,
     finish,
@@ -33,7 +42,6 @@ from tilec.runtime.streams import (
     is_over,
     order,
     recorded,
-    settle_device,
     stream_of,
     tail,
     waits_for_legacy,
@@ -42,6 +50,7 @@ from tilec.runtime.streams import (
 __all__ = [
     "allocated",
     "array_of",
+    "built_graph",
     "capability",
     "card",
     "copy_to_device",
@@ -50,15 +59,20 @@ __all__ = [
     "exported",
     "finish",
     "finish_device",
+    "free_stream_memory",
     "is_over",
     "loaded",
+    "made_event",
     "order",
     "prepared",
+    "record",
     "recorded",
-    "settle_device",
+    "side_streams",
     "sm_count",
+    "stream_memory",
     "stream_of",
     "tail",
+    "wait_for",
     "waits_for_legacy",
 ]
 

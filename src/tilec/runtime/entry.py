@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from tilec.artifact.manifest import Kernel, Variant
@@ -25,6 +25,33 @@ Frame: TypeAlias = "tuple[Cells, Start]"
 _BYTES_OF_WEIGHT = 256 * 1024
 
 _ALL_BITS = 2**64 - 1
+
+
+class Named(Protocol):
+    """A kernel or a pipeline, of which messages tell the symbol."""
+
+    @property
+    def symbol(self) -> str: ...
+
+
+class Started(Protocol):
+    """What a handle is of: one launch, or all of a pipeline.
+
+    `grid` is None if nothing is to run; `weight` says how much memory is borrowed, 1 for a launch
+    of small tensors.
+    """
+
+    @property
+    def kernel(self) -> Named: ...
+
+    @property
+    def device(self) -> int | None: ...
+
+    @property
+    def grid(self) -> tuple[int, int, int] | None: ...
+
+    @property
+    def weight(self) -> int: ...
 
 
 class MapSlot(NamedTuple):
@@ -60,9 +87,24 @@ class Entry:
         self.grid = grid
         self.fixed = fixed
         self.maps = maps
-        self.weight = 1 + borrowed_bytes // _BYTES_OF_WEIGHT
+        self.weight = weight_of(borrowed_bytes)
         self.frames: list[Frame] = []
 
     def cells(self) -> Cells:
         """Cells for one more frame, without addresses and scalars."""
         return array("Q", [value & _ALL_BITS for value in self.fixed])
+
+
+class Node(NamedTuple):
+    """One launch of a graph: what the cells hold when the graph is built or updated, and the
+    earlier nodes that it comes after. `early`: it may start while the one before it still runs."""
+
+    entry: Entry
+    cells: Cells
+    after: tuple[int, ...]
+    early: bool
+
+
+def weight_of(borrowed_bytes: int) -> int:
+    """The weight of what borrows so much memory."""
+    return 1 + borrowed_bytes // _BYTES_OF_WEIGHT

@@ -28,11 +28,17 @@ from tilec.runtime.errors import LaunchError, TilecError, failure
 
 if TYPE_CHECKING:
     from tilec.runtime.cuda_driver import Completion, Driver
-    from tilec.runtime.entry import Entry
+    from tilec.runtime.entry import Started
 
 # Weights (entry.py) that gather before an event is recorded: 64 launches of small tensors, or what
 # borrows 16 MiB. A launch that reaches it alone runs for so long that its own event costs little.
 LIMIT = 64
+
+
+def is_passing(address: int, given: object) -> bool:
+    """Whether a stream may be gone, or another one, later: what is given as an address is not kept
+    alive, and a thread's own stream is another one in another thread."""
+    return address >= PER_THREAD_STREAM and (address == PER_THREAD_STREAM or isinstance(given, int))
 
 
 class Launch:
@@ -42,12 +48,21 @@ class Launch:
     stream: the launch then counts as done when that is.
     """
 
-    __slots__ = ("_borrowed", "_driver", "_entry", "_event", "_is_over", "_stream", "touched")
+    __slots__ = (
+        "__weakref__",
+        "_borrowed",
+        "_driver",
+        "_entry",
+        "_event",
+        "_is_over",
+        "_stream",
+        "touched",
+    )
 
     def __init__(
         self,
         driver: Driver,
-        entry: Entry,
+        entry: Started,
         stream: int,
         borrowed: object,
         touched: Touched | None = None,
@@ -107,8 +122,9 @@ class Launch:
         return self._stream
 
     @property
-    def device(self) -> int | None:
-        return self._entry.device
+    def entry(self) -> Started:
+        """What it is a launch of."""
+        return self._entry
 
     @property
     def label(self) -> str:
@@ -183,7 +199,7 @@ class UnderWay:
         self.only = None  # launches ask anew
 
     def admit(
-        self, driver: Driver, touched: Touched, entry: Entry, stream: int, order: bool = False
+        self, driver: Driver, touched: Touched, entry: Started, stream: int, order: bool = False
     ) -> None:
         """Makes sure that a launch that is about to start conflicts with none under way, or comes
         after it: of `order` and the policy, by an event.
@@ -204,7 +220,7 @@ class UnderWay:
     def ordered(self, first: Launch | tuple[int, int | None], then: int) -> None:
         """Notes that a stream waits for a launch, or for all that another stream was given."""
         with self._settling:
-            device = first[1] if isinstance(first, tuple) else first.device
+            device = first[1] if isinstance(first, tuple) else first.entry.device
             ledger = self._ledger_for(then, device)
             if ledger is not None:
                 ledger.ordered(first, then)
@@ -221,7 +237,7 @@ class UnderWay:
         # The address of a thread's own stream says nothing of other threads.
         if stream != PER_THREAD_STREAM:
             key = key_of(stream, device)
-            if all(key_of(one.stream, one.device) == key for one in self._live()):
+            if all(key_of(one.stream, one.entry.device) == key for one in self._live()):
                 self.only = stream
                 return None
         self.only = None

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel
-from tilec.runtime.borrows import PER_THREAD_STREAM
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.cuda_driver import Driver
 from tilec.runtime.errors import ContractError
 from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
-from tilec.runtime.launch import UNDER_WAY, Launch
+from tilec.runtime.launch import UNDER_WAY, Launch, is_passing
 from tilec.runtime.plan import Planner
 from tilec.runtime.reading import described, read, stream_for
 
@@ -89,12 +88,7 @@ class Launcher:
             return handle
         entry, on, touched = self._start(arguments, driver.stream_of(stream), order)
         handle = Launch(driver, entry, on, (arguments, stream), touched)
-        # A stream object is kept alive, an address is not; and a thread's own stream is another one
-        # in another thread.
-        is_passing = on >= PER_THREAD_STREAM and (
-            on == PER_THREAD_STREAM or isinstance(stream, int)
-        )
-        UNDER_WAY.hold(handle, entry.weight, record_now=is_passing)
+        UNDER_WAY.hold(handle, entry.weight, record_now=is_passing(on, stream))
         return handle
 
     def plan(self, *arguments: object, **named: object) -> LaunchPlan:

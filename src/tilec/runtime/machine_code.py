@@ -19,11 +19,10 @@ from tilec.runtime.entry import Cells, Entry, MapSlot, Start
 from tilec.runtime.errors import (
     ArchitectureError,
     ArtifactError,
-    ContractError,
     LaunchError,
     failure,
 )
-from tilec.runtime.streams import PER_THREAD_STREAM, QUEUES, queue_of
+from tilec.runtime.streams import PER_THREAD_STREAM, QUEUES, check_device, queue_of
 
 # Above this, a kernel must ask for its dynamic shared memory (CUDA C++ Programming Guide,
 # "Shared Memory", compute capability 7.x and later).
@@ -127,7 +126,7 @@ def prepared(code: object, entry: Entry, cells: Cells, early: bool = False) -> S
     # A default stream is that of the current device, which may be another.
     def start_on_its_device(stream: int) -> None:
         if stream > PER_THREAD_STREAM:
-            _check_device(entry, stream)
+            check_device(entry, stream)
             start(stream)
             return
         if current_device() == entry.device:
@@ -138,6 +137,19 @@ def prepared(code: object, entry: Entry, cells: Cells, early: bool = False) -> S
             start(stream)
 
     return start_on_its_device
+
+
+def passed(entry: Entry, cells: Cells) -> tuple[array[int], object]:
+    """Where each parameter lies, tensor maps made for the addresses in the cells; and what must be
+    alive, with the cells, as long as this is used.
+
+    Raises:   LaunchError if the driver refuses a map
+    """
+    pointers = _pointers(entry, cells)
+    maps = [_map_at(entry, one, cells[one.pointer]) for one in entry.maps]
+    for place, made in enumerate(maps, len(cells)):
+        pointers[place] = made.place
+    return pointers, maps
 
 
 def _pointers(entry: Entry, cells: Cells) -> array[int]:
@@ -234,13 +246,3 @@ def _give_context(entry: Entry, status: bindings.CUresult) -> None:
 def _check_launch(entry: Entry, status: bindings.CUresult) -> None:
     if status != SUCCESS:
         raise failure(f"`{entry.kernel.symbol}` was not launched", text_of(status))
-
-
-def _check_device(entry: Entry, stream: int) -> None:
-    """That a stream is one of the device that the tensors are on; for machines with several."""
-    status, device = bindings.cuStreamGetDevice(queue_of(stream))
-    if status == SUCCESS and entry.device not in (None, int(device)):
-        raise ContractError(
-            f"`{entry.kernel.symbol}`: the tensors are on device {entry.device}, "
-            f"the stream on device {int(device)}"
-        )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tilec.artifact.fatbin import is_fatbin
-from tilec.artifact.manifest import Kernel
+from tilec.artifact.manifest import Kernel, Manifest
+from tilec.artifact.pipeline import Pipeline
 from tilec.runtime.cuda_driver import Driver, cuda_driver
 from tilec.runtime.images import cubin_for, manifest_of
 from tilec.runtime.launcher import Launcher
+from tilec.runtime.pipeline import PipelineLauncher
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -38,7 +40,7 @@ def load(source: str | PathLike[str] | bytes, device: int | None = None) -> Modu
 
 class Module:
     """A cubin's kernels: `module.matmul` by name, `module["matmul__bf16"]` those of some types,
-    `module["matmul__bf16_128_256_64"]` one instance.
+    `module["matmul__bf16_128_256_64"]` one instance. Its pipelines likewise.
 
     By name, the instance is the first of the manifest that the arguments fit, of a family the
     member for their shapes.
@@ -47,7 +49,7 @@ class Module:
     def __init__(self, cubin: bytes, name: str, driver: Callable[[], Driver] = cuda_driver) -> None:
         self.manifest = manifest_of(cubin, name)
         self.driver = driver
-        self._cubin = cubin
+        self.cubin = cubin
         self._name = name
         self._code: object = None
         self._lock = Lock()
@@ -59,10 +61,11 @@ class Module:
         by_types = {
             family.name: [by_symbol[member][0] for member in family.members] for family in families
         }
-        self._launchers = {
+        self._launchers: dict[str, Launcher | PipelineLauncher] = {
             name: Launcher(self, kernels, families)
             for name, kernels in {**by_symbol, **by_types, **by_name}.items()
         }
+        self._launchers.update(_pipelines(self, self.manifest))
         self._instances = {symbol: Launcher(self, kernel) for symbol, kernel in by_symbol.items()}
 
     def code(self) -> object:
@@ -70,7 +73,7 @@ class Module:
         if self._code is None:
             with self._lock:
                 if self._code is None:
-                    self._code = self.driver().loaded(self._cubin, self.manifest.target, self._name)
+                    self._code = self.driver().loaded(self.cubin, self.manifest.target, self._name)
         return self._code
 
     def instance(self, symbol: str) -> Launcher:
@@ -80,19 +83,19 @@ class Module:
             raise KeyError(f"{self._name} has no instance `{symbol}`; it has {known}")
         return self._instances[symbol]
 
-    def __getitem__(self, name: str) -> Launcher:
+    def __getitem__(self, name: str) -> Any:
         if name not in self._launchers:
             known = ", ".join(f"`{n}`" for n in sorted(self._launchers))
             raise KeyError(f"{self._name} has no kernel `{name}`; it has {known}")
         return self._launchers[name]
 
-    def __getattr__(self, name: str) -> Launcher:
+    def __getattr__(self, name: str) -> Any:
         launchers = self.__dict__.get("_launchers", {})
         if name not in launchers:
-            known = ", ".join(sorted({k.name for k in self.manifest.kernels}))
+            names = {k.name for k in self.manifest.kernels}
+            known = ", ".join(sorted(names.union(p.name for p in self.manifest.pipelines)))
             raise AttributeError(f"{self._name} has no kernel `{name}`; it has {known}")
-        launcher: Launcher = launchers[name]
-        return launcher
+        return launchers[name]
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._launchers]
@@ -100,3 +103,15 @@ class Module:
     def __repr__(self) -> str:
         symbols = ", ".join(kernel.symbol for kernel in self.manifest.kernels)
         return f"Module({self._name}, {self.manifest.target}: {symbols})"
+
+
+def _pipelines(module: Module, manifest: Manifest) -> dict[str, PipelineLauncher]:
+    """The pipelines by name, and each instance by its symbol."""
+    by_name: dict[str, list[Pipeline]] = {}
+    for pipeline in manifest.pipelines:
+        by_name.setdefault(pipeline.name, []).append(pipeline)
+    by_symbol = {pipeline.symbol: [pipeline] for pipeline in manifest.pipelines}
+    return {
+        name: PipelineLauncher(module, pipelines, manifest)
+        for name, pipelines in {**by_symbol, **by_name}.items()
+    }

@@ -21,7 +21,7 @@ def ordered(first: object, then: object) -> None:
     if isinstance(first, Launch):
         if first.is_over:
             return
-        event, device = first.event(), first.device
+        event, device = first.event(), first.entry.device
     else:
         device = driver.current_device()
         event = driver.tail(driver.stream_of(first), device)

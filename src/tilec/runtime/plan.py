@@ -13,6 +13,7 @@ from typing import cast
 from tilec.artifact.expression import Expression, names_in
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel
+from tilec.artifact.signature import Parameter
 from tilec.runtime.array import Array
 from tilec.runtime.choice import Machine, NoMachine, choose
 from tilec.runtime.contract import check_type
@@ -49,23 +50,7 @@ class Planner:
         self, given: tuple[object, ...], named: Mapping[str, object]
     ) -> tuple[object, ...]:
         """The arguments in order of the parameters, some of which may be given by name."""
-        names = [p.name for p in self.parameters]
-        if len(given) == len(names) and not named:
-            return given
-        expected = f"`{self.name}`: expected {len(names)} arguments ({', '.join(names)})"
-        if len(given) > len(names):
-            raise ContractError(f"{expected}, got {len(given)}")
-        values = dict(zip(names, given, strict=False))
-        for name, value in named.items():
-            if name not in names:
-                raise ContractError(f"{expected}, got one named `{name}`")
-            if name in values:
-                raise ContractError(f"`{self.name}`: `{name}` is given twice")
-            values[name] = value
-        missing = [f"`{name}`" for name in names if name not in values]
-        if missing:
-            raise ContractError(f"{expected}; {', '.join(missing)} is missing")
-        return tuple(values[name] for name in names)
+        return positional(self.name, self.parameters, given, named)
 
     def plan(self, arguments: Sequence[Argument]) -> LaunchPlan:
         """The launch that these arguments give.
@@ -135,6 +120,35 @@ class Planner:
     ) -> Fitted:
         arrays = [cast(Array, arguments[index]) for index in self.tensor_at]
         return choose(family, fitting, arrays[0].device if arrays else None, self._machine)
+
+
+def positional(
+    name: str,
+    parameters: Sequence[Parameter],
+    given: tuple[object, ...],
+    named: Mapping[str, object],
+) -> tuple[object, ...]:
+    """The arguments in order of the parameters, some of which may be given by name.
+
+    Raises:   ContractError, which names the kernel or pipeline `name`
+    """
+    names = [p.name for p in parameters]
+    if len(given) == len(names) and not named:
+        return given
+    expected = f"`{name}`: expected {len(names)} arguments ({', '.join(names)})"
+    if len(given) > len(names):
+        raise ContractError(f"{expected}, got {len(given)}")
+    values = dict(zip(names, given, strict=False))
+    for one, value in named.items():
+        if one not in names:
+            raise ContractError(f"{expected}, got one named `{one}`")
+        if one in values:
+            raise ContractError(f"`{name}`: `{one}` is given twice")
+        values[one] = value
+    missing = [f"`{one}`" for one in names if one not in values]
+    if missing:
+        raise ContractError(f"{expected}; {', '.join(missing)} is missing")
+    return tuple(values[one] for one in names)
 
 
 def _groups(

@@ -16,8 +16,8 @@ from tilec.runtime.devices import (
     require_device,
     text_of,
 )
-from tilec.runtime.entry import Entry
-from tilec.runtime.errors import TilecError, failure
+from tilec.runtime.entry import Started
+from tilec.runtime.errors import ContractError, TilecError, failure
 
 # Streams that every device has, of cuda.h. An address of 0 is one of the two, by what the process
 # was set up for, so the legacy one is always asked for by name.
@@ -61,7 +61,22 @@ def queue_of(stream: int) -> bindings.CUstream:
     return QUEUES.setdefault(stream, bindings.CUstream(stream or LEGACY_STREAM))
 
 
-def finish(entry: Entry, stream: int) -> None:
+def check_device(entry: Started, stream: int) -> None:
+    """That a stream is one of the device that the tensors are on; for machines with several.
+
+    Raises:   ContractError
+    """
+    if stream <= PER_THREAD_STREAM:
+        return
+    status, device = bindings.cuStreamGetDevice(queue_of(stream))
+    if status == SUCCESS and entry.device not in (None, int(device)):
+        raise ContractError(
+            f"`{entry.kernel.symbol}`: the tensors are on device {entry.device}, "
+            f"the stream on device {int(device)}"
+        )
+
+
+def finish(entry: Started, stream: int) -> None:
     """Waits until the stream has done all that it was given."""
     if device_count() == 1:
         [status] = bindings.cuStreamSynchronize(queue_of(stream))
@@ -72,47 +87,51 @@ def finish(entry: Entry, stream: int) -> None:
         raise failure(f"`{entry.kernel.symbol}` failed on the GPU", text_of(status))
 
 
-def finish_device(entry: Entry) -> None:
+def finish_device(entry: Started) -> None:
     """Waits until nothing runs on a device; after a failure nothing does either."""
-    settle_device(entry.device)
-
-
-def settle_device(device: int | None) -> None:
-    """As `finish_device`."""
-    with suppress(Exception), made_current(device), _outside_capture():
+    with suppress(Exception), made_current(entry.device), outside_capture():
         bindings.cuCtxSynchronize()
 
 
-def recorded(entry: Entry, stream: int) -> Event | None:
+def recorded(entry: Started, stream: int) -> Event | None:
     """An event that is done when the stream has done all that it was given so far.
 
     None while the stream is being captured into a graph: nothing runs, and an event would become
     part of the graph.
     """
-    try:
-        return tail(stream, entry.device)
-    except Exception as error:
-        raise failure(f"`{entry.kernel.symbol}` failed on the GPU", error) from error
+    return _recorded(stream, entry.device, f"`{entry.kernel.symbol}` failed on the GPU")
 
 
 def tail(stream: int, device: int | None) -> Event | None:
-    """As `recorded`, of whatever the stream was given. Raises what CUDA does."""
-    with made_current(device), _outside_capture():
-        return None if _is_captured(stream) else _core_stream(stream).record()
-
-
-def order(event: Event, stream: int, device: int | None) -> bool:
-    """Lets what a stream is given from now on wait for an event; False if the stream is being
-    captured into a graph, which cannot wait for what is outside of it.
+    """As `recorded`, of what a caller did not give for a launch.
 
     Raises:   LaunchError
     """
-    with made_current(device), _outside_capture():
-        if _is_captured(stream):
+    return _recorded(stream, device, "what a stream was given failed on the GPU")
+
+
+def _recorded(stream: int, device: int | None, what_failed: str) -> Event | None:
+    with made_current(device), outside_capture():
+        if is_captured(stream):
+            return None
+        try:
+            return _core_stream(stream).record()
+        except Exception as error:
+            raise failure(what_failed, error) from error
+
+
+def order(event: Event, stream: int, device: int | None) -> bool:
+    """Has what a stream is given from now on come after an event; False if the stream is being
+    captured into a graph, which does not wait for what is outside of it.
+
+    Raises:   LaunchError
+    """
+    with made_current(device), outside_capture():
+        if is_captured(stream):
             return False
-        [status] = bindings.cuStreamWaitEvent(queue_of(stream), int(event.handle), 0)
+        [status] = bindings.cuStreamWaitEvent(queue_of(stream), event.handle, 0)
     if status != SUCCESS:
-        raise failure("a stream does not wait for an event", text_of(status))
+        raise failure("a stream does not wait for another one", text_of(status))
     return True
 
 
@@ -122,7 +141,8 @@ def waits_for_legacy(stream: int) -> bool:
     return bool(status == SUCCESS and not int(flags) & _NON_BLOCKING)
 
 
-def _is_captured(stream: int) -> bool:
+def is_captured(stream: int) -> bool:
+    """Whether what a stream is given goes into a graph."""
     status, capture = bindings.cuStreamIsCapturing(queue_of(stream))
     return bool(status == _IN_CAPTURE or (status == SUCCESS and capture != _NO_CAPTURE))
 
@@ -130,7 +150,7 @@ def _is_captured(stream: int) -> bool:
 def is_over(event: Event) -> bool:
     """Whether what an event waits for is done; after a device error nothing runs any more."""
     current_device()  # without a context the answer would be an error too
-    with _outside_capture():
+    with outside_capture():
         try:
             return bool(event.is_done)
         except Exception:
@@ -138,7 +158,7 @@ def is_over(event: Event) -> bool:
 
 
 @contextmanager
-def _outside_capture() -> Iterator[None]:
+def outside_capture() -> Iterator[None]:
     """Lets this thread ask for events while it captures another stream into a graph, which would
     otherwise spoil the graph."""
     relaxed = bindings.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED

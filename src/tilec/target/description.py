@@ -141,6 +141,11 @@ class Target:
         return self.roles is not None
 
     @property
+    def has_early_starts(self) -> bool:
+        """Whether kernels can wait for those before them (PTX ISA, "griddepcontrol": sm_90)."""
+        return self.capability >= (9, 0)
+
+    @property
     def is_architecture_specific(self) -> bool:
         """Whether the code runs on this architecture only (`sm_90a`)."""
         return self.name.endswith("a")

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import tilec.runtime as rt
+from tilec.artifact.code import codes_of
 from tilec.artifact.embed import CubinError, extract
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Manifest, ManifestError, from_json
 from tilec.artifact.tuning_file import (
     SUFFIX,
+    MemberCode,
     Run,
     Trial,
     TunedFamily,
@@ -107,6 +109,7 @@ def run(request: Request, gpu: Gpu, card: str, module: rt.Module, tell: Listener
     Raises:   SetupError for shapes that do not fit, before anything is measured
     """
     manifest = module.manifest
+    codes = codes_of(manifest, module.cubin)
     families = families_named(manifest, request.kernel)
     before = _before(request.output)
     work = [
@@ -138,9 +141,11 @@ def run(request: Request, gpu: Gpu, card: str, module: rt.Module, tell: Listener
             card=card,
             target=manifest.target,
             compiler=manifest.toolchain.compiler,
-            source_sha256=manifest.source.sha256,
             driver=str(environment.get("driver", "")),
             date=str(environment.get("date", "")),
+            codes=tuple(
+                MemberCode(member, codes[member]) for one in families for member in one.members
+            ),
             families=measured,
         )
         _write(request.output, merged(before, this))

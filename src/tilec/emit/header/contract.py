@@ -21,12 +21,18 @@ _OWN = {
 
 def contract_comment(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
     """A comment on a launch function."""
-    lines = [*_head(launched, manifest, prefix), ""]
-    if len(launched.kernels) == 1:
-        lines += _details(launched.kernels[0])
-    else:
-        lines += _choice(launched, manifest, prefix)
+    lines = contract_lines(launched, manifest, prefix)
     return ["/*", *(f" * {in_comment(line)}".rstrip() for line in lines), " */"]
+
+
+def contract_lines(launched: LaunchSet, manifest: Manifest, prefix: str) -> Iterator[str]:
+    """What a launch function promises and asks for, in the comments of any language."""
+    yield from _head(launched, manifest, prefix)
+    yield ""
+    if len(launched.kernels) == 1:
+        yield from _details(launched.kernels[0])
+    else:
+        yield from _choice(launched, manifest, prefix)
 
 
 def _head(launched: LaunchSet, manifest: Manifest, prefix: str) -> Iterator[str]:
@@ -38,15 +44,20 @@ def _head(launched: LaunchSet, manifest: Manifest, prefix: str) -> Iterator[str]
 
 
 def _details(kernel: Kernel) -> Iterator[str]:
+    yield from parameter_lines(kernel)
+    yield f"  programs  {' x '.join(map(text_of, kernel.grid)) or '1'}"
+    for variant in kernel.variants:
+        text = f"{variant.symbol}: {', '.join(_variant(variant))}"
+        yield from wrap(text, 100, initial_indent="  variant   ", subsequent_indent=" " * 12)
+
+
+def parameter_lines(kernel: Kernel) -> Iterator[str]:
+    """A line for each parameter and each `requires!`."""
     width = max((len(p.name) for p in kernel.parameters), default=0)
     for parameter in kernel.parameters:
         yield f"  {parameter.name.ljust(width)}  {_parameter(parameter)}"
     for requirement in kernel.requires:
         yield f"  requires  {requirement.text}"
-    yield f"  programs  {' x '.join(map(text_of, kernel.grid)) or '1'}"
-    for variant in kernel.variants:
-        text = f"{variant.symbol}: {', '.join(_variant(variant))}"
-        yield from wrap(text, 100, initial_indent="  variant   ", subsequent_indent=" " * 12)
 
 
 def _parameter(parameter: Parameter) -> str:
@@ -97,7 +108,10 @@ def _choice(launched: LaunchSet, manifest: Manifest, prefix: str) -> Iterator[st
 
 
 def file_comment(
-    manifests: Sequence[Manifest], sets: Sequence[LaunchSet], prefix: str
+    manifests: Sequence[Manifest],
+    sets: Sequence[LaunchSet],
+    pipelines: Sequence[LaunchSet],
+    prefix: str,
 ) -> list[str]:
     """The comment that a header begins with."""
     first = manifests[0]
@@ -109,12 +123,13 @@ def file_comment(
         "C99 or later, C++17 or later. Include it, call, link with -ldl -lpthread where the C",
         "library is older than glibc 2.34. Nothing of CUDA is needed to compile or link.",
         "",
-        *_overview(sets, prefix),
+        *kernels_and_instances(sets, prefix),
         "",
         "There are, for each, and for each of the instances by its own name,",
         f"  {prefix}NAME_launch(stream, ...)  starts it on a stream, and returns at once",
         f"  {prefix}NAME_check(...)           checks the contract, and launches nothing",
         f"  {prefix}NAME_plan(..., &plan)     says what would be launched",
+        *(_of_pipelines(pipelines, prefix) if pipelines else ()),
         "at the end of this file, under comments that say the contracts. Everything that contracts",
         "ask for is checked before anything is launched.",
         "",
@@ -131,8 +146,27 @@ def file_comment(
     return ["/*", *(f" * {in_comment(line)}".rstrip() for line in lines), " */"]
 
 
-def _overview(sets: Sequence[LaunchSet], prefix: str) -> Iterator[str]:
-    yield "Kernels, with the number of their instances:"
+def _of_pipelines(pipelines: Sequence[LaunchSet], prefix: str) -> Iterator[str]:
+    yield ""
+    yield from kernels_and_instances(pipelines, prefix, "Pipelines")
+    yield ""
+    yield "There are, for each, and for each of the instances by its own name, NAME_launch,"
+    yield f"  {prefix}NAME_check(...)                       and"
+    yield f"  {prefix}NAME_workspace(..., &bytes)         says what memory temporaries need"
+    yield f"  {prefix}NAME_launch_with(stream, workspace, bytes, ...)  starts it in memory of yours"
+    yield f"  {prefix}NAME_launch_on(streams, count, ...) on several streams; the first has it all"
+    yield f"  {prefix}NAME_graph(&graph, ...)             a CUDA graph, for tilec_graph_launch"
+    yield f"  {prefix}NAME_graph_update(graph, ...)       gives it other arguments"
+    yield "  tilec_graph_destroy(graph)             gives it back"
+    yield ""
+    yield "Kernels and pipelines are"
+
+
+def kernels_and_instances(
+    sets: Sequence[LaunchSet], prefix: str, what: str = "Kernels"
+) -> Iterator[str]:
+    """What a file has, in the comment that it begins with."""
+    yield f"{what}, with the number of their instances:"
     for launched in sets:
         if launched.name == launched.kernels[0].name:
             kernel = launched.kernels[0]

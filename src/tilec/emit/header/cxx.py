@@ -23,13 +23,19 @@ def overload_lines(launched: LaunchSet, prefix: str) -> Iterator[str]:
     """`tilec::NAME(stream, ...)` for all instances of a kernel, each signature once."""
     name = function_name(f"{prefix}{launched.name}")
     called = f"{prefix}{identifier(launched.name)}_launch"
+    for types, arguments in typed_sets(launched):
+        yield from _overload(name, types, arguments, called)
+
+
+def typed_sets(launched: LaunchSet) -> Iterator[tuple[tuple[str, ...], list[Argument]]]:
+    """Each signature of the instances once: the types of its parameters, and the arguments in C."""
     by_types: dict[tuple[str, ...], list[Kernel]] = {}
     for kernel in launched.kernels:
         by_types.setdefault(tuple(map(_declared, kernel.parameters)), []).append(kernel)
     for types, kernels in by_types.items():
         arguments = signature_of(LaunchSet(launched.name, tuple(kernels)))
         if arguments is not None:
-            yield from _overload(name, types, arguments, called)
+            yield types, arguments
 
 
 def _declared(parameter: Parameter) -> str:

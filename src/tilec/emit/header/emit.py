@@ -8,12 +8,19 @@ from functools import cache
 from importlib.resources import files
 
 from tilec.artifact.manifest import Kernel, Manifest
+from tilec.artifact.pipeline import Pipeline
 from tilec.diagnostics.setup_error import SetupError
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header.contract import contract_comment, file_comment
 from tilec.emit.header.cubin import cubin_lines, preference
 from tilec.emit.header.cxx import overload_lines
 from tilec.emit.header.functions import Build, function_lines, set_lines, set_name
+from tilec.emit.header.pipeline_functions import (
+    pipeline_comment,
+    pipeline_functions,
+    pipeline_overloads,
+)
+from tilec.emit.header.pipelines import pipeline_lines, pipeline_sets, pipelines_name
 from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
 from tilec.emit.header.signature import signature_of
 from tilec.emit.header.tables import Arrays, add_kernel
@@ -25,6 +32,7 @@ _SUPPORT = (
     "scalars", "claims", "variants", "addresses", "declarations", "driver", "devices", "instance",
     "costs", "choice", "plan", "code", "maps", "launch", "values", "closing", "cxx", "end",
 )  # fmt: skip
+_PIPELINE_SUPPORT = ("pipelines", "workspace", "runs", "streams", "graphs", "pipelines_cxx")
 
 # As `support/tables.h` has them.
 _RANK_LIMIT = 8
@@ -37,8 +45,18 @@ _MAP_LIMIT = 8
 @cache
 def support() -> str:
     """What the headers of all kernels share."""
+    return _joined(_SUPPORT)
+
+
+@cache
+def pipeline_support() -> str:
+    """What the headers of all pipelines share, beside that."""
+    return _joined(_PIPELINE_SUPPORT)
+
+
+def _joined(names: Sequence[str]) -> str:
     folder = files("tilec.emit.header") / "support"
-    return "".join((folder / f"{name}.h").read_text(encoding="utf-8") for name in _SUPPORT)
+    return "".join((folder / f"{name}.h").read_text(encoding="utf-8") for name in names)
 
 
 def emit_header(
@@ -51,7 +69,9 @@ def emit_header(
     ordered = sorted(artifacts, key=preference)
     for artifact in ordered:
         for kernel in artifact.manifest.kernels:
-            _check_size(kernel)
+            check_size(kernel)
+        for pipeline in artifact.manifest.pipelines:
+            _check_pipeline(pipeline)
     text = "\n".join(_lines(ordered, stem, options))
     return {f"{stem}.h": f"{text}\n".encode()}
 
@@ -59,16 +79,19 @@ def emit_header(
 def _lines(artifacts: Sequence[Artifact], stem: str, options: EmitOptions) -> Iterator[str]:
     manifests = [artifact.manifest for artifact in artifacts]
     sets = [one for one in launch_sets(manifests[0]) if signature_of(one) is not None]
+    pipelines = [one for one in pipeline_sets(manifests[0]) if signature_of(one) is not None]
     digest = hashlib.sha256(b"".join(artifact.cubin for artifact in artifacts)).hexdigest()[:12]
     unit = f"tilec_{identifier(stem)}_{digest}"
-    yield from file_comment(manifests, sets, options.prefix)
+    yield from file_comment(manifests, sets, pipelines, options.prefix)
     yield ""
     yield support()
+    if pipelines:
+        yield pipeline_support()
     # The same data may stand in several headers, whose functions have other prefixes.
-    yield from _once(f"{unit}_data", _data(artifacts, sets, unit))
-    functions = _functions(sets, manifests[0], unit, stem, options)
+    yield from _once(f"{unit}_data", _data(artifacts, sets, pipelines, unit))
+    functions = _functions(sets, pipelines, manifests[0], unit, stem, options)
     yield from _once(f"{unit}_{options.prefix}_functions", functions)
-    yield from _overloads(sets, f"{unit}_{options.prefix}_overloads".upper(), options)
+    yield from _overloads(sets, pipelines, f"{unit}_{options.prefix}_overloads".upper(), options)
 
 
 def _once(name: str, lines: Iterator[str]) -> Iterator[str]:
@@ -86,7 +109,12 @@ def _once(name: str, lines: Iterator[str]) -> Iterator[str]:
     yield ""
 
 
-def _data(artifacts: Sequence[Artifact], sets: Sequence[LaunchSet], unit: str) -> Iterator[str]:
+def _data(
+    artifacts: Sequence[Artifact],
+    sets: Sequence[LaunchSet],
+    pipelines: Sequence[LaunchSet],
+    unit: str,
+) -> Iterator[str]:
     builds: list[Build] = []
     for artifact in artifacts:
         manifest = artifact.manifest
@@ -102,6 +130,8 @@ def _data(artifacts: Sequence[Artifact], sets: Sequence[LaunchSet], unit: str) -
         builds.append(Build(manifest, cubin, arrays, names))
     for launched in sets:
         yield from set_lines(launched, builds, unit)
+    if pipelines:
+        yield from pipeline_lines(pipelines, builds, unit)
     yield f"static const tilec_set *const {unit}_sets[] = {{"
     yield from (f"    &{set_name(unit, launched)}," for launched in sets)
     yield "};"
@@ -109,7 +139,12 @@ def _data(artifacts: Sequence[Artifact], sets: Sequence[LaunchSet], unit: str) -
 
 
 def _functions(
-    sets: Sequence[LaunchSet], manifest: Manifest, unit: str, stem: str, options: EmitOptions
+    sets: Sequence[LaunchSet],
+    pipelines: Sequence[LaunchSet],
+    manifest: Manifest,
+    unit: str,
+    stem: str,
+    options: EmitOptions,
 ) -> Iterator[str]:
     for launched in sets:
         arguments = signature_of(launched)
@@ -117,6 +152,12 @@ def _functions(
         name = f"{options.prefix}{identifier(launched.name)}"
         yield from contract_comment(launched, manifest, options.prefix)
         yield from function_lines(name, arguments, set_name(unit, launched))
+    for launched in pipelines:
+        arguments = signature_of(launched)
+        assert arguments is not None, "those without a signature were left out"
+        name = f"{options.prefix}{identifier(launched.name)}"
+        yield from pipeline_comment(launched, manifest, options.prefix)
+        yield from pipeline_functions(name, arguments, pipelines_name(unit, launched))
     yield "/* Loads the machine code on a device now: otherwise the first launch there does. */"
     yield f"TILEC_PUBLIC tilec_status {options.prefix}{identifier(stem)}_load(int32_t device)"
     yield "{"
@@ -131,7 +172,9 @@ def _functions(
     yield ""
 
 
-def _overloads(sets: Sequence[LaunchSet], guard: str, options: EmitOptions) -> Iterator[str]:
+def _overloads(
+    sets: Sequence[LaunchSet], pipelines: Sequence[LaunchSet], guard: str, options: EmitOptions
+) -> Iterator[str]:
     yield f"#if defined(__cplusplus) && !defined({guard})"
     yield f"#define {guard}"
     yield "namespace tilec {"
@@ -139,23 +182,43 @@ def _overloads(sets: Sequence[LaunchSet], guard: str, options: EmitOptions) -> I
     for launched in sets:
         if launched.name == launched.kernels[0].name:
             yield from overload_lines(launched, options.prefix)
+    for launched in pipelines:
+        if launched.name == launched.kernels[0].name:
+            yield from pipeline_overloads(launched, options.prefix)
     yield "} /* namespace tilec */"
     yield "#endif"
 
 
-def _check_size(kernel: Kernel) -> None:
+def check_size(kernel: Kernel) -> None:
+    """Raises SetupError if a kernel has more parameters or axes than launchers take."""
     slots = max(len(variant.slots) for variant in kernel.variants)
     maps = max(len(variant.tensor_maps) for variant in kernel.variants)
     rank = max([len(kernel.grid), *(p.rank for p in kernel.parameters)])
-    sizes = {
-        "axes": (rank, _RANK_LIMIT),
-        "parameters": (len(kernel.parameters), _ARGUMENT_LIMIT),
-        "`Dim`s": (len(kernel.dims), _DIM_LIMIT),
-        "values": (slots, _SLOT_LIMIT),
-        "tensor maps": (maps, _MAP_LIMIT),
-    }
+    _check_limits(
+        kernel.symbol,
+        {
+            "axes": (rank, _RANK_LIMIT),
+            "parameters": (len(kernel.parameters), _ARGUMENT_LIMIT),
+            "`Dim`s": (len(kernel.dims), _DIM_LIMIT),
+            "values": (slots, _SLOT_LIMIT),
+            "tensor maps": (maps, _MAP_LIMIT),
+        },
+    )
+
+
+def _check_pipeline(pipeline: Pipeline) -> None:
+    ranks = [p.rank for p in pipeline.parameters] + [len(t.extents) for t in pipeline.temporaries]
+    _check_limits(
+        pipeline.symbol,
+        {
+            "axes": (max(ranks, default=0), _RANK_LIMIT),
+            "parameters": (len(pipeline.parameters), _ARGUMENT_LIMIT),
+            "`Dim`s": (len(pipeline.dims), _DIM_LIMIT),
+        },
+    )
+
+
+def _check_limits(symbol: str, sizes: Mapping[str, tuple[int, int]]) -> None:
     for what, (size, limit) in sizes.items():
         if size > limit:
-            raise SetupError(
-                f"`{kernel.symbol}` has {size} {what}, and launchers in C take {limit} at most"
-            )
+            raise SetupError(f"`{symbol}` has {size} {what}, and launchers take {limit} at most")

@@ -55,10 +55,10 @@ def _group(group: Group, build: Build) -> str:
         f"members{len(group.kernels)}_{first}",
         [f"&{build.kernels[kernel.symbol]}" for kernel in group.kernels],
     )
-    # What was measured is of a family's members by number.
-    is_whole = group.family is not None and len(group.kernels) == len(group.family.members)
+    # What was measured is of a family's members by number. One alone is not chosen.
     symbols = [kernel.symbol for kernel in group.kernels]
-    rows = table_rows(group.family, symbols, arrays) if group.family and is_whole else []
+    is_chosen = group.family is not None and len(symbols) > 1
+    rows = table_rows(group.family, symbols, arrays) if group.family and is_chosen else []
     tables = arrays.array("tilec_table", f"tables_{first}", rows)
     return braced((members, len(group.kernels), len(rows), tables))
 

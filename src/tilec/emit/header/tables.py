@@ -22,6 +22,7 @@ class Arrays:
         self.unit = unit
         self.lines: list[str] = []
         self._known: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._taken: set[str] = set()
 
     def array(self, kind: str, what: str, rows: Sequence[str]) -> str:
         """The name of an array with these rows; `NULL` for none."""
@@ -29,9 +30,17 @@ class Arrays:
             return "NULL"
         key = (kind, tuple(rows))
         if key not in self._known:
-            self._known[key] = name = f"{self.unit}_{what}"
+            self._known[key] = name = self._free(f"{self.unit}_{what}")
             self.lines += [f"static const {kind} {name}[] = {{", *_indented(rows), "};"]
         return self._known[key]
+
+    def _free(self, wanted: str) -> str:
+        """The name, with a number if other rows have it."""
+        name, number = wanted, 2
+        while name in self._taken:
+            name, number = f"{wanted}_{number}", number + 1
+        self._taken.add(name)
+        return name
 
     def taken(self) -> list[str]:
         """The definitions since the last call."""
@@ -47,13 +56,22 @@ class Expressions:
     """The expressions of one kernel, by number."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._names = names_of(kernel)
+        self.names = names_of(kernel)
         self._numbers: dict[str, int] = {}
         self._texts: list[str] = []
 
     def number(self, expression: Expression) -> int:
-        code = c_expression(expression, self._names)
+        code = c_expression(expression, self.names)
         text = f"(tilec_wide){code.text}" if code.kind == "real" else code.text
+        return self._numbered(text, expression)
+
+    def value(self, expression: Expression) -> tuple[int, str]:
+        """As `number`, but that a real number is kept in `real`; and the `tilec_kind` of it."""
+        code = c_expression(expression, self.names)
+        text = f"(e->real = {code.text}, 0)" if code.kind == "real" else code.text
+        return self._numbered(text, expression), f"TILEC_{code.kind.upper()}"
+
+    def _numbered(self, text: str, expression: Expression) -> int:
         if text not in self._numbers:
             self._numbers[text] = len(self._texts)
             self._texts.append(text_of(expression))
@@ -77,23 +95,30 @@ class Expressions:
         ]
 
 
-def add_kernel(kernel: Kernel, cubin: str, arrays: Arrays, first_entry: int) -> str:
+def add_kernel(
+    kernel: Kernel,
+    cubin: str,
+    arrays: Arrays,
+    first_entry: int,
+    expressions: Expressions | None = None,
+) -> str:
     """Adds what belongs to a kernel to the arrays; gives the name of its `tilec_kernel`.
 
-    `first_entry` is the number of its first variant in the cubin.
+    `first_entry` is the number of its first variant in the cubin. `expressions` may have some that
+    are evaluated beside the kernel's own.
     """
     own = identifier(kernel.symbol)
-    expressions = Expressions(kernel)
+    expressions = expressions or Expressions(kernel)
     parameters = arrays.array(
         "tilec_parameter", f"parameters_{own}", [_parameter(p, kernel) for p in kernel.parameters]
     )
     dims = arrays.array("char *const", f"dims_{own}", [string(dim) for dim in kernel.dims])
     requirements = [
-        _claim(r.expression, _required(r.text, r.expression), kernel, expressions, arrays)
+        claim(r.expression, required(r.text, r.expression), kernel, expressions, arrays)
         for r in kernel.requires
     ]
-    grid = [_claim(x, text_of(x), kernel, expressions, arrays) for x in kernel.grid]
-    required = arrays.array("tilec_claim", f"requires_{own}", requirements)
+    grid = [claim(x, text_of(x), kernel, expressions, arrays) for x in kernel.grid]
+    held = arrays.array("tilec_claim", f"requires_{own}", requirements)
     extents = arrays.array("tilec_claim", f"grid_{own}", grid)
     variants = arrays.array(
         "tilec_variant",
@@ -110,7 +135,7 @@ def add_kernel(kernel: Kernel, cubin: str, arrays: Arrays, first_entry: int) -> 
         len(kernel.parameters), len(kernel.dims), len(kernel.requires), len(kernel.grid),
         len(kernel.variants),
     )  # fmt: skip
-    fields = (string(kernel.symbol), f"&{cubin}", *counts, parameters, dims, required, extents)
+    fields = (string(kernel.symbol), f"&{cubin}", *counts, parameters, dims, held, extents)
     arrays.lines += [
         filled(f"static const tilec_kernel {name} = {{", (*fields, variants, evaluate), "};"),
         "",
@@ -134,20 +159,27 @@ def dtype(element: str) -> str:
     return f"TILEC_{element.upper()}"
 
 
-def _required(text: str, expression: Expression) -> str:
+def required(text: str, expression: Expression) -> str:
+    """What messages call a `requires!`."""
     built = text_of(expression)
     return f"`requires!({text})`" + ("" if built == text else f" (here `{built}`)")
 
 
-def _claim(
+def claim(
     expression: Expression, text: str, kernel: Kernel, expressions: Expressions, arrays: Arrays
 ) -> str:
+    """A `tilec_claim`."""
+    return claim_of(expressions.number(expression), expression, text, kernel, arrays)
+
+
+def claim_of(number: int, expression: Expression, text: str, kernel: Kernel, arrays: Arrays) -> str:
+    """A `tilec_claim` of an expression that has a number."""
     places = [*kernel.dims, *(p.name for p in kernel.parameters)]
     numbers = [places.index(name) for name in dict.fromkeys(names_in(expression))]
     named = arrays.array(
         "signed char", f"named_{'_'.join(map(str, numbers))}", [braced_row([*numbers, -1])]
     )
-    return braced((expressions.number(expression), string(text), named))
+    return braced((number, string(text), named))
 
 
 def braced_row(numbers: Iterable[int]) -> str:
@@ -182,14 +214,15 @@ def _variant(
         "tilec_cost", f"cost_{own}", [_cost(variant.cost, own, expressions, arrays)]
     )
     return braced(
-        (string(variant.symbol), string(_asks(variant)), variant.threads,
+        (string(variant.symbol), string(asks(variant)), variant.threads,
          variant.static_smem_bytes, variant.dynamic_smem_bytes, braced(variant.cluster),
          variant.persistent_blocks_per_sm or 0, variant.split, len(variant.preconditions),
-         len(variant.tensor_maps), preconditions, maps, cost, entry)
+         len(variant.tensor_maps), preconditions, maps, cost, entry, int(variant.starts_early))
     )  # fmt: skip
 
 
-def _asks(variant: Variant) -> str:
+def asks(variant: Variant) -> str:
+    """The preconditions of a variant in words."""
     asked = [
         f"`{p.param}` at a multiple of {p.base_alignment_bytes} bytes, its strides of "
         f"{p.stride_multiple_bytes}, its rows of {p.row_multiple} elements"
@@ -217,10 +250,14 @@ def _cost(cost: Cost, own: str, expressions: Expressions, arrays: Arrays) -> str
 
 def table_rows(family: Family, members: Sequence[str], arrays: Arrays) -> list[str]:
     """The `tilec_table` of each card that a family was measured on; `members` are their symbols in
-    the order of the group."""
+    the order of the group, which may have some of them only."""
     found = []
     for number, table in enumerate(family.tables):
-        rows = [braced_row([*one.extents, members.index(one.member)]) for one in table.measured]
+        rows = [
+            braced_row([*one.extents, members.index(one.member)])
+            for one in table.measured
+            if one.member in members
+        ]
         name = arrays.array("int64_t", f"measured{number}_{identifier(family.name)}", rows)
         found.append(braced((string(table.card), name, len(rows))))
     return found

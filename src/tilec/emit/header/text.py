@@ -17,11 +17,22 @@ _KEYWORDS = frozenset((
     "throw", "true", "try", "typedef", "typeid", "typename", "union", "unix", "unsigned",
     "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
 ))  # fmt: skip
-_OWN = frozenset({"arguments", "plan", "stream"})  # what functions have beside the parameters
+_OWN = frozenset(
+    (
+        "arguments",
+        "graph",
+        "plan",
+        "stream",
+        "stream_count",
+        "streams",
+        "workspace",
+        "workspace_bytes",
+    )
+)  # what functions have beside the parameters
 # What namespace tilec of C++ has already.
 _TAKEN = frozenset((
-    "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "machine_code",
-    "status", "stream", "tensor", "tensor_of",
+    "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "graph",
+    "machine_code", "status", "stream", "tensor", "tensor_of",
 ))  # fmt: skip
 _WIDTH = 112
 _INDENT = " " * 8

@@ -10,7 +10,7 @@ TILEC_INNER tilec_status tilec_check_requires(const tilec_call *call)
     int32_t i;
     for (i = 0; i < call->kernel->requires_count; i++) {
         const tilec_claim *claim = &call->kernel->requirements[i];
-        tilec_evaluation e = {0, 0};
+        tilec_evaluation e = {0, 0, 0};
         tilec_wide holds = call->kernel->evaluate(claim->expression, call->values, &e);
         if (e.overflow)
             return tilec_too_large(claim);
@@ -23,7 +23,7 @@ TILEC_INNER tilec_status tilec_check_requires(const tilec_call *call)
 
 TILEC_INNER tilec_status tilec_take_grid(tilec_call *call)
 {
-    tilec_evaluation e = {0, 0};
+    tilec_evaluation e = {0, 0, 0};
     int32_t axis;
     call->programs = 1;
     for (axis = 0; axis < call->kernel->grid_rank; axis++) {

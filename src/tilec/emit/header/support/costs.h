@@ -5,7 +5,7 @@ TILEC_INNER tilec_wide tilec_cycles(const tilec_call *call)
 {
     const tilec_cost *cost = call->variant ? call->variant->cost : NULL;
     tilec_wide busy[4] = {0, 0, 0, 0}, alone = 0, most, blocks, sms = call->sm_count, per_sm, hidden, first, memory;
-    tilec_evaluation e = {0, 0};
+    tilec_evaluation e = {0, 0, 0};
     int32_t i;
     if (!cost || !cost->part_count)
         return -1;

@@ -28,6 +28,25 @@ typedef struct tilec_driver {
     int (*stream_create)(tilec_stream *, unsigned);
     int (*stream_wait)(tilec_stream);
     int (*stream_destroy)(tilec_stream);
+    /* Of pipelines; NULL where the driver lacks them. Events, graphs and their nodes are handles. */
+    int (*memory_take)(uint64_t *, size_t, tilec_stream);
+    int (*memory_give)(uint64_t, tilec_stream);
+    int (*memory_allocate)(uint64_t *, size_t);
+    int (*memory_free)(uint64_t);
+    int (*context_wait)(void);
+    int (*event_create)(void **, unsigned);
+    int (*event_record)(void *, tilec_stream);
+    int (*event_destroy)(void *);
+    int (*stream_wait_event)(tilec_stream, void *, unsigned);
+    int (*graph_create)(void **, unsigned);
+    int (*graph_destroy)(void *);
+    int (*graph_add_kernel)(void **, void *, void *const *, size_t, const tilec_node *);
+    int (*graph_add_edges)(void *, void *const *, void *const *, const tilec_edge *, size_t);
+    int (*graph_set_attribute)(void *, int, const tilec_attribute_value *);
+    int (*graph_instantiate)(void **, void *, unsigned long long);
+    int (*graph_set_kernel)(void *, void *, const tilec_node *);
+    int (*graph_launch)(void *, tilec_stream);
+    int (*graph_forget)(void *);
 } tilec_driver;
 
 /* What is known of a device, once `is_known`. */
@@ -66,6 +85,28 @@ TILEC_INNER int tilec_find(void *library, const char *name, void *place)
     return found != NULL;
 }
 
+TILEC_INNER void tilec_find_for_pipelines(void *library, tilec_driver *driver)
+{
+    tilec_find(library, "cuMemAllocAsync", &driver->memory_take);
+    tilec_find(library, "cuMemFreeAsync", &driver->memory_give);
+    tilec_find(library, "cuMemAlloc_v2", &driver->memory_allocate);
+    tilec_find(library, "cuMemFree_v2", &driver->memory_free);
+    tilec_find(library, "cuCtxSynchronize", &driver->context_wait);
+    tilec_find(library, "cuEventCreate", &driver->event_create);
+    tilec_find(library, "cuEventRecord", &driver->event_record);
+    tilec_find(library, "cuEventDestroy_v2", &driver->event_destroy);
+    tilec_find(library, "cuStreamWaitEvent", &driver->stream_wait_event);
+    tilec_find(library, "cuGraphCreate", &driver->graph_create);
+    tilec_find(library, "cuGraphDestroy", &driver->graph_destroy);
+    tilec_find(library, "cuGraphAddKernelNode_v2", &driver->graph_add_kernel);
+    tilec_find(library, "cuGraphAddDependencies_v2", &driver->graph_add_edges);
+    tilec_find(library, "cuGraphKernelNodeSetAttribute", &driver->graph_set_attribute);
+    tilec_find(library, "cuGraphInstantiateWithFlags", &driver->graph_instantiate);
+    tilec_find(library, "cuGraphExecKernelNodeSetParams_v2", &driver->graph_set_kernel);
+    tilec_find(library, "cuGraphLaunch", &driver->graph_launch);
+    tilec_find(library, "cuGraphExecDestroy", &driver->graph_forget);
+}
+
 TILEC_INNER tilec_status tilec_find_all(void *library, tilec_driver *driver)
 {
     const struct {
@@ -102,6 +143,7 @@ TILEC_INNER tilec_status tilec_find_all(void *library, tilec_driver *driver)
             return tilec_fail(TILEC_ERROR_NO_DRIVER, "the CUDA driver has no `%s`: CUDA 12 or later is needed",
                               wanted[i].name);
     tilec_find(library, "cuStreamGetDevice", &driver->stream_device);
+    tilec_find_for_pipelines(library, driver);
     return TILEC_SUCCESS;
 }
 

@@ -20,95 +20,144 @@ TILEC_INNER int32_t tilec_pack(const tilec_call *call, uint64_t *cells)
     return count;
 }
 
+/* A launch that is worked out, as the driver is told of it. */
+typedef struct tilec_ready {
+    const tilec_kernel *kernel;
+    const tilec_variant *variant;
+    tilec_entry *entry;
+    void **slots;
+    uint32_t grid[3];
+} tilec_ready;
+
+TILEC_INNER int tilec_is_clustered(const tilec_variant *variant)
+{
+    return variant->cluster[0] * variant->cluster[1] * variant->cluster[2] > 1;
+}
+
+/* The launch for cuLaunchKernelEx; `early`: it may begin while the one before it on its stream still runs. */
+TILEC_INNER void tilec_configure(const tilec_ready *ready, int early, tilec_launch_config *config,
+                                 tilec_attribute attributes[2])
+{
+    memset(config, 0, sizeof *config);
+    memset(attributes, 0, 2 * sizeof *attributes);
+    memcpy(config->grid, ready->grid, sizeof config->grid);
+    config->block[0] = (uint32_t)ready->variant->threads;
+    config->block[1] = config->block[2] = 1;
+    config->shared_bytes = (uint32_t)ready->variant->dynamic_smem_bytes;
+    config->attributes = attributes;
+    if (tilec_is_clustered(ready->variant)) {
+        tilec_attribute *attribute = &attributes[config->attribute_count++];
+        attribute->id = TILEC_CU_CLUSTER_DIMENSION;
+        memcpy(attribute->value.cluster, ready->variant->cluster, sizeof attribute->value.cluster);
+    }
+    if (early) {
+        tilec_attribute *attribute = &attributes[config->attribute_count++];
+        attribute->id = TILEC_CU_PROGRAMMATIC_SERIALIZATION;
+        attribute->value.allowed = 1;
+    }
+}
+
 /* So many of the blocks of a persistent variant that all their clusters run at one time: multiprocessors come in
  * groups, which hold whole clusters, and a cluster without room would begin when all others are done. */
-TILEC_INNER void tilec_fit_clusters(const tilec_call *call, tilec_launch_config *config, tilec_entry *entry)
+TILEC_INNER void tilec_fit_clusters(tilec_ready *ready, int32_t device)
 {
-    const tilec_variant *variant = call->variant;
-    uint32_t grid = config->grid[0], room;
+    const tilec_variant *variant = ready->variant;
+    tilec_entry *entry = ready->entry;
+    tilec_attribute attributes[2];
+    tilec_launch_config config;
     int clusters = 0;
+    uint32_t room;
     if (!variant->persistent_blocks_per_sm || variant->cluster[0] <= 2)
         return;
     pthread_mutex_lock(&tilec_lock_1);
-    if (entry->clusters_on != call->device + 1) {
-        config->grid[0] = (uint32_t)(variant->persistent_blocks_per_sm * call->sm_count / variant->cluster[0]
-                                     * variant->cluster[0]);
-        if (config->grid[0] < (uint32_t)variant->cluster[0])
-            config->grid[0] = (uint32_t)variant->cluster[0];
-        if (tilec_state_1.driver.clusters_at_once(&clusters, entry->function, config))
+    if (entry->clusters_on != device + 1) {
+        int32_t sm_count = tilec_state_1.devices[device].sm_count;
+        tilec_configure(ready, 0, &config, attributes);
+        config.grid[0] =
+            (uint32_t)(variant->persistent_blocks_per_sm * sm_count / variant->cluster[0] * variant->cluster[0]);
+        if (config.grid[0] < (uint32_t)variant->cluster[0])
+            config.grid[0] = (uint32_t)variant->cluster[0];
+        if (tilec_state_1.driver.clusters_at_once(&clusters, entry->function, &config))
             clusters = 0;
         entry->clusters = clusters;
-        entry->clusters_on = call->device + 1;
+        entry->clusters_on = device + 1;
     }
     clusters = entry->clusters;
     pthread_mutex_unlock(&tilec_lock_1);
     room = (uint32_t)(clusters * variant->cluster[0]);
-    config->grid[0] = clusters > 0 && room < grid ? room : grid;
+    if (clusters > 0 && room < ready->grid[0])
+        ready->grid[0] = room;
 }
 
-TILEC_INNER int tilec_launch_clusters(const tilec_call *call, tilec_entry *entry, tilec_stream stream, void **slots)
+/* Loads the machine code of a launch, in the context of the device. The slots are the caller's to fill. */
+TILEC_INNER tilec_status tilec_make_ready(tilec_ready *ready, const tilec_call *call, void **slots)
 {
-    tilec_cluster_attribute attribute;
-    tilec_launch_config config;
-    memset(&attribute, 0, sizeof attribute);
-    memset(&config, 0, sizeof config);
-    attribute.id = TILEC_CU_CLUSTER_DIMENSION;
-    memcpy(attribute.value.cluster, call->variant->cluster, sizeof attribute.value.cluster);
-    memcpy(config.grid, call->grid, sizeof config.grid);
-    config.block[0] = (uint32_t)call->variant->threads;
-    config.block[1] = config.block[2] = 1;
-    config.shared_bytes = (uint32_t)call->variant->dynamic_smem_bytes;
-    config.stream = stream;
-    config.attributes = &attribute;
-    config.attribute_count = 1;
-    tilec_fit_clusters(call, &config, entry);
-    return tilec_state_1.driver.launch_extended(&config, entry->function, slots, NULL);
+    const tilec_cubin *cubin = call->build->cubin;
+    tilec_status status = tilec_need_entry(cubin, call->variant, call->device);
+    ready->kernel = call->kernel;
+    ready->variant = call->variant;
+    ready->entry = &cubin->entries[call->variant->entry];
+    ready->slots = slots;
+    memcpy(ready->grid, call->grid, sizeof ready->grid);
+    if (!status)
+        tilec_fit_clusters(ready, call->device);
+    return status;
+}
+
+/* Starts it, in the context of the device. */
+TILEC_INNER tilec_status tilec_send(const tilec_ready *ready, tilec_stream stream, int early)
+{
+    const tilec_driver *driver = &tilec_state_1.driver;
+    const tilec_variant *variant = ready->variant;
+    int code;
+    if (early || tilec_is_clustered(variant)) {
+        tilec_attribute attributes[2];
+        tilec_launch_config config;
+        tilec_configure(ready, early, &config, attributes);
+        config.stream = stream;
+        code = driver->launch_extended(&config, ready->entry->function, ready->slots, NULL);
+    } else {
+        code = driver->launch(ready->entry->function, ready->grid[0], ready->grid[1], ready->grid[2],
+                              (unsigned)variant->threads, 1, 1, (unsigned)variant->dynamic_smem_bytes, stream,
+                              ready->slots, NULL);
+    }
+    if (code)
+        return tilec_fail(TILEC_ERROR_LAUNCH, "`%s` was not launched: %s", ready->kernel->symbol,
+                          tilec_cuda_error(code));
+    return TILEC_SUCCESS;
 }
 
 /* In the context of the device. */
 TILEC_INNER tilec_status tilec_start(const tilec_call *call, tilec_stream stream)
 {
     const tilec_variant *variant = call->variant;
-    tilec_entry *entry = &call->build->cubin->entries[variant->entry];
     uint64_t cells[TILEC_SLOTS];
     void *slots[TILEC_SLOTS];
     tilec_map maps[TILEC_MAPS];
+    tilec_ready ready;
     int32_t count = tilec_pack(call, cells), i;
-    int code;
-    tilec_status status = tilec_need_entry(call->build->cubin, variant, call->device);
-    if (status)
-        return status;
+    tilec_status status = tilec_make_ready(&ready, call, slots);
     for (i = 0; i < count; i++)
         slots[i] = &cells[i];
-    for (i = 0; i < variant->map_count; i++) {
-        status = tilec_need_map(call, &variant->maps[i], &maps[i]);
-        if (status)
-            return status;
+    for (i = 0; i < variant->map_count && !status; i++) {
+        const tilec_wanted_map *wanted = &variant->maps[i];
+        status = tilec_need_map(call->kernel, wanted, call->arguments[wanted->parameter].tensor, &maps[i]);
         slots[count + i] = &maps[i];
     }
-    if (variant->cluster[0] * variant->cluster[1] * variant->cluster[2] > 1)
-        code = tilec_launch_clusters(call, entry, stream, slots);
-    else
-        code = tilec_state_1.driver.launch(entry->function, call->grid[0], call->grid[1], call->grid[2],
-                                           (unsigned)variant->threads, 1, 1, (unsigned)variant->dynamic_smem_bytes,
-                                           stream, slots, NULL);
-    if (code)
-        return tilec_fail(TILEC_ERROR_LAUNCH, "`%s` was not launched: %s", call->kernel->symbol,
-                          tilec_cuda_error(code));
-    return TILEC_SUCCESS;
+    return status ? status : tilec_send(&ready, stream, 0);
 }
 
 /* That a stream is one of the device; for machines with several. The default streams are of every device. */
-TILEC_INNER tilec_status tilec_check_stream(const tilec_call *call, tilec_stream stream)
+TILEC_INNER tilec_status tilec_check_stream(const char *name, int32_t number, tilec_stream stream)
 {
     const tilec_driver *driver = &tilec_state_1.driver;
     int device = -1;
     if ((uintptr_t)stream <= 2 || tilec_state_1.device_count < 2 || !driver->stream_device)
         return TILEC_SUCCESS;
-    if (driver->stream_device(stream, &device) || device == tilec_state_1.devices[call->device].handle)
+    if (driver->stream_device(stream, &device) || device == tilec_state_1.devices[number].handle)
         return TILEC_SUCCESS;
     return tilec_fail(TILEC_ERROR_DEVICE, "`%s`: the tensors are on device %d, the stream on device %d",
-                      call->kernel->symbol, (int)call->device, device);
+                      name, (int)number, device);
 }
 
 TILEC_INNER tilec_status tilec_launch(const tilec_set *set, tilec_stream stream, const tilec_argument *arguments)
@@ -130,12 +179,11 @@ TILEC_INNER tilec_status tilec_launch(const tilec_set *set, tilec_stream stream,
     if (!status)
         status = tilec_take_build(set, call.device, &call.build);
     if (!status)
-        status = tilec_check_stream(&call, stream);
+        status = tilec_check_stream(call.kernel->symbol, call.device, stream);
     if (!status)
         status = tilec_enter(call.device, &pushed);
     if (status)
         return status;
-    call.sm_count = device->sm_count;
     status = tilec_start(&call, stream);
     tilec_leave(pushed);
     return status;

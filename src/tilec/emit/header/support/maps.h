@@ -46,21 +46,21 @@ TILEC_INNER tilec_map_key tilec_map_key_of(const tilec_wanted_map *wanted, const
     return key;
 }
 
-TILEC_INNER tilec_status tilec_map_refused(const tilec_call *call, const tilec_wanted_map *wanted, int code)
+TILEC_INNER tilec_status tilec_map_refused(const tilec_kernel *kernel, const tilec_wanted_map *wanted,
+                                           const tilec_tensor *tensor, int code)
 {
-    const tilec_tensor *tensor = call->arguments[wanted->parameter].tensor;
     return tilec_fail(TILEC_ERROR_TENSOR_MAP,
-                      "`%s` was not launched: the driver refuses a tensor map of `%s` (%s): %s", call->kernel->symbol,
-                      call->kernel->parameters[wanted->parameter].name, tilec_place(tensor).text,
+                      "`%s` was not launched: the driver refuses a tensor map of `%s` (%s): %s", kernel->symbol,
+                      kernel->parameters[wanted->parameter].name, tilec_place(tensor).text,
                       tilec_cuda_error(code));
 }
 
 /* The map of an argument, made by the driver or remembered. */
-TILEC_INNER tilec_status tilec_need_map(const tilec_call *call, const tilec_wanted_map *wanted, tilec_map *map)
+TILEC_INNER tilec_status tilec_need_map(const tilec_kernel *kernel, const tilec_wanted_map *wanted,
+                                        const tilec_tensor *tensor, tilec_map *map)
 {
     static const uint32_t ones[TILEC_MAP_RANKS] = {1, 1, 1, 1, 1};
-    const tilec_tensor *tensor = call->arguments[wanted->parameter].tensor;
-    tilec_map_key key = tilec_map_key_of(wanted, tensor, call->kernel->parameters[wanted->parameter].dtype);
+    tilec_map_key key = tilec_map_key_of(wanted, tensor, kernel->parameters[wanted->parameter].dtype);
     uint64_t hash = tilec_mixed(tilec_mixed((uint64_t)(uintptr_t)key.data, key.extents[0]), key.box[0]);
     tilec_known_map *known = &tilec_maps_1[hash % TILEC_KNOWN_MAPS];
     int code;
@@ -70,7 +70,7 @@ TILEC_INNER tilec_status tilec_need_map(const tilec_call *call, const tilec_want
                                                key.stride_bytes, key.box, ones, 0, key.swizzle, key.promotion, 0);
         memset(&known->key, 0, sizeof known->key);
         if (code)
-            return tilec_map_refused(call, wanted, code);
+            return tilec_map_refused(kernel, wanted, tensor, code);
         known->key = key;
     }
     *map = known->map;

@@ -64,6 +64,17 @@ TILEC_INNER tilec_status tilec_no_variant(const tilec_kernel *kernel)
     return tilec_fail(TILEC_ERROR_NO_VARIANT, "the arguments meet the preconditions of no variant: %.3900s", asked);
 }
 
+/* With the instance known, what addresses decide: the rest of the contract, and the variant. */
+TILEC_INNER tilec_status tilec_take_addresses(tilec_call *call)
+{
+    tilec_status status = tilec_check_addresses(call);
+    if (!status)
+        status = tilec_take_variant(call, 1);
+    if (!status && !call->variant)
+        status = tilec_no_variant(call->kernel);
+    return status ? tilec_blame(call->kernel, status) : TILEC_SUCCESS;
+}
+
 /* Checks the whole contract, and finds the instance, its variant and its grid. */
 TILEC_INNER tilec_status tilec_work_out(tilec_call *call)
 {
@@ -72,14 +83,7 @@ TILEC_INNER tilec_status tilec_work_out(tilec_call *call)
         return status;
     tilec_guess_build(call);
     status = tilec_take_instance(call);
-    if (status)
-        return status;
-    status = tilec_check_addresses(call);
-    if (!status)
-        status = tilec_take_variant(call, 1);
-    if (!status && !call->variant)
-        status = tilec_no_variant(call->kernel);
-    return status ? tilec_blame(call->kernel, status) : TILEC_SUCCESS;
+    return status ? status : tilec_take_addresses(call);
 }
 
 TILEC_INNER void tilec_begin(tilec_call *call, const tilec_set *set, const tilec_argument *arguments, int needs_driver)

@@ -23,7 +23,10 @@ typedef enum tilec_status {
     TILEC_ERROR_ARCHITECTURE = 19,
     TILEC_ERROR_LOAD = 20,
     TILEC_ERROR_TENSOR_MAP = 21,
-    TILEC_ERROR_LAUNCH = 22
+    TILEC_ERROR_LAUNCH = 22,
+    TILEC_ERROR_WORKSPACE = 23,
+    TILEC_ERROR_MEMORY = 24,
+    TILEC_ERROR_GRAPH = 25
 } tilec_status;
 
 /* What a status means; of a number that is none, too. The pointer is to a constant. */
@@ -53,6 +56,9 @@ TILEC_PUBLIC const char *tilec_strerror(tilec_status status)
     case TILEC_ERROR_LOAD: return "the driver does not load the machine code";
     case TILEC_ERROR_TENSOR_MAP: return "the driver refuses a tensor map";
     case TILEC_ERROR_LAUNCH: return "the driver refuses the launch";
+    case TILEC_ERROR_WORKSPACE: return "the workspace of a pipeline is too small, not aligned, or shares memory";
+    case TILEC_ERROR_MEMORY: return "there is no memory for a pipeline";
+    case TILEC_ERROR_GRAPH: return "the driver refuses the graph, or it is one of another pipeline";
     }
     return "no status of tilec";
 }

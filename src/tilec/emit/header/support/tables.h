@@ -28,6 +28,7 @@ typedef struct tilec_argument {
 typedef struct tilec_evaluation {
     int overflow;         /* a number had no room in tilec_wide */
     int division_by_zero; /* which a `requires!` must not do */
+    double real;          /* the value, if it is a real number that a launch is given */
 } tilec_evaluation;
 
 /* Expression number `which` of a kernel; values are those of its Dims, then those of its parameters. */
@@ -83,6 +84,7 @@ typedef struct tilec_variant {
     const tilec_wanted_map *maps;
     const tilec_cost *cost;
     int32_t entry; /* its number in the cubin */
+    int32_t starts_early; /* it may be started while kernels before it run, for which it waits itself */
 } tilec_variant;
 
 /* An entry point as the driver has loaded it. */

@@ -1,0 +1,32 @@
+"""Times of a pipeline's launches, as a benchmark wrote them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tilec.diagnostics.setup_error import SetupError
+
+
+def read_times(file: str) -> dict[int, float]:
+    """Microseconds by the launch's number; a JSON object, whose keys are numbers as text.
+
+    Raises:   SetupError if the file cannot be read, or is no such object
+    """
+    try:
+        document = json.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SetupError(f"cannot read `{file}`: {reason}") from error
+    except ValueError as error:
+        raise SetupError(f"`{file}` is no JSON: {error}") from error
+    expected = 'expected microseconds by the numbers of launches: `{"0": 1.5}`'
+    if not isinstance(document, dict):
+        raise SetupError(f"`{file}` has no times", help=expected)
+    times: dict[int, float] = {}
+    for key, value in document.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not key.isdecimal() or not is_number or not 0 <= value < float("inf"):
+            raise SetupError(f"`{file}` has the time `{key}`: {value!r}", help=expected)
+        times[int(key)] = float(value)
+    return times

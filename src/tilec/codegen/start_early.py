@@ -1,0 +1,105 @@
+"""Kernels that may start while the kernels before them on their stream still run.
+
+A launcher may start such a kernel early (`Variant.starts_early`): its blocks then come where the
+grid before leaves room, and do what needs no memory that others see: find their program, make
+barriers, meet their cluster. Before anything else each thread waits until the grid before is done,
+and what that wrote is there.
+
+    before:   number = ...                      after:   launch_dependents
+              if number < count {                        number = ...
+                place = ...                              if number < count {
+                t = load place                             place = ...
+                ...                                        wait
+              }                                            t = load place
+                                                           ...
+                                                         } else { wait }
+
+Every thread of every block waits, once, whatever way it takes: stores too must not come before what
+the grid before reads there, and a grid that is done must mean that all before it are, for the next
+one waits for this one only.
+
+Before:   threads, with shared memory resolved: `scf` and what LLVM takes
+After:    the same; `verify_early.py` holds PTX against it
+Source:   PTX ISA, "griddepcontrol"; CUDA C++ Programming Guide, "Programmatic Dependent Launch";
+          docs/notes.md says why the signal stands where it does
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.ir.dialects import llvm, scf
+
+# The unit attributes of kernels that a pipeline launches after another one of its launches, and
+# before one.
+FOLLOWS, PRECEDES = "tile.follows", "tile.precedes"
+WAIT = "griddepcontrol.wait;"
+SIGNAL = "griddepcontrol.launch_dependents;"
+
+_BRANCH = "scf.if"
+_ADDRESSING = "llvm.getelementptr"
+_GLOBAL = "!llvm.ptr<1>"
+# What touches no memory but a block's own. Of `math`, functions may read tables; what is not named
+# here waits, which is never wrong.
+_OF_BLOCK = (
+    "arith.", "vector.", "cf.assert", "nvvm.read.ptx.sreg.", "nvvm.mbarrier.", "nvvm.barrier",
+    "nvvm.bar.", "nvvm.cluster.", "nvvm.fence.", "nvvm.setmaxregister", "nvvm.prefetch",
+    "nvvm.mapa", "nvvm.shfl.", "scf.yield",
+)  # fmt: skip
+_UNKNOWN = ("llvm.call", "llvm.inline_asm", "llvm.return")
+
+
+def start_early(function: ir.OpView) -> None:
+    """Let a function of threads start early, and what follows it, too."""
+    [body] = function.regions[0].blocks
+    with function.location:
+        _wait_in(body)
+    let_start_early(function)
+
+
+def let_start_early(function: ir.OpView) -> None:
+    """Let what follows a function of threads start once all of its blocks have begun."""
+    [body] = function.regions[0].blocks
+    with function.location, ir.InsertionPoint.at_block_begin(body):
+        _assembly(SIGNAL)
+
+
+def _wait_in(block: ir.Block) -> None:
+    """On all paths through a block: before the first access, or at its end."""
+    for op in block.operations:
+        if not _may_access(op):
+            continue
+        if op.operation.name == _BRANCH:
+            _wait_in_ways(op)
+        else:
+            with ir.InsertionPoint(op), op.location:
+                _assembly(WAIT, "~{memory}")
+        return
+    with ir.InsertionPoint.at_block_terminator(block):
+        _assembly(WAIT, "~{memory}")
+
+
+def _wait_in_ways(branch: ir.OpView) -> None:
+    then, other = branch.regions
+    if not len(other.blocks):
+        with ir.InsertionPoint(other.blocks.append()):
+            scf.yield_([])
+    for way in (then, other):
+        _wait_in(way.blocks[0])
+
+
+def _assembly(text: str, clobbered: str = "") -> None:
+    """The intrinsic would do, but LLVM takes it to leave memory alone, and moves loads across."""
+    llvm.inline_asm(None, [], text, clobbered, has_side_effects=True)
+
+
+def _may_access(op: ir.OpView) -> bool:
+    """Whether it may touch memory that others see, or end the thread."""
+    name = op.operation.name
+    if len(op.regions):
+        return any(_may_access(inner) for r in op.regions for b in r.blocks for inner in b)
+    if name.startswith(_OF_BLOCK):
+        return False
+    if name.startswith("llvm.") and name not in _UNKNOWN:
+        return name != _ADDRESSING and any(str(v.type) == _GLOBAL for v in op.operands)
+    return True

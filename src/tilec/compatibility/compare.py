@@ -1,0 +1,160 @@
+"""Two builds of one file: everything that callers of the old one may notice of the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from tilec.artifact.architecture import runs_on
+from tilec.artifact.family import Family
+from tilec.artifact.manifest import Kernel, Manifest
+from tilec.artifact.pipeline import Pipeline
+from tilec.compatibility.change import Change, Found
+from tilec.compatibility.contract import contract_changes, has_same_types
+from tilec.compatibility.launching import launch_changes
+
+_CAPABILITIES = [(major, minor) for major in range(5, 16) for minor in range(10)]
+
+
+def changes_between(old: Sequence[Manifest], new: Sequence[Manifest]) -> list[Change]:
+    """The changes, each once, whatever number of targets it is of.
+
+    Manifests of one target are compared; where a target is gone, its old manifest with the first
+    new one.
+    """
+    found = list(_changes_of_targets(old, new))
+    by_target = {manifest.target: manifest for manifest in new}
+    for before in old:
+        found += _changes(before, by_target.get(before.target, new[0]))
+    return list(dict.fromkeys(found))
+
+
+def _changes_of_targets(old: Sequence[Manifest], new: Sequence[Manifest]) -> Iterator[Change]:
+    before, after = ([manifest.target for manifest in one] for one in (old, new))
+    for target in before:
+        lost = [
+            f"{major}.{minor}"
+            for major, minor in _CAPABILITIES
+            if runs_on(target, major, minor) and not _run_on(after, major, minor)
+        ]
+        if lost:
+            message = f"`{target}` is gone: nothing runs on compute capability {lost[0]}"
+            yield Change("breaking", "", message)
+    for target in after:
+        if target not in before:
+            yield Change("compatible", "", f"`{target}` is a new target")
+
+
+def _run_on(targets: Iterable[str], major: int, minor: int) -> bool:
+    return any(runs_on(target, major, minor) for target in targets)
+
+
+def _changes(old: Manifest, new: Manifest) -> Iterator[Change]:
+    if new.checked and not old.checked:
+        yield Change("breaking", "", "is a checked build: launches may end in an assertion")
+    if old.checked and not new.checked:
+        yield Change("compatible", "", "is no checked build any more")
+    yield from _changes_of_kernels(old, new)
+    yield from _changes_of_choices(old, new)
+    yield from _changes_of_families(old.families, new.families)
+    yield from _changes_of_pipelines(old.pipelines, new.pipelines)
+
+
+def _changes_of_kernels(old: Manifest, new: Manifest) -> Iterator[Change]:
+    after = {kernel.symbol: kernel for kernel in new.kernels}
+    known = {kernel.symbol for kernel in old.kernels}
+    for kernel in old.kernels:
+        if kernel.symbol not in after:
+            yield Change("breaking", kernel.symbol, "is gone")
+            continue
+        found = _changes_of_kernel(kernel, after[kernel.symbol])
+        yield from (Change(kind, kernel.symbol, message) for kind, message in found)
+    for symbol in after:
+        if symbol not in known:
+            yield Change("compatible", symbol, "is new")
+
+
+def _changes_of_kernel(old: Kernel, new: Kernel) -> Found:
+    if old.name != new.name:
+        yield "breaking", f"is an instance of `{new.name}`, was of `{old.name}`"
+    yield from contract_changes(old, new)
+    if has_same_types(old, new):
+        yield from launch_changes(old, new)
+
+
+def _changes_of_choices(old: Manifest, new: Manifest) -> Iterator[Change]:
+    """Instances that are launched by a kernel's name before those that were there.
+
+    Within a family that changes nothing but rounding; otherwise the first whose contract holds is
+    launched, and another constant may be another computation.
+    """
+    before, after = _rivals(old), _rivals(new)
+    known = {kernel.symbol for kernel in old.kernels}
+    for symbol, ahead in after.items():
+        if symbol not in before:
+            continue
+        for other in ahead:
+            if other not in before[symbol] and (other not in known or symbol in before[other]):
+                name = next(kernel.name for kernel in new.kernels if kernel.symbol == symbol)
+                message = f"calls by this name may launch `{other}`, and launched `{symbol}`"
+                yield Change("breaking", name, message)
+
+
+def _rivals(manifest: Manifest) -> dict[str, list[str]]:
+    """For each instance those of its name and types that are tried before, of no family of its."""
+    family_of = {member: f.name for f in manifest.families for member in f.members}
+    rivals: dict[str, list[str]] = {}
+    for number, kernel in enumerate(manifest.kernels):
+        rivals[kernel.symbol] = [
+            other.symbol
+            for other in manifest.kernels[:number]
+            if other.name == kernel.name
+            and has_same_types(other, kernel)
+            and family_of.get(other.symbol, other.symbol) != family_of.get(kernel.symbol)
+        ]
+    return rivals
+
+
+def _changes_of_families(old: Sequence[Family], new: Sequence[Family]) -> Iterator[Change]:
+    after = {family.name: family for family in new}
+    for family in old:
+        if family.name not in after:
+            yield Change("breaking", family.name, "is no family any more")
+            continue
+        other = after[family.name]
+        if family.members != other.members:
+            listed = ", ".join(f"`{member}`" for member in other.members)
+            yield Change("compatible", family.name, f"chooses among {listed}")
+        if family.tables != other.tables:
+            yield Change("compatible", family.name, "was measured otherwise: choices may differ")
+    names = {family.name for family in old}
+    for name in after:
+        if name not in names:
+            yield Change("compatible", name, "is a new family")
+
+
+def _changes_of_pipelines(old: Sequence[Pipeline], new: Sequence[Pipeline]) -> Iterator[Change]:
+    after = {pipeline.symbol: pipeline for pipeline in new}
+    known = {pipeline.symbol for pipeline in old}
+    for pipeline in old:
+        if pipeline.symbol not in after:
+            yield Change("breaking", pipeline.symbol, "is gone")
+            continue
+        found = _changes_of_pipeline(pipeline, after[pipeline.symbol])
+        yield from (Change(kind, pipeline.symbol, message) for kind, message in found)
+    for symbol in after:
+        if symbol not in known:
+            yield Change("compatible", symbol, "is new")
+
+
+def _changes_of_pipeline(old: Pipeline, new: Pipeline) -> Found:
+    yield from contract_changes(old, new)
+    if old.temporaries != new.temporaries:
+        yield "recompile", "has other temporaries: a workspace that is kept may be too small"
+    if _plan(old) != _plan(new):
+        yield "recompile", f"launches otherwise: {len(new.launches)}, was {len(old.launches)}"
+
+
+def _plan(pipeline: Pipeline) -> object:
+    """What whoever runs it does, wherever that stands in the source."""
+    return tuple(replace(launch, file="", line=0) for launch in pipeline.launches)

@@ -1,0 +1,133 @@
+"""The functions of a pipeline in C and C++, and the comment over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilec.artifact.manifest import Kernel, Manifest
+from tilec.artifact.pipeline import Pipeline
+from tilec.emit.header.contract import parameter_lines
+from tilec.emit.header.cxx import typed_sets
+from tilec.emit.header.sets import LaunchSet
+from tilec.emit.header.signature import Argument, declared
+from tilec.emit.header.text import filled, function_name, identifier, in_comment
+
+_LISTED = 12  # launches; of a pipeline with more, only their number is told
+
+
+def pipeline_functions(name: str, arguments: list[Argument], pipelines: str) -> Iterator[str]:
+    """The functions in C for a `tilec_pipelines`."""
+    for suffix, before, after, call in (
+        (
+            "launch",
+            ["tilec_stream stream"],
+            [],
+            f"tilec_pipeline_launch_with(&{pipelines}, stream, 0, NULL, 0, arguments)",
+        ),
+        ("check", [], [], f"tilec_pipeline_check(&{pipelines}, arguments)"),
+        (
+            "workspace",
+            [],
+            ["int64_t *workspace_bytes"],
+            f"tilec_pipeline_workspace(&{pipelines}, arguments, workspace_bytes)",
+        ),
+        (
+            "launch_with",
+            ["tilec_stream stream", "void *workspace", "int64_t workspace_bytes"],
+            [],
+            f"tilec_pipeline_launch_with(&{pipelines}, stream, 1, workspace, workspace_bytes, "
+            "arguments)",
+        ),
+        (
+            "launch_on",
+            ["const tilec_stream *streams", "int32_t stream_count"],
+            [],
+            f"tilec_pipeline_launch_on(&{pipelines}, streams, stream_count, arguments)",
+        ),
+        (
+            "graph",
+            ["tilec_graph **graph"],
+            [],
+            f"tilec_pipeline_graph(&{pipelines}, graph, arguments)",
+        ),
+        (
+            "graph_update",
+            ["tilec_graph *graph"],
+            [],
+            f"tilec_pipeline_graph_update(&{pipelines}, graph, arguments)",
+        ),
+    ):
+        passed = [argument.passing for argument in arguments] or ["tilec_of_tensor(NULL)"]
+        parameters = [*before, *declared(arguments), *after] or ["void"]
+        yield filled(f"TILEC_PUBLIC tilec_status {name}_{suffix}(", parameters, ")")
+        yield "{"
+        yield filled("    const tilec_argument arguments[] = {", passed, "};")
+        yield f"    return {call};"
+        yield "}"
+        yield ""
+
+
+def pipeline_overloads(launched: LaunchSet, prefix: str) -> Iterator[str]:
+    """`tilec::NAME(stream, ...)` and `tilec::NAME_graph(...)` for all instances of a pipeline, each
+    signature once."""
+    plain = f"{prefix}{identifier(launched.name)}"
+    for types, arguments in typed_sets(launched):
+        taken = [
+            f"{kind}{argument.name}" if argument.parameter.is_tensor else argument.declared
+            for argument, kind in zip(arguments, types, strict=True)
+        ]
+        passed = [
+            f"{argument.name}.plain()" if argument.parameter.is_tensor else argument.name
+            for argument in arguments
+        ]
+        kinds = [
+            kind.rstrip() if argument.parameter.is_tensor else argument.c_type
+            for argument, kind in zip(arguments, types, strict=True)
+        ]
+        name = function_name(f"{prefix}{launched.name}")
+        yield filled(f"TILEC_PUBLIC ::tilec::status {name}(", ["tilec_stream stream", *taken], ")")
+        yield "{"
+        yield filled(f"    return ::tilec::status({plain}_launch(", ["stream", *passed], "));")
+        yield "}"
+        yield ""
+        changed = ["tilec_graph *graph", *taken]
+        yield filled(f"TILEC_PUBLIC tilec_status {plain}_graph_update(", changed, ")")
+        yield "{"
+        yield filled(f"    return ::{plain}_graph_update(", ["graph", *passed], ");")
+        yield "}"
+        yield ""
+        made = filled("::tilec::graph<", kinds, ">")
+        yield filled(f"TILEC_PUBLIC {made} {plain}_graph(", taken, ")")
+        yield "{"
+        yield "    tilec_graph *graph = nullptr;"
+        yield filled(f"    const tilec_status status = ::{plain}_graph(", ["&graph", *passed], ");")
+        yield f"    return {{status, graph, {plain}_graph_update}};"
+        yield "}"
+        yield ""
+
+
+def pipeline_comment(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
+    """A comment on the functions of a pipeline."""
+    contract = launched.kernels[0]
+    lines = [f"{prefix}{identifier(launched.name)}   ({manifest.source.file}:{contract.line})", ""]
+    if contract.documentation:
+        lines += [*(f"  {line}".rstrip() for line in contract.documentation.splitlines()), ""]
+    if len(launched.kernels) == 1:
+        [pipeline] = [one for one in manifest.pipelines if one.symbol == contract.symbol]
+        lines += [*_details(contract, pipeline)]
+    else:
+        lines.append("  Runs the first instance whose types and contract fit the arguments.")
+        lines += [f"    {prefix}{identifier(one.symbol)}" for one in launched.kernels]
+    return ["/*", *(f" * {in_comment(line)}".rstrip() for line in lines), " */"]
+
+
+def _details(contract: Kernel, pipeline: Pipeline) -> Iterator[str]:
+    yield from parameter_lines(contract)
+    if len(pipeline.launches) > _LISTED:
+        yield f"  launches  {len(pipeline.launches)}"
+        return
+    for number, launch in enumerate(pipeline.launches):
+        after = ", ".join(map(str, launch.after))
+        yield f"  launch {number}  {launch.kernel} ({launch.file}:{launch.line})" + (
+            f", after {after}" if after else ""
+        )

@@ -1,0 +1,118 @@
+"""The module of a program: support, cubins, tables, then the functions of each kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+from tilec.artifact.manifest import Manifest
+from tilec.emit.emitter import Artifact, EmitOptions
+from tilec.emit.header.cubin import preference
+from tilec.emit.header.emit import check_size
+from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
+from tilec.emit.header.text import identifier
+from tilec.emit.rust.contract import documentation_of, file_comment
+from tilec.emit.rust.cubin import cubin_lines
+from tilec.emit.rust.functions import (
+    Build,
+    elements_lines,
+    function_lines,
+    kernel_name,
+    set_lines,
+)
+from tilec.emit.rust.signature import signature_of
+from tilec.emit.rust.tables import kernel_lines
+from tilec.emit.rust.text import function_name
+
+# The parts of the support, in the order in which they use each other.
+_SUPPORT = (
+    "opening", "status", "elements", "tables", "tensors", "messages", "expressions", "shapes",
+    "scalars", "claims", "variants", "addresses", "driver", "devices", "instance", "costs",
+    "choice", "plan", "code", "maps", "launch", "streams", "buffers",
+)  # fmt: skip
+_PUBLIC = (
+    "set_driver", "BF16", "DeviceBuffer", "DeviceMemory", "DeviceMemoryMut", "Dtype", "Element",
+    "Error", "F16", "F8E4M3", "F8E5M2", "InFlight", "InFlightMut", "Plan", "Result", "Scope",
+    "Status", "Stream", "Tensor", "TensorMut",
+)  # fmt: skip
+
+
+@cache
+def support() -> str:
+    """What the files of all kernels share."""
+    folder = files("tilec.emit.rust") / "support"
+    return "\n".join((folder / f"{name}.rs").read_text(encoding="utf-8") for name in _SUPPORT)
+
+
+def emit_rust(
+    artifacts: Sequence[Artifact], stem: str, options: EmitOptions
+) -> Mapping[str, bytes]:
+    """`STEM.rs` for the cubins of one program.
+
+    Raises:   SetupError if a kernel has more parameters or axes than launchers take
+    """
+    ordered = sorted(artifacts, key=preference)
+    for artifact in ordered:
+        for kernel in artifact.manifest.kernels:
+            check_size(kernel)
+    return {f"{stem}.rs": "".join(f"{line}\n" for line in _lines(ordered, options)).encode()}
+
+
+def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]:
+    manifests = [artifact.manifest for artifact in artifacts]
+    sets = [one for one in launch_sets(manifests[0]) if signature_of(one) is not None]
+    yield from file_comment(manifests, sets, options.prefix)
+    yield ""
+    yield "#[allow(clippy::all, dead_code)]"
+    yield "#[rustfmt::skip]"
+    yield "mod tilec {"
+    yield support()
+    yield "}"
+    yield ""
+    yield "#[allow(unused_imports)]"
+    yield f"pub use tilec::{{{', '.join(_PUBLIC)}}};"
+    yield ""
+    yield "#[allow(clippy::all, dead_code, non_snake_case, non_upper_case_globals, unused)]"
+    yield "#[rustfmt::skip]"
+    yield "mod data {"
+    yield "use super::tilec::*;"
+    yield ""
+    yield from _data(artifacts, sets)
+    yield "}"
+    yield ""
+    for launched in sets:
+        yield from _functions(launched, manifests[0], options)
+    yield "/// Loads the machine code on a device now: otherwise the first launch there does."
+    yield "#[allow(dead_code)]"
+    yield "pub fn load(device: i32) -> Result<()> {"
+    yield "    tilec::preload(data::SETS, device)"
+    yield "}"
+
+
+def _data(artifacts: Sequence[Artifact], sets: Sequence[LaunchSet]) -> Iterator[str]:
+    builds = [
+        Build(artifact.manifest, identifier(artifact.manifest.target)) for artifact in artifacts
+    ]
+    for artifact, build in zip(artifacts, builds, strict=True):
+        kernels = artifact.manifest.kernels
+        yield from cubin_lines(artifact, build.own, sum(len(k.variants) for k in kernels))
+        for kernel, first in variants_before(artifact.manifest):
+            yield from kernel_lines(kernel, kernel_name(build, kernel.symbol), first)
+    for launched in sets:
+        yield from set_lines(launched, builds, _set_name(launched))
+    names = ", ".join(f"&{_set_name(launched)}" for launched in sets)
+    yield f"pub(super) static SETS: &[&Set] = &[{names}];"
+
+
+def _set_name(launched: LaunchSet) -> str:
+    return f"SET_{identifier(launched.name)}"
+
+
+def _functions(launched: LaunchSet, manifest: Manifest, options: EmitOptions) -> Iterator[str]:
+    signature = signature_of(launched)
+    assert signature is not None, "those without a signature were left out"
+    name = function_name(f"{options.prefix}{launched.name}")
+    yield from elements_lines(name, signature)
+    documentation = documentation_of(launched, manifest, options.prefix)
+    yield from function_lines(name, signature, _set_name(launched), documentation)

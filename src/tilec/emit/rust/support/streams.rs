@@ -1,0 +1,152 @@
+// ---- Public: streams
+
+/// A stream of a device. Kernels on one stream run in order; the host waits by `wait`, by leaving a `scope`, or because
+/// a launch function without a scope does.
+#[derive(Debug)]
+pub struct Stream {
+    handle: *mut c_void,
+    device: i32,
+    is_owned: bool,
+}
+
+// SAFETY: the driver takes streams from any thread.
+unsafe impl Send for Stream {}
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    /// A stream of its own, which does not wait for the default stream.
+    pub fn new(device: i32) -> Result<Stream> {
+        let _entered = enter(device)?;
+        let mut handle = ptr::null_mut();
+        // SAFETY: a place for the stream.
+        let code = unsafe { (need_driver()?.driver.stream_create)(&mut handle, CU_STREAM_NON_BLOCKING) };
+        if code != 0 {
+            let why = cuda_error(code);
+            return failed(Status::Launch, format!("device {device} gives no stream: {why}"));
+        }
+        Ok(Stream { handle, device, is_owned: true })
+    }
+
+    /// The default stream of a device.
+    pub const fn of_device(device: i32) -> Stream {
+        Stream { handle: ptr::null_mut(), device, is_owned: false }
+    }
+
+    /// A stream of others, a `CUstream` or `cudaStream_t`.
+    ///
+    /// # Safety
+    /// It is a stream of the device, not under capture, and outlives this value.
+    pub const unsafe fn from_raw(handle: *mut c_void, device: i32) -> Stream {
+        Stream { handle, device, is_owned: false }
+    }
+
+    pub fn as_raw(&self) -> *mut c_void {
+        self.handle
+    }
+
+    pub fn device(&self) -> i32 {
+        self.device
+    }
+
+    /// Returns when all that was given to the stream is done.
+    ///
+    /// Errors: `Launch` for what went wrong while kernels ran.
+    pub fn wait(&self) -> Result<()> {
+        let _entered = enter(self.device)?;
+        // SAFETY: a stream of the driver, in the context of its device.
+        let code = unsafe { (need_driver()?.driver.stream_wait)(self.handle) };
+        if code != 0 {
+            let why = cuda_error(code);
+            return failed(Status::Launch, format!("work on a stream failed: {why}"));
+        }
+        Ok(())
+    }
+
+    /// Calls `work`, in which kernels may be started without waiting for each, and waits for all of them before it
+    /// returns: also where `work` fails or panics, as `std::thread::scope` does.
+    pub fn scope<'env, R>(
+        &'env self,
+        work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        let scope = Scope { stream: self, scope: PhantomData, env: PhantomData };
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&scope)));
+        let waited = self.wait();
+        match result {
+            Ok(result) => result.and_then(|made| waited.map(|()| made)),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let (true, Ok(_entered), Ok(started)) = (self.is_owned, enter(self.device), need_driver()) {
+            // SAFETY: a stream that this value made; the driver lets its work be done.
+            unsafe { (started.driver.stream_destroy)(self.handle) };
+        }
+    }
+}
+
+/// In a `Stream::scope`: where kernels are started without waiting for each. What they use is borrowed until the scope
+/// ends, and belongs to this scope alone: kernels on one stream run in order, on two they would not.
+pub struct Scope<'scope, 'env: 'scope> {
+    stream: &'env Stream,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// A tensor that kernels of a scope read.
+pub struct InFlight<'scope, T> {
+    pub(super) raw: Raw,
+    scope: PhantomData<&'scope mut &'scope T>,
+}
+
+/// A tensor that kernels of a scope may write.
+pub struct InFlightMut<'scope, T> {
+    pub(super) raw: Raw,
+    scope: PhantomData<&'scope mut &'scope mut T>,
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Lends a tensor to kernels that read it, until the scope ends.
+    pub fn read<T>(&self, tensor: Tensor<'scope, T>) -> InFlight<'scope, T> {
+        InFlight { raw: tensor.raw, scope: PhantomData }
+    }
+
+    /// Lends a tensor to kernels that may write it, until the scope ends.
+    pub fn write<T>(&self, tensor: TensorMut<'scope, T>) -> InFlightMut<'scope, T> {
+        InFlightMut { raw: tensor.raw, scope: PhantomData }
+    }
+
+    pub fn stream(&self) -> &Stream {
+        self.stream
+    }
+}
+
+impl<T> Clone for InFlight<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for InFlight<'_, T> {}
+
+impl<'scope, T> InFlightMut<'scope, T> {
+    /// The tensor for kernels that read what earlier ones write: those of a scope run in order.
+    pub fn as_read(&self) -> InFlight<'scope, T> {
+        InFlight { raw: self.raw, scope: PhantomData }
+    }
+}
+
+/// Starts a kernel in a scope.
+pub(super) fn launch_in(set: &'static Set, scope: &Scope<'_, '_>, arguments: &[Argument<'_>]) -> Result<()> {
+    // SAFETY: the tensors are borrowed until the scope has waited for the stream.
+    unsafe { launch(set, scope.stream.handle, scope.stream.device, arguments) }
+}
+
+/// Starts a kernel and waits for the stream.
+pub(super) fn launch_and_wait(set: &'static Set, stream: &Stream, arguments: &[Argument<'_>]) -> Result<()> {
+    // SAFETY: the tensors are borrowed until this returns, and it waits.
+    let launched = unsafe { launch(set, stream.handle, stream.device, arguments) };
+    launched.and_then(|()| stream.wait())
+}

@@ -1,0 +1,236 @@
+// ---- Public: tensors
+
+/// A tensor in device memory, as launches take it. Extents and strides are in elements, the outermost axis first.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Raw {
+    pub(super) data: u64,
+    pub(super) extents: [i64; RANKS],
+    pub(super) strides: [i64; RANKS],
+    pub(super) rank: i32,
+    pub(super) dtype: Dtype,
+    /// -1: ask the driver.
+    pub(super) device: i32,
+}
+
+impl Raw {
+    fn new(data: u64, dtype: Dtype, device: i32, extents: &[i64], strides: &[i64]) -> Result<Raw> {
+        if extents.len() > RANKS || strides.len() != extents.len() {
+            let (axes, steps) = (extents.len(), strides.len());
+            return failed(Status::Rank, format!("expected up to {RANKS} axes, got {axes} extents, {steps} strides"));
+        }
+        let mut made =
+            Raw { data, extents: [0; RANKS], strides: [0; RANKS], rank: extents.len() as i32, dtype, device };
+        made.extents[..extents.len()].copy_from_slice(extents);
+        made.strides[..strides.len()].copy_from_slice(strides);
+        Ok(made)
+    }
+
+    fn rank(&self) -> usize {
+        (self.rank as usize).min(RANKS)
+    }
+
+    fn extents(&self) -> &[i64] {
+        &self.extents[..self.rank()]
+    }
+
+    fn strides(&self) -> &[i64] {
+        &self.strides[..self.rank()]
+    }
+
+    fn is_empty(&self) -> bool {
+        self.extents().contains(&0)
+    }
+
+    /// Along an axis of one element there is nothing to step to.
+    fn step(&self, axis: usize) -> i64 {
+        if self.extents[axis] > 1 { self.strides[axis] } else { 0 }
+    }
+
+    /// Bytes from the first element to past the last.
+    fn span_bytes(&self) -> i128 {
+        if self.is_empty() {
+            return 0;
+        }
+        let last: i128 =
+            self.extents().iter().zip(self.strides()).map(|(&x, &s)| i128::from(x - 1) * i128::from(s)).sum();
+        (last + 1) * i128::from(self.dtype.bytes())
+    }
+}
+
+/// Memory of a device that tensors are made of. Implement it for the buffers of other crates.
+///
+/// # Safety
+/// `address` is that of `bytes` bytes of memory of the device, which hold elements of type `Element` and stay where they
+/// are, and alive, for as long as a value is borrowed. `device` is the driver's number of the device.
+pub unsafe trait DeviceMemory {
+    type Element: Element;
+    fn address(&self) -> u64;
+    fn bytes(&self) -> usize;
+    fn device(&self) -> i32;
+}
+
+/// Memory that whoever has it by `&mut` may write.
+///
+/// # Safety
+/// Nobody else reads or writes it while a value is borrowed by `&mut`.
+pub unsafe trait DeviceMemoryMut: DeviceMemory {}
+
+fn packed_strides(extents: &[i64]) -> Vec<i64> {
+    let mut stride = 1i64;
+    let mut strides = vec![0; extents.len()];
+    for (place, &extent) in strides.iter_mut().zip(extents).rev() {
+        *place = stride;
+        stride = stride.wrapping_mul(extent.max(1)); // wraps only above what launches take
+    }
+    strides
+}
+
+fn signed(numbers: &[usize]) -> Vec<i64> {
+    numbers.iter().map(|&number| i64::try_from(number).unwrap_or(i64::MAX)).collect()
+}
+
+/// A tensor in memory that has room for it.
+fn fitted<M: DeviceMemory + ?Sized>(memory: &M, first: usize, extents: &[i64], strides: &[i64]) -> Result<Raw> {
+    let dtype = M::Element::DTYPE;
+    let offset = first as i128 * i128::from(dtype.bytes());
+    let raw = Raw::new(memory.address().wrapping_add(offset as u64), dtype, memory.device(), extents, strides)?;
+    let mut last = i128::from(dtype.bytes());
+    for (&extent, &stride) in extents.iter().zip(strides) {
+        let step = i128::from(extent - 1).checked_mul(i128::from(stride) * i128::from(dtype.bytes()));
+        last = last.saturating_add(step.unwrap_or(i128::MAX));
+    }
+    if !raw.is_empty() && offset.saturating_add(last) > memory.bytes() as i128 {
+        let (shape, steps, bytes) = (tuple(extents), tuple(strides), memory.bytes());
+        let needed = offset.saturating_add(last);
+        return failed(
+            Status::Extent,
+            format!("shape {shape}, strides {steps} need {needed} bytes of memory, got {bytes}"),
+        );
+    }
+    Ok(raw)
+}
+
+macro_rules! tensors {
+    ($(#[$attribute:meta])* $name:ident, $reference:ty, $memory:ident, $borrowed:ty) => {
+        $(#[$attribute])*
+        pub struct $name<'a, T> {
+            pub(super) raw: Raw,
+            borrowed: PhantomData<$reference>,
+        }
+
+        impl<'a, T: Element<Same = T>> $name<'a, T> {
+            /// All of a tensor without gaps, in row-major order, at the start of the memory.
+            ///
+            /// Errors: `Extent` where the memory is smaller, `Rank` for more than 8 axes.
+            pub fn new<M>(memory: $borrowed, extents: impl AsRef<[usize]>) -> Result<Self>
+            where
+                M: $memory + ?Sized,
+                M::Element: Element<Same = T>,
+            {
+                let extents = signed(extents.as_ref());
+                let raw = fitted(memory, 0, &extents, &packed_strides(&extents))?;
+                Ok(Self { raw, borrowed: PhantomData })
+            }
+
+            /// A tensor of any strides, whose first element is element `first` of the memory.
+            ///
+            /// Errors: `Extent` where the memory is smaller, `Rank` for more than 8 axes.
+            pub fn strided<M>(
+                memory: $borrowed,
+                first: usize,
+                extents: impl AsRef<[usize]>,
+                strides: impl AsRef<[usize]>,
+            ) -> Result<Self>
+            where
+                M: $memory + ?Sized,
+                M::Element: Element<Same = T>,
+            {
+                let raw = fitted(memory, first, &signed(extents.as_ref()), &signed(strides.as_ref()))?;
+                Ok(Self { raw, borrowed: PhantomData })
+            }
+
+            /// A tensor at an address. `device` is the driver's number of its device, or -1 to ask the driver.
+            ///
+            /// # Safety
+            /// The memory that extents and strides reach is of the device, and stays alive for `'a`; nobody else writes
+            /// it, nor reads it if kernels are to write it.
+            pub unsafe fn from_raw(address: u64, extents: &[i64], strides: &[i64], device: i32) -> Result<Self> {
+                let raw = Raw::new(address, T::DTYPE, device, extents, strides)?;
+                Ok(Self { raw, borrowed: PhantomData })
+            }
+
+            pub fn extents(&self) -> &[i64] {
+                self.raw.extents()
+            }
+
+            pub fn strides(&self) -> &[i64] {
+                self.raw.strides()
+            }
+
+            pub fn address(&self) -> u64 {
+                self.raw.data
+            }
+        }
+    };
+}
+
+tensors!(
+    /// A tensor that kernels read. It borrows its memory.
+    Tensor, &'a T, DeviceMemory, &'a M
+);
+tensors!(
+    /// A tensor that kernels may write. It borrows its memory exclusively.
+    TensorMut, &'a mut T, DeviceMemoryMut, &'a mut M
+);
+
+impl<T> Clone for Tensor<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Tensor<'_, T> {}
+
+impl<T> TensorMut<'_, T> {
+    /// The tensor to read, for as long as nobody writes it.
+    pub fn as_tensor(&self) -> Tensor<'_, T> {
+        Tensor { raw: self.raw, borrowed: PhantomData }
+    }
+
+    /// The tensor for a shorter time.
+    pub fn reborrow(&mut self) -> TensorMut<'_, T> {
+        TensorMut { raw: self.raw, borrowed: PhantomData }
+    }
+}
+
+/// What is passed for one parameter.
+pub(super) struct Argument<'a> {
+    pub(super) tensor: Option<&'a Raw>,
+    pub(super) value: Value,
+}
+
+const NO_VALUE: Value = Value { whole: 0, real: 0.0, kind: Kind::Whole };
+
+impl<'a> Argument<'a> {
+    pub(super) fn tensor(raw: &'a Raw) -> Self {
+        Argument { tensor: Some(raw), value: NO_VALUE }
+    }
+
+    pub(super) fn whole(number: impl Into<i128>) -> Self {
+        Argument { tensor: None, value: Value { whole: number.into(), ..NO_VALUE } }
+    }
+
+    pub(super) fn real(number: impl Into<f64>) -> Self {
+        Argument { tensor: None, value: Value { real: number.into(), kind: Kind::Real, ..NO_VALUE } }
+    }
+
+    pub(super) fn truth(truth: bool) -> Self {
+        Argument { tensor: None, value: Value { whole: i128::from(truth), kind: Kind::Truth, ..NO_VALUE } }
+    }
+
+    /// The tensor of a parameter that is one: functions give one to each.
+    fn raw(&self) -> &'a Raw {
+        self.tensor.expect("a tensor")
+    }
+}

@@ -1,0 +1,166 @@
+"""What a file says of its kernels as data: the structs of `support/tables.rs`, filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tilec.artifact.expression import Expression, names_in, text_of
+from tilec.artifact.family import Cost, Family
+from tilec.artifact.manifest import Kernel, Precondition, TensorMap, Variant
+from tilec.artifact.signature import Parameter
+from tilec.emit.header.tables import asks, required
+from tilec.emit.rust.expressions import as_whole, names_of, rust_expression
+from tilec.emit.rust.text import boolean, in_comment, listed, string, structure
+
+
+class Expressions:
+    """The expressions of one kernel, by number."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._names = names_of(kernel)
+        self._numbers: dict[str, int] = {}
+        self._texts: list[str] = []
+
+    def number(self, expression: Expression) -> int:
+        text = as_whole(rust_expression(expression, self._names))
+        if text not in self._numbers:
+            self._numbers[text] = len(self._texts)
+            self._texts.append(text_of(expression))
+        return self._numbers[text]
+
+    def lines(self, name: str) -> Iterator[str]:
+        """The function that evaluates them."""
+        yield f"fn {name}(which: u32, v: &[Value], e: &mut Evaluation) -> i128 {{"
+        yield "    match which {"
+        for (code, number), text in zip(self._numbers.items(), self._texts, strict=True):
+            yield f"        {number} => {code}, // {in_comment(text)}"
+        yield "        _ => 0,"
+        yield "    }"
+        yield "}"
+
+
+def kernel_lines(kernel: Kernel, own: str, first_entry: int) -> Iterator[str]:
+    """The `Kernel` called `KERNEL_own`, and the function of its expressions.
+
+    `first_entry` is the number of its first variant in the cubin.
+    """
+    expressions = Expressions(kernel)
+    value = structure(
+        "Kernel",
+        symbol=string(kernel.symbol),
+        parameters=listed(_parameter(p, kernel) for p in kernel.parameters),
+        dims=listed(map(string, kernel.dims)),
+        requirements=listed(
+            _claim(r.expression, required(r.text, r.expression), kernel, expressions)
+            for r in kernel.requires
+        ),
+        grid=listed(_claim(x, text_of(x), kernel, expressions) for x in kernel.grid),
+        variants=listed(
+            _variant(variant, kernel, first_entry + i, expressions)
+            for i, variant in enumerate(kernel.variants)
+        ),
+        evaluate=f"evaluate_{own}",
+    )
+    yield f"static KERNEL_{own}: Kernel = {value};"
+    yield from expressions.lines(f"evaluate_{own}")
+    yield ""
+
+
+def dtype(element: str) -> str:
+    """The `Dtype` of an element type."""
+    return f"Dtype::{'Usize' if element == 'usize' else element.upper().replace('BOOL', 'Bool')}"
+
+
+def _parameter(parameter: Parameter, kernel: Kernel) -> str:
+    extents = [
+        extent if isinstance(extent, int) else -1 - kernel.dims.index(extent)
+        for extent in parameter.extents
+    ]
+    return structure(
+        "Parameter",
+        name=string(parameter.name),
+        dtype=dtype(parameter.element),
+        is_written=boolean(parameter.is_written),
+        extents=listed(extents),
+    )
+
+
+def _claim(expression: Expression, text: str, kernel: Kernel, expressions: Expressions) -> str:
+    places = [*kernel.dims, *(p.name for p in kernel.parameters)]
+    named = [places.index(name) for name in dict.fromkeys(names_in(expression))]
+    return structure(
+        "Claim",
+        expression=expressions.number(expression),
+        text=string(text),
+        named=listed(named),
+    )
+
+
+def _variant(variant: Variant, kernel: Kernel, entry: int, expressions: Expressions) -> str:
+    place = {p.name: i for i, p in enumerate(kernel.parameters)}
+    return structure(
+        "Variant",
+        symbol=string(variant.symbol),
+        asks=string(asks(variant)),
+        threads=variant.threads,
+        static_bytes=variant.static_smem_bytes,
+        dynamic_bytes=variant.dynamic_smem_bytes,
+        cluster=list(variant.cluster),
+        persistent=variant.persistent_blocks_per_sm or 0,
+        split=variant.split,
+        starts_early=boolean(variant.starts_early),
+        preconditions=listed(_precondition(p, place[p.param]) for p in variant.preconditions),
+        maps=listed(_wanted_map(m, place[m.param]) for m in variant.tensor_maps),
+        cost=_cost(variant.cost, expressions),
+        entry=entry,
+    )
+
+
+def _precondition(precondition: Precondition, place: int) -> str:
+    return structure(
+        "Precondition",
+        parameter=place,
+        base_bytes=precondition.base_alignment_bytes,
+        stride_bytes=precondition.stride_multiple_bytes,
+        row_elements=precondition.row_multiple,
+    )
+
+
+def _wanted_map(wanted: TensorMap, place: int) -> str:
+    return structure(
+        "WantedMap",
+        parameter=place,
+        swizzle=wanted.swizzle,
+        writes=boolean(wanted.writes),
+        rounds=boolean(wanted.rounds),
+        extents=listed(wanted.box[::-1]),
+    )
+
+
+def _cost(cost: Cost, expressions: Expressions) -> str:
+    return structure(
+        "Cost",
+        blocks_per_sm=cost.blocks_per_sm,
+        start=cost.start_cycles,
+        blocks_per_program=cost.blocks_per_program,
+        cluster_blocks=cost.cluster_blocks,
+        memory=expressions.number(cost.memory_cycles),
+        first=expressions.number(cost.first_cycles),
+        parts=listed(
+            structure(
+                "Part",
+                turns=expressions.number(part.turns),
+                busy=list(part.busy_cycles),
+                alone=part.alone_cycles,
+            )
+            for part in cost.parts
+        ),
+    )
+
+
+def table_rows(family: Family, members: Sequence[str]) -> Iterator[str]:
+    """The `Table` of each card that a family was measured on; `members` are their symbols in the
+    order of the group."""
+    for table in family.tables:
+        rows = [listed([*one.extents, members.index(one.member)]) for one in table.measured]
+        yield structure("Table", card=string(table.card), rows=listed(rows))

@@ -1,0 +1,79 @@
+"""Words of Rust: identifiers, literals, comments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tilec.emit.header.text import identifier
+
+_KEYWORDS = frozenset((
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
+    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
+    "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref",
+    "return", "Self", "self", "static", "struct", "super", "trait", "true", "try", "type",
+    "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+))  # fmt: skip
+# What functions have beside the parameters, and what a pattern would be taken for.
+_OWN = frozenset({
+    "_", "data", "graph", "plan", "scope", "stream", "streams", "tilec", "workspace",
+})  # fmt: skip
+_TAKEN = frozenset({"load"})  # functions of every file
+_WIDTH = 112
+_INDENT = "    "
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\0": "\\0"}
+
+
+def parameter_name(name: str) -> str:
+    """A parameter's name that is neither a keyword nor one of the function's own names."""
+    plain = identifier(name)
+    return f"{plain}_" if plain in _KEYWORDS or plain in _OWN else plain
+
+
+def function_name(name: str) -> str:
+    """The name of a function at the top of a file."""
+    plain = identifier(name)
+    return f"{plain}_" if plain in _KEYWORDS or plain in _TAKEN else plain
+
+
+def string(text: str) -> str:
+    """A string literal."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    return character if 32 <= ord(character) < 127 else f"\\u{{{ord(character):x}}}"
+
+
+def in_comment(text: str) -> str:
+    """Text that stays in the line of a comment."""
+    return " ".join(text.split("\n"))
+
+
+def boolean(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def listed(items: Iterable[object]) -> str:
+    """A reference to an array, over several lines if it is long."""
+    return bracketed("&[", items, "]")
+
+
+def structure(kind: str, /, **fields: object) -> str:
+    """A value of a struct by the names of its fields, over several lines if it is long."""
+    return bracketed(f"{kind} {{ ", (f"{key}: {value}" for key, value in fields.items()), " }")
+
+
+def bracketed(opening: str, items: Iterable[object], closing: str) -> str:
+    """A list between brackets; one item a line, indented, where it does not fit in one."""
+    texts = [str(item) for item in items]
+    line = opening + ", ".join(texts) + closing
+    if len(line) <= _WIDTH - 12 and "\n" not in line:
+        return line
+    inner = "".join(f"{_indented(text)},\n" for text in texts)
+    return f"{opening.rstrip()}\n{inner}{closing.lstrip()}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(_INDENT + line for line in text.split("\n"))

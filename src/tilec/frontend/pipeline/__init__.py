@@ -1,0 +1,1 @@
+"""Pipelines: executed at compile time, launch by launch, into what a plan is made of."""

@@ -1,0 +1,141 @@
+"""Launches of kernels: which instances fit the arguments, and what is recorded of the launch."""
+
+from __future__ import annotations
+
+from tilec.diagnostics import CompileError, Label
+from tilec.frontend import ast
+from tilec.frontend.modules import Module
+from tilec.frontend.pipeline.kernels import Candidate, LaunchedKernel
+from tilec.frontend.pipeline.matching import (
+    Fit,
+    check_exclusive,
+    check_lending,
+    fit,
+    own_of,
+    tensor_of,
+)
+from tilec.frontend.pipeline.solve import written
+from tilec.frontend.pipeline.trace import Given, Launch, Passed, Scalar
+from tilec.frontend.pipeline.tracer import Tracer
+from tilec.frontend.refusal import refusal
+from tilec.types import Element, TileType
+
+# So many that unrolled loops are plans, and no programs.
+MAX_LAUNCHES = 1024
+
+
+def launch(
+    tracer: Tracer,
+    node: ast.Call,
+    module: Module,
+    function: ast.Function,
+    arguments: tuple[Given, ...],
+) -> None:
+    """Record a launch. Raises CompileError: E02xx, E03xx, E0402, E0503, E0701, E0802, E0803."""
+    kernel = tracer.kernels.of(module, function)
+    chosen = _chosen(tracer, node, kernel, arguments)
+    parameters = chosen[0].parameters
+    for parameter, argument in zip(parameters, arguments, strict=True):
+        check_lending(parameter, argument, function.name.text)
+    check_exclusive(parameters, arguments)
+    tracer.kernels.launch(kernel, chosen, node.span)
+    if len(tracer.trace.launches) >= MAX_LAUNCHES:
+        raise refusal(
+            "E0803", f"a pipeline has at most {MAX_LAUNCHES} launches", node.span, "one too many"
+        )
+    passed = tuple(
+        Passed(
+            parameter.name,
+            argument.span,
+            own_of(parameter),
+            argument.view,
+            None if argument.scalar is None else Scalar(tracer.frame, argument.scalar),
+            _element(tracer, parameter.type, argument),
+        )
+        for parameter, argument in zip(parameters, arguments, strict=True)
+    )
+    symbols = tuple(one.instance.symbol for one in chosen)
+    made = Launch(function.name.text, symbols, passed, node.span, tracer.calls)
+    tracer.trace.launches.append(made)
+
+
+def _element(tracer: Tracer, type_: object, argument: Given) -> Element:
+    """The element type of a parameter; a literal that is given gets it."""
+    if argument.view is not None:
+        return argument.view.tensor.element
+    assert argument.scalar is not None and isinstance(argument.scalar.type, TileType)
+    assert isinstance(type_, TileType) and isinstance(type_.element, Element), "of an instance"
+    tracer.checker.inference.unify(argument.scalar.type.element, type_.element)
+    return type_.element
+
+
+def _chosen(
+    tracer: Tracer, node: ast.Call, kernel: LaunchedKernel, arguments: tuple[Given, ...]
+) -> tuple[Candidate, ...]:
+    """The instances that fit. Raises CompileError E02xx, E03xx, E0701."""
+    candidates = _named(tracer, node, kernel)
+    fits = [(one, fit(one.parameters, arguments, tracer.checker.inference)) for one in candidates]
+    fitting = tuple(one for one, found in fits if found.fault is None)
+    if not fitting:
+        raise _none_fits(node, kernel, arguments, [found for _, found in fits])
+    # Literals have one type, that of the first instance.
+    types = [parameter.type for parameter in fitting[0].parameters]
+    scalars = [n for n, one in enumerate(fitting[0].parameters) if tensor_of(one) is None]
+    return tuple(one for one in fitting if all(one.parameters[n].type == types[n] for n in scalars))
+
+
+def _named(tracer: Tracer, node: ast.Call, kernel: LaunchedKernel) -> tuple[Candidate, ...]:
+    """The instances of the turbofish; without one all. Raises CompileError E0701."""
+    wanted = written(tracer, node, kernel.function)
+    if wanted is None:
+        return kernel.candidates
+    values = tuple(wanted.values())
+    named = tuple(
+        one
+        for one in kernel.candidates
+        if tuple(value for _, value in one.instance.values) == values
+    )
+    if not named:
+        name = kernel.function.name
+        given = ", ".join(f"{n} = {value}" for n, value in wanted.items())
+        raise refusal(
+            "E0701",
+            f"`{name.text}` has no instance with {given}",
+            node.function.span,
+            "asked for here",
+            Label(name.span, "defined here"),
+            notes=(_what_there_is(kernel),),
+            help=f"write `#[instance({given})]` before the kernel",
+        )
+    return named
+
+
+def _none_fits(
+    node: ast.Call, kernel: LaunchedKernel, arguments: tuple[Given, ...], fits: list[Fit]
+) -> CompileError:
+    """The fault of one instance where all have the same, else E0701."""
+    faults = [found.fault for found in fits if found.fault is not None]
+    kinds = {
+        (fault.diagnostics[0].code, found.position)
+        for fault, found in zip(faults, fits, strict=True)
+    }
+    differs_by_type = any(code == "E0202" for code, _ in kinds) and len(kernel.candidates) > 1
+    has_types = any(isinstance(value, Element) for _, value in kernel.candidates[0].instance.values)
+    if len(kinds) == 1 and not (differs_by_type or (has_types and kinds == {("E0202", 0)})):
+        return faults[0]
+    name = kernel.function.name
+    given = ", ".join(f"`{argument}`" for argument in arguments)
+    return refusal(
+        "E0701",
+        f"no instance of `{name.text}` fits the arguments",
+        node.span,
+        f"given {given}",
+        Label(name.span, "defined here"),
+        notes=(_what_there_is(kernel),),
+        help="write an `#[instance(…)]` with their types before the kernel",
+    )
+
+
+def _what_there_is(kernel: LaunchedKernel) -> str:
+    listed = ", ".join(f"`{one.instance.symbol}`" for one in kernel.candidates)
+    return f"there is {listed}" if len(kernel.candidates) == 1 else f"there are {listed}"

@@ -1,0 +1,1 @@
+"""Plans of pipelines: what is wrong with them, in which order they launch, with which memory."""

@@ -1,0 +1,184 @@
+"""The pipelines of an emitted header, called from Python, and what a fake driver saw."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tests.emit.calling import Outcome, marshalled
+from tests.emit.launching import Headers
+from tilec.emit.header.pipelines import pipeline_sets
+from tilec.emit.header.sets import LaunchSet
+from tilec.emit.header.signature import signature_of
+
+LAUNCH, CHECK, WORKSPACE, LAUNCH_WITH, LAUNCH_ON, GRAPH, UPDATE = range(7)
+(
+    LAUNCHED, RECORDED, WAITED, TAKEN, GIVEN, ALLOCATED, FREED, ADDED, EDGE, INSTANTIATED, CHANGED,
+    REPLAYED,
+) = range(1, 13)  # fmt: skip
+
+
+class CNote(ctypes.Structure):
+    """`struct note` of fake_pipelines.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in (
+            "kind", "early", "parameter_count", "number", "before_count",
+        )),
+        ("before", ctypes.c_int * 64),
+        *((name, ctypes.c_uint64) for name in ("stream", "address", "bytes")),
+        ("kernel", ctypes.c_char * 256),
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("cluster", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("parameters", (ctypes.c_ubyte * 128) * 64),
+    )  # fmt: skip
+
+
+class CNoted(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_int) for name in (
+            "count", "events", "graphs", "executables", "taken", "allocated", "contexts_waited_for",
+        )),
+        ("notes", CNote * 1024),
+    )  # fmt: skip
+
+
+class CFailing(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_int)
+        for name in (
+            "launch", "event", "record", "wait", "take", "allocate", "graph", "node", "instantiate",
+            "change", "replay",
+        )
+    )  # fmt: skip
+
+
+class CExtra(ctypes.Structure):
+    _fields_ = (
+        ("workspace", ctypes.c_void_p),
+        ("workspace_bytes", ctypes.c_int64),
+        ("streams", ctypes.POINTER(ctypes.c_void_p)),
+        ("stream_count", ctypes.c_int32),
+        ("graph", ctypes.c_void_p),
+    )
+
+
+class Called(NamedTuple):
+    """What a call gave: the bytes of a workspace, or a graph, where it gives one."""
+
+    status: int
+    message: str
+    workspace_bytes: int
+    graph: int | None
+
+
+class Pipelines(Headers):
+    """A header's functions, with a fake driver that writes down what it is asked."""
+
+    def open(self, path):
+        super().open(path)
+        self.noted = CNoted.in_dll(self.driver, "noted")
+        self.failing = CFailing.in_dll(self.driver, "fail")
+
+    def shim_of_pipelines(self) -> str:
+        self.pipelines = {one.name: one for one in pipeline_sets(self._manifests[0])}
+        return _shim(self.pipelines.values())
+
+    def run(
+        self,
+        name: str,
+        arguments: Sequence[object],
+        what: int = LAUNCH,
+        stream: int = 0x100,
+        workspace: tuple[int, int] = (0, 0),
+        streams: Sequence[int] | None = None,
+        graph: int | None = None,
+    ) -> Called:
+        """Calls a function of a pipeline; None is a null pointer."""
+        tensors, wholes, reals, _kept = marshalled(arguments)
+        listed = None if streams is None else (ctypes.c_void_p * len(streams))(*streams)
+        extra = CExtra(
+            workspace[0] or None,
+            workspace[1],
+            listed,
+            0 if streams is None else len(streams),
+            graph,
+        )
+        status = getattr(self.library, f"pipe_{name}")(
+            what, ctypes.c_void_p(stream), tensors, wholes, reals, ctypes.byref(extra)
+        )
+        return Called(status, self._said(status), extra.workspace_bytes, extra.graph)
+
+    def replay(self, graph: int | None, stream: int = 0x100) -> Outcome:
+        status = self.library.pipe_replay(ctypes.c_void_p(graph), ctypes.c_void_p(stream))
+        return Outcome(status, self._said(status), None)
+
+    def destroy(self, graph: int | None) -> None:
+        self.library.pipe_destroy(ctypes.c_void_p(graph))
+
+    def notes(self, *kinds: int) -> list[CNote]:
+        """What the driver was asked, in order; all, or what is of these kinds."""
+        assert self.noted.count <= 1024
+        notes = self.noted.notes[: self.noted.count]
+        return [note for note in notes if not kinds or note.kind in kinds]
+
+    def left(self) -> tuple[int, ...]:
+        """What was not given back: events, graphs, executable graphs, memory of both kinds."""
+        noted = self.noted
+        return noted.events, noted.graphs, noted.executables, noted.taken, noted.allocated
+
+    def _said(self, status: int) -> str:
+        return self.library.shim_message().decode() if status else ""
+
+
+_HEAD = """
+typedef struct {
+    void *workspace;
+    int64_t workspace_bytes;
+    void **streams;
+    int32_t count;
+    tilec_graph *graph;
+} extra;
+int pipe_replay(tilec_graph *graph, void *stream);
+int pipe_replay(tilec_graph *graph, void *stream)
+{
+    return tilec_graph_launch(graph, (tilec_stream)stream);
+}
+void pipe_destroy(tilec_graph *graph);
+void pipe_destroy(tilec_graph *graph) { tilec_graph_destroy(graph); }
+"""
+
+
+def _shim(sets: Iterable[LaunchSet]) -> str:
+    lines = [_HEAD]
+    parameters = "int what, void *stream, const tilec_tensor **t, int64_t *w, double *r, extra *x"
+    for one in sets:
+        passed = []
+        for i, argument in enumerate(signature_of(one) or []):
+            source = "r" if argument.c_type in ("float", "double") else "w"
+            is_tensor = argument.parameter.is_tensor
+            passed.append(f"t[{i}]" if is_tensor else f"({argument.c_type}){source}[{i}]")
+        given = ", ".join(passed)
+        on = "(tilec_stream)stream"
+        lines += [
+            f"int pipe_{one.name}({parameters});",
+            f"int pipe_{one.name}({parameters})",
+            "{",
+            "    (void)t, (void)w, (void)r;",
+            "    switch (what) {",
+            f"    case 0: return {one.name}_launch({on}, {given});",
+            f"    case 1: return {one.name}_check({given});",
+            f"    case 2: return {one.name}_workspace({given}, &x->workspace_bytes);",
+            f"    case 3: return {one.name}_launch_with({on}, x->workspace, x->workspace_bytes, "
+            f"{given});",
+            f"    case 4: return {one.name}_launch_on((const tilec_stream *)x->streams, x->count, "
+            f"{given});",
+            f"    case 5: return {one.name}_graph(&x->graph, {given});",
+            f"    default: return {one.name}_graph_update(x->graph, {given});",
+            "    }",
+            "}",
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,66 @@
+"""Programs in Rust: what they may write runs, and what would race is refused by the compiler."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.emit.launching import CUBIN, slot_bytes
+from tests.emit.rust.compiler import compile_rust, compiled_rust
+from tests.emit.samples import everything
+from tests.emit.toolchain import fake_driver, run
+from tilec.emit.emitter import Artifact, EmitOptions
+from tilec.emit.rust import emit_rust
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def sample(tools):
+    """A folder with the emitted file, and a library that programs can be compiled against."""
+    folder = tools / "rust_programs"
+    folder.mkdir()
+    [text] = emit_rust([Artifact(everything(), CUBIN)], "sample", EmitOptions()).values()
+    (folder / "sample.rs").write_bytes(text)
+    return folder
+
+
+def test_a_program_does_what_its_types_allow(sample, tools):
+    (sample / "typed.rs").write_bytes((HERE / "typed.rs").read_bytes())
+    compiled_rust("-o", sample / "typed", sample / "typed.rs")
+    described = []
+    for kernel in everything().kernels:
+        for variant in kernel.variants:
+            sizes = [str(slot_bytes(slot)) for slot in variant.slots]
+            described += [variant.symbol, ",".join(sizes)]
+    done = run(sample / "typed", fake_driver(tools), *described)
+    assert done.returncode == 0, done.stderr
+    assert not done.stdout and not done.stderr
+
+
+@pytest.mark.parametrize("name", ["borrows", "types"])
+def test_the_compiler_refuses_what_would_race(sample, name):
+    if not (sample / "libsample.rmeta").exists():
+        flags = "--crate-type=lib", "--emit=metadata", "-Dwarnings"
+        compiled_rust(*flags, "--out-dir", sample, sample / "sample.rs", edition="2024")
+    text = (HERE / f"{name}.rs").read_text(encoding="utf-8")
+    wanted = {
+        number: code
+        for number, line in enumerate(text.splitlines(), 1)
+        for code in re.findall(r"//~ (\w+)$", line)
+    }
+    done = compile_rust(
+        "--crate-type=lib", "--emit=metadata", "--error-format=json", "--extern",
+        f"sample={sample / 'libsample.rmeta'}", "--out-dir", sample, HERE / f"{name}.rs",
+    )  # fmt: skip
+    assert done.returncode == 1
+    found = {}
+    for message in map(json.loads, done.stderr.splitlines()):
+        [*spans] = [span["line_start"] for span in message["spans"] if span["is_primary"]]
+        if spans:
+            found[spans[0]] = (message["code"] or {}).get("code", "lifetime")
+    assert found == wanted
+    assert len(wanted) >= 4

@@ -1,0 +1,92 @@
+"""What emitted files of Rust say, whether or not there is a compiler to read them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.emit.launching import CUBIN
+from tests.emit.samples import everything
+from tests.emit.statuses import STATUS
+from tilec.artifact import abi
+from tilec.emit.emitter import Artifact, EmitOptions
+from tilec.emit.header import emit_header
+from tilec.emit.header.emit import support as c_support
+from tilec.emit.rust import emit_rust
+from tilec.emit.rust.emit import support
+from tilec.emit.rust.text import function_name, parameter_name, string
+
+
+@pytest.fixture(scope="module")
+def text():
+    [made] = emit_rust([Artifact(everything(), CUBIN)], "sample", EmitOptions()).values()
+    return made.decode()
+
+
+def test_statuses_have_the_numbers_of_the_header():
+    [listed] = re.findall(r"pub enum Status \{(.*?)\}", support(), re.DOTALL)
+    named = re.findall(r"(\w+) = (\d+),", listed)
+    found = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper(): int(n) for name, n in named}
+    wanted = {
+        name.removeprefix("TILEC_ERROR_"): number for name, number in STATUS.items() if number
+    }
+    assert found == wanted
+
+
+def test_element_types_have_the_numbers_and_widths_of_the_abi():
+    [listed] = re.findall(r"pub enum Dtype \{(.*?)\}", support(), re.DOTALL)
+    names = [name.lower() for name in re.findall(r"(\w+)(?: = 1)?,", listed)]
+    [in_c] = re.findall(r"typedef enum tilec_dtype \{(.*?)\}", c_support(), re.DOTALL)
+    assert names == [name.lower() for name in re.findall(r"TILEC_(\w+)", in_c)]
+    [widths] = re.findall(r"pub const fn bytes.*?\n    \}", support(), re.DOTALL)
+    arms = re.findall(r"((?:Dtype::\w+(?: \| )?)+) => (\d)", widths)
+    found = {n.lower(): int(width) for arm, width in arms for n in re.findall(r"::(\w+)", arm)}
+    assert found == abi.ELEMENT_BYTES
+
+
+def test_limits_are_those_of_the_abi():
+    found = dict(re.findall(r"const (\w+_LIMIT): i128 = ([^;]+);", support()))
+    for name, number in found.items():
+        base, _, shift = number.partition(" << ")
+        assert int(base) << int(shift or 0) == getattr(abi, name), name
+    assert len(found) == 5
+
+
+def test_tables_say_what_those_of_the_header_say(text):
+    [header] = emit_header([Artifact(everything(), CUBIN)], "sample", EmitOptions()).values()
+    data = header.decode().split(c_support())[1].split("_sets[]")[0]
+    own = text.split("static LOADED")[1].split("static SETS")[0]
+    data = data.split("_entries[")[1]
+    literal = r'"((?:[^"\\\n]|\\.)*)"'
+    assert set(re.findall(literal, own)) == {
+        found.replace("\\?", "?") for found in re.findall(literal, data)
+    }
+
+
+def test_variants_are_those_of_the_manifest(text):
+    for kernel in everything().kernels:
+        for variant in kernel.variants:
+            [found] = re.findall(
+                rf'symbol: "{variant.symbol}",\s+asks: "[^"]*",(.*?)starts_early',
+                text,
+                re.DOTALL,
+            )
+            assert [int(number) for number in re.findall(r"\b\d+\b", found)] == [
+                variant.threads, variant.static_smem_bytes, variant.dynamic_smem_bytes,
+                *variant.cluster, variant.persistent_blocks_per_sm or 0, variant.split,
+            ]  # fmt: skip
+
+
+def test_a_cubin_is_its_bytes(text):
+    [image] = re.findall(r'Image\(\*b"\\\n(.*?)"\);', text, re.DOTALL)
+    plain = image.replace("\\\n", "")
+    assert plain.encode().decode("unicode_escape").encode("latin-1") == CUBIN
+
+
+def test_names_are_no_words_of_rust():
+    assert [parameter_name(name) for name in ("x", "fn", "type", "stream", "data")] == [
+        "x", "fn_", "type_", "stream_", "data_",
+    ]  # fmt: skip
+    assert [function_name(name) for name in ("add", "match", "load")] == ["add", "match_", "load_"]
+    assert string('a"b\\\nä') == '"a\\"b\\\\\\n\\u{e4}"'

@@ -1,0 +1,243 @@
+// A program as users write it, of which the fake driver counts what it does.
+#![deny(warnings)]
+#![forbid(unsafe_op_in_unsafe_fn)]
+
+#[path = "sample.rs"]
+mod sample;
+
+use sample::*;
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+unsafe extern "C" {
+    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+#[derive(Clone, Copy)]
+struct Fake(*mut c_void);
+
+impl Fake {
+    fn count(self, name: &CStr) -> c_int {
+        let found = unsafe { dlsym(self.0, name.as_ptr()) };
+        let function: extern "C" fn() -> c_int = unsafe { std::mem::transmute(found) };
+        function()
+    }
+
+    fn launches(self) -> c_int {
+        self.count(c"fake_launches")
+    }
+
+    fn waits(self) -> c_int {
+        self.count(c"fake_waits")
+    }
+
+    fn live(self) -> c_int {
+        self.count(c"fake_memory_live")
+    }
+}
+
+/// Memory of another crate, whose element type is its own.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Half(#[allow(dead_code)] u16);
+struct Foreign(DeviceBuffer<BF16>);
+
+unsafe impl Element for Half {
+    type Same = BF16;
+    const DTYPE: Dtype = Dtype::BF16;
+}
+
+unsafe impl DeviceMemory for Foreign {
+    type Element = Half;
+    fn address(&self) -> u64 {
+        self.0.address()
+    }
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+    fn device(&self) -> i32 {
+        self.0.device()
+    }
+}
+
+unsafe impl DeviceMemoryMut for Foreign {}
+
+fn status<T>(result: Result<T>) -> Option<Status> {
+    result.err().map(|error| error.status)
+}
+
+fn many_first_calls() -> Result<()> {
+    let mut buffers = Vec::new();
+    for _ in 0..16 {
+        buffers.push(DeviceBuffer::<f32>::zeroed(0, 64)?);
+    }
+    let x = DeviceBuffer::from_slice(0, &[1f32; 64])?;
+    let from = Tensor::new(&x, [64])?;
+    std::thread::scope(|threads| {
+        for buffer in &mut buffers {
+            threads.spawn(move || {
+                let mut to = TensorMut::new(buffer, [64]).unwrap();
+                add(&Stream::of_device(0), &mut to, &from, &from, 1.0).unwrap();
+            });
+        }
+    });
+    Ok(())
+}
+
+fn copies() -> Result<()> {
+    let mut buffer = DeviceBuffer::from_slice(0, &[1u8, 2, 3])?;
+    assert_eq!(buffer.to_vec()?, [1, 2, 3]);
+    buffer.copy_from_slice(&[4, 5, 6])?;
+    assert_eq!(buffer.to_vec()?, [4, 5, 6]);
+    assert_eq!(DeviceBuffer::<f64>::zeroed(0, 2)?.to_vec()?, [0.0, 0.0]);
+    assert_eq!(status(buffer.copy_from_slice(&[1])), Some(Status::Extent));
+    assert_eq!(status(buffer.copy_to_slice(&mut [0; 4])), Some(Status::Extent));
+    assert!(DeviceBuffer::<f32>::zeroed(0, 0)?.is_empty());
+    assert_eq!(status(DeviceBuffer::<u64>::zeroed(0, usize::MAX)), Some(Status::Limit));
+    assert_eq!(status(DeviceBuffer::<u8>::zeroed(0, 1 << 47)), Some(Status::Limit));
+    assert_eq!(status(DeviceBuffer::<u8>::zeroed(7, 1)), Some(Status::NoDevice));
+    Ok(())
+}
+
+fn shapes() -> Result<()> {
+    let mut buffer = DeviceBuffer::<f32>::zeroed(0, 100)?;
+    assert_eq!(Tensor::new(&buffer, [4, 25])?.strides(), [25, 1]);
+    assert_eq!(Tensor::new(&buffer, vec![100])?.extents(), [100]);
+    let refused = Tensor::new(&buffer, [4, 26]).err().unwrap();
+    assert_eq!(refused.status, Status::Extent);
+    assert_eq!(refused.to_string(), "shape (4, 26), strides (26, 1) need 416 bytes of memory, got 400");
+    assert_eq!(status(Tensor::new(&buffer, [usize::MAX, usize::MAX])), Some(Status::Extent));
+    assert_eq!(status(Tensor::new(&buffer, [1; 9])), Some(Status::Rank));
+    assert!(Tensor::new(&buffer, [usize::MAX, 0]).is_ok());
+    let corner = Tensor::strided(&buffer, 55, [5, 5], [10, 1])?;
+    assert_eq!(corner.address(), buffer.address() + 4 * 55);
+    assert_eq!(status(Tensor::strided(&buffer, 56, [5, 5], [10, 1])), Some(Status::Extent));
+    assert_eq!(status(Tensor::strided(&buffer, usize::MAX, [1], [1])), Some(Status::Extent));
+    assert_eq!(status(Tensor::strided(&buffer, 0, [5, 5], [1])), Some(Status::Rank));
+    assert_eq!(status(TensorMut::new(&mut buffer, [101])), Some(Status::Extent));
+    Ok(())
+}
+
+fn waiting(fake: Fake) -> Result<()> {
+    let stream = Stream::new(0)?;
+    let x = DeviceBuffer::from_slice(0, &[1f32; 64])?;
+    let mut z = DeviceBuffer::<f32>::zeroed(0, 64)?;
+    let (launches, waits) = (fake.launches(), fake.waits());
+    let from = Tensor::new(&x, [64])?;
+    let mut to = TensorMut::new(&mut z, [64])?;
+    add(&stream, &mut to, &from, &from, 2.0)?;
+    add__f32_1024(&stream, &mut to, &from, &from, 2.0)?;
+    assert_eq!((fake.launches() - launches, fake.waits() - waits), (2, 2));
+    assert!(add_check(&to, &from, &from, 2.0).is_ok());
+    let plan = add_plan(&to, &from, &to.as_tensor(), 2.0);
+    assert_eq!(status(plan), Some(Status::Overlap));
+    assert_eq!(add_plan(&to, &from, &from, 2.0)?.grid, [1, 1, 1]);
+    let short = Tensor::new(&x, [63])?;
+    let refused = add(&stream, &mut to, &from, &short, 2.0).err().unwrap();
+    assert_eq!(refused.status, Status::Extent);
+    assert!(refused.message.contains("`y`: expected extent 64 of axis 0"), "{refused}");
+    let other = Stream::of_device(1);
+    let refused = add(&other, &mut to, &from, &from, 2.0).err().unwrap();
+    assert_eq!(refused.message, "`add__f32_1024`: the tensors are on device 0, the stream on device 1");
+    assert_eq!(fake.launches() - launches, 2);
+    z.to_vec()?;
+    Ok(())
+}
+
+fn scopes(fake: Fake) -> Result<()> {
+    let (stream, second) = (Stream::new(0)?, Stream::new(0)?);
+    let x = DeviceBuffer::from_slice(0, &[1f32; 64])?;
+    let (mut y, mut z) = (DeviceBuffer::<f32>::zeroed(0, 64)?, DeviceBuffer::<f32>::zeroed(0, 64)?);
+    let from = Tensor::new(&x, [64])?;
+    let (launches, waits) = (fake.launches(), fake.waits());
+    let made = stream.scope(|scope| {
+        let (x, mut y) = (scope.read(from), scope.write(TensorMut::new(&mut y, [64])?));
+        let mut z = scope.write(TensorMut::new(&mut z, [64])?);
+        add_launch(scope, &mut y, &x, &x, 1.0)?;
+        add_launch(scope, &mut z, &y.as_read(), &x, 1.0)?;
+        add_launch(scope, &mut y, &z.as_read(), &x, 1.0)?;
+        assert_eq!((fake.launches() - launches, fake.waits() - waits), (3, 0));
+        Ok(3)
+    })?;
+    assert_eq!((made, fake.waits() - waits), (3, 1));
+    y.to_vec()?;
+
+    // Two streams at one time, each with what it writes.
+    stream.scope(|one| {
+        let mut y = one.write(TensorMut::new(&mut y, [64])?);
+        add_launch(one, &mut y, &one.read(from), &one.read(from), 1.0)?;
+        second.scope(|other| {
+            let mut z = other.write(TensorMut::new(&mut z, [64])?);
+            add_launch(other, &mut z, &other.read(from), &other.read(from), 1.0)
+        })
+    })?;
+    assert_eq!(fake.launches() - launches, 5);
+
+    // What fails or panics waits too.
+    let waits = fake.waits();
+    let failed: Result<()> = stream.scope(|scope| {
+        let mut z = scope.write(TensorMut::new(&mut z, [64])?);
+        add_launch(scope, &mut z, &scope.read(from), &scope.read(from), 1.0)?;
+        scope.read(Tensor::new(&x, [65])?);
+        Ok(())
+    });
+    assert_eq!((status(failed), fake.waits() - waits), (Some(Status::Extent), 1));
+    std::panic::set_hook(Box::new(|_| ()));
+    let panicked = catch_unwind(AssertUnwindSafe(|| stream.scope(|_| -> Result<()> { panic!("as it is meant") })));
+    let _ = std::panic::take_hook();
+    assert!(panicked.is_err());
+    assert_eq!(fake.waits() - waits, 2);
+    Ok(())
+}
+
+fn elements() -> Result<()> {
+    let mut z = Foreign(DeviceBuffer::zeroed(0, 64)?);
+    let x = Foreign(DeviceBuffer::from_slice(0, &[BF16::from_f32(1.5); 64])?);
+    let from = Tensor::new(&x, [64])?;
+    add(&Stream::of_device(0), &mut TensorMut::new(&mut z, [64])?, &from, &from, 1.0)?;
+    assert_eq!(x.0.to_vec()?[0].to_f32(), 1.5);
+    assert_eq!(F16::from_f32(1.0).0, 0x3c00);
+    assert_eq!(F16::from_f32(1e6).to_f32(), f32::INFINITY);
+    assert_eq!(BF16::from_f32(f32::MAX).to_f32(), f32::INFINITY);
+    assert_eq!(BF16::from_f32(-1e38).0, 0xfe96);
+    assert_eq!(F16::from_f32(-0.0).0, 0x8000);
+    assert!(F16::from_f32(f32::NAN).to_f32().is_nan());
+    Ok(())
+}
+
+fn of_others() -> Result<()> {
+    let stream = unsafe { Stream::from_raw(0x10000 as *mut c_void, 0) };
+    let from = unsafe { Tensor::<f32>::from_raw(1 << 40, &[8], &[1], -1) }?;
+    let mut to = unsafe { TensorMut::<f32>::from_raw(1 << 41, &[8], &[1], -1) }?;
+    add(&stream, &mut to.reborrow(), &from, &from, 1.0)?;
+    let aliased = unsafe { Tensor::<f32>::from_raw((1 << 41) + 28, &[8], &[1], -1) }?;
+    assert_eq!(status(add__f32_1024(&stream, &mut to, &from, &aliased, 1.0)), Some(Status::Overlap));
+    let backwards = unsafe { Tensor::<f32>::from_raw(1 << 40, &[8], &[-1], -1) }?;
+    assert_eq!(status(add__f32_1024(&stream, &mut to, &from, &backwards, 1.0)), Some(Status::Stride));
+    load(0)
+}
+
+fn main() {
+    let path = std::ffi::CString::new(std::env::args().nth(1).unwrap()).unwrap();
+    let handle = unsafe { dlopen(path.as_ptr(), 2) };
+    unsafe { set_driver(handle) }.unwrap();
+    let fake = Fake(handle);
+    let mut describe = std::env::args().skip(2);
+    let found = unsafe { dlsym(handle, c"fake_describe".as_ptr()) };
+    let describing: extern "C" fn(*const c_char, c_int, *const c_int) = unsafe { std::mem::transmute(found) };
+    while let Some(symbol) = describe.next() {
+        let sizes: Vec<c_int> = describe.next().unwrap().split(',').map(|size| size.parse().unwrap()).collect();
+        let symbol = std::ffi::CString::new(symbol).unwrap();
+        describing(symbol.as_ptr(), sizes.len() as c_int, sizes.as_ptr());
+    }
+    many_first_calls().unwrap();
+    assert_eq!((fake.launches(), fake.count(c"fake_loads")), (16, 1));
+    copies().unwrap();
+    shapes().unwrap();
+    waiting(fake).unwrap();
+    scopes(fake).unwrap();
+    elements().unwrap();
+    of_others().unwrap();
+    assert_eq!(fake.live(), 0);
+}

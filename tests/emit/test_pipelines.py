@@ -1,0 +1,212 @@
+"""Emitted pipelines launch what `tilec.runtime` would, by all ways, and refuse what it refuses."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.emit.arguments import arguments_of
+from tests.emit.expected import launched_by, launched_on
+from tests.emit.pipeline_calling import (
+    ADDED,
+    ALLOCATED,
+    CHECK,
+    EDGE,
+    GIVEN,
+    GRAPH,
+    LAUNCH,
+    LAUNCH_ON,
+    LAUNCH_WITH,
+    LAUNCHED,
+    RECORDED,
+    TAKEN,
+    WAITED,
+    WORKSPACE,
+)
+from tests.emit.pipeline_expected import launcher_of, planned
+from tests.emit.pipeline_samples import pipelined
+from tilec.artifact.pipelines import comes_after, faults_of_pipelines
+from tilec.emit.header.pipelines import pipeline_sets
+from tilec.runtime.stream_schedule import schedule_of
+
+SETS = {one.name: one for one in pipeline_sets(pipelined())}
+STREAMS = (0x100, 0x200, 0x300)
+WAYS = (LAUNCH, LAUNCH_WITH, LAUNCH_ON, GRAPH)
+BROUGHT = 2**52
+
+
+def test_the_samples_are_sound():
+    assert not list(faults_of_pipelines(pipelined()))
+
+
+def call(pipelines, name, arguments, way, needed, device=0):
+    """Runs a pipeline in some way; gives the status, the message and where the workspace was."""
+    pipelines.driver.fake_forget()
+    streams = [stream + 0x20000 * device for stream in STREAMS]
+    if way == LAUNCH_WITH:
+        called = pipelines.run(name, arguments, way, streams[0], workspace=(BROUGHT, needed))
+        return called, BROUGHT if needed else 0
+    called = pipelines.run(name, arguments, way, streams[0], streams=streams)
+    memory = pipelines.notes(TAKEN, ALLOCATED)
+    return called, memory[0].address if memory else 0
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("is_spoilt", [False, True], ids=["right", "spoilt"])
+def test_launches_are_those_of_the_runtime(name, is_spoilt, pipelines):
+    launcher = launcher_of(SETS[name], pipelined())
+    random = Random(f"{name} {is_spoilt}")
+    seen = set()
+    for number in range(60 if is_spoilt else 40):
+        arguments = arguments_of(random.choice(SETS[name].kernels), random, is_spoilt)
+        plan = planned(launcher, arguments)
+        way = WAYS[number % len(WAYS)]
+        if isinstance(plan, str):
+            called, _ = call(pipelines, name, arguments, way, 2**50)
+            assert called.message == plan, arguments
+            assert pipelines.run(name, arguments, CHECK).message == plan
+            assert pipelines.noted.count == 0 and not called.graph
+            seen.add("refused")
+            continue
+        assert pipelines.run(name, arguments, CHECK).message == ""
+        if plan.workspace.bytes >= 2**46:  # for which the fake driver has no memory
+            way = LAUNCH_WITH
+        pipelines.fake.second_from = BROUGHT if plan.device == 1 else 2**64 - 1
+        told = pipelines.run(name, arguments, WORKSPACE)
+        assert (told.message, told.workspace_bytes) == ("", plan.workspace.bytes)
+        called, workspace = call(pipelines, name, arguments, way, plan.workspace.bytes, plan.device)
+        assert called.message == "", arguments
+        plan = planned(launcher, arguments, workspace)
+        wanted = [one for one in map(launched_by, plan.launches) if one is not None]
+        made = pipelines.notes(ADDED if way == GRAPH else LAUNCHED)
+        assert [launched_on(note) for note in made] == wanted, arguments
+        memory = pipelines.notes(TAKEN, ALLOCATED)
+        if way != LAUNCH_WITH and wanted:
+            assert [note.bytes for note in memory] == [plan.workspace.bytes] * bool(memory)
+            assert bool(memory) == bool(plan.workspace.bytes)
+        else:
+            assert not memory
+        pipelines.destroy(called.graph)
+        assert pipelines.left() == (0, 0, 0, 0, 0)
+        seen.add("launched" if wanted else "empty")
+    assert "launched" in seen
+    assert "refused" in seen or not is_spoilt
+
+
+def of_arguments(pipelines, name, random):
+    """Arguments that launch something, and what the runtime says of them."""
+    launcher = launcher_of(SETS[name], pipelined())
+    while True:
+        arguments = arguments_of(SETS[name].kernels[0], random, False)
+        plan = planned(launcher, arguments)
+        if not isinstance(plan, str) and any(one.grid for one in plan.launches):
+            return arguments, plan
+
+
+def order_of(plan):
+    """By launch with programs: those that it must come after, by their numbers among these."""
+    kept = [n for n, one in enumerate(plan.launches) if one.grid is not None]
+    before = comes_after(plan.pipeline.launches)
+    return [{kept.index(m) for m in before[n] if m in kept} for n in kept]
+
+
+@pytest.mark.parametrize("name", ["sums", "layers", "wide", "counted"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_streams_keep_the_order_of_the_launches(name, count, pipelines):
+    random = Random(f"streams {name}")
+    for _ in range(6):
+        arguments, plan = of_arguments(pipelines, name, random)
+        pipelines.driver.fake_forget()
+        called = pipelines.run(name, arguments, LAUNCH_ON, streams=STREAMS[:count])
+        assert called.message == ""
+        # What is done before each stream goes on: by launch, and "start" for all that came before.
+        done = {stream: set() for stream in STREAMS}
+        done[STREAMS[0]].add("start")
+        recorded, launches, taken, given = {}, [], [], []
+        for place, note in enumerate(pipelines.notes()):
+            if note.kind == RECORDED:
+                recorded[place] = set(done[note.stream])
+            elif note.kind == WAITED:
+                done[note.stream] |= recorded[note.before[0]]
+            elif note.kind == LAUNCHED:
+                launches.append((note.stream, set(done[note.stream])))
+                done[note.stream].add(len(launches) - 1)
+            elif note.kind == TAKEN:
+                taken.append((note.stream, len(launches)))
+            elif note.kind == GIVEN:
+                given.append((note.stream, set(done[note.stream])))
+        for (_, before), wanted in zip(launches, order_of(plan), strict=True):
+            assert wanted | {"start"} <= before
+        assert done[STREAMS[0]] >= set(range(len(launches)))
+        assert taken == ([(STREAMS[0], 0)] if plan.workspace.bytes else [])
+        assert all(s == STREAMS[0] and len(d) == len(launches) + 1 for s, d in given)
+        assert len(given) == len(taken)
+        assert pipelines.left() == (0, 0, 0, 0, 0)
+
+
+def test_streams_are_taken_as_the_runtime_takes_them(pipelines):
+    random = Random("schedule")
+    for name in ("sums", "wide", "counted"):
+        arguments, plan = of_arguments(pipelines, name, random)
+        launcher = launcher_of(SETS[name], pipelined())
+        after = launcher.call_of(arguments, 0).planned.after
+        for count in (1, 2, 3):
+            pipelines.driver.fake_forget()
+            pipelines.run(name, arguments, LAUNCH_ON, streams=STREAMS[:count])
+            launched = pipelines.notes(LAUNCHED)
+            schedule = schedule_of(after, count)
+            assert [n.stream for n in launched] == [STREAMS[turn.stream] for turn in schedule.turns]
+            assert len(pipelines.notes(RECORDED)) == (schedule.streams > 1) + sum(
+                turn.is_recorded for turn in schedule.turns
+            )
+            early = [
+                turn.follows and one.variant.starts_early
+                for turn, one in zip(
+                    schedule.turns, (o for o in plan.launches if o.grid), strict=True
+                )
+            ]
+            assert [bool(n.early) for n in launched] == early
+
+
+def test_launches_are_side_by_side_where_they_have_no_order(pipelines):
+    arguments, _ = of_arguments(pipelines, "wide", Random("wide"))
+    pipelines.driver.fake_forget()
+    pipelines.run("wide", arguments, LAUNCH_ON, streams=STREAMS)
+    assert {note.stream for note in pipelines.notes(LAUNCHED)} == set(STREAMS)
+
+
+@pytest.mark.parametrize("name", ["sums", "layers", "wide", "counted"])
+def test_graphs_have_the_order_of_the_launches(name, pipelines):
+    random = Random(f"graphs {name}")
+    for _ in range(6):
+        arguments, plan = of_arguments(pipelines, name, random)
+        pipelines.driver.fake_forget()
+        called = pipelines.run(name, arguments, GRAPH)
+        assert called.message == ""
+        nodes = pipelines.notes(ADDED)
+        before = [set(note.before[: note.before_count]) for note in nodes]
+        first = nodes[0].number
+        early = {}
+        for note in pipelines.notes(EDGE):
+            assert not before[note.number - first]
+            before[note.number - first].add(note.before[0])
+            early[note.number - first] = note.before[0] - first
+        all_before = []
+        for one in before:
+            direct = {number - first for number in one}
+            all_before.append(direct.union(*(all_before[n] for n in direct)))
+        assert all_before == order_of(plan)
+        launches = [one for one in plan.launches if one.grid is not None]
+        for number, one in enumerate(launches):
+            assert (number in early) == (one.variant.starts_early and len(before[number]) == 1)
+        pipelines.destroy(called.graph)
+
+
+def test_on_one_stream_a_launch_that_may_starts_early_but_the_first(pipelines):
+    arguments, plan = of_arguments(pipelines, "wide", Random("early"))
+    pipelines.driver.fake_forget()
+    pipelines.run("wide", arguments)
+    early = [note.early for note in pipelines.notes(LAUNCHED)]
+    assert early == [0, *(int(one.variant.starts_early) for one in plan.launches[1:])]
+    assert sum(early) == 7

@@ -1,0 +1,105 @@
+"""The examples build as their pages say, and do what needs no GPU."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.emit.toolchain import c_compiler, cxx_compiler
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TILEC = f"{sys.executable} -m tilec"
+
+
+def needed(program):
+    if shutil.which(program) is None:
+        pytest.skip(f"there is no {program}")
+    return program
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory):
+    """A copy of the folder, without what was built in it."""
+    folder = tmp_path_factory.mktemp("examples") / "examples"
+    shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("build", "target"))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    """One for all, so that what two examples share is compiled once."""
+    monkeypatch.setenv("TILEC_CACHE", str(tmp_path_factory.getbasetemp() / "examples-cache"))
+
+
+def run(*command, cwd):
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def make(folder, *arguments):
+    compilers = (f"CC={c_compiler()}", f"CXX={cxx_compiler()}")
+    flags = ("CFLAGS=-O0", "CXXFLAGS=-O0")
+    return run(needed("make"), f"TILEC={TILEC}", *compilers, *flags, *arguments, cwd=folder)
+
+
+def test_c(examples):
+    lines = make(examples / "c", "run").splitlines()
+    assert "equal lengths: success" in lines
+    [shorter] = [line for line in lines if line.startswith("a shorter x: ")]
+    assert "`x`: expected extent 1000 of axis 0 (`N`, as axis 0 of `y`), got 999" in shorter
+    [same] = [line for line in lines if line.startswith("y is x: ")]
+    assert "`y` is written and overlaps `x`" in same
+    assert lines[-1] in ("there is no GPU here", "y[7] = 15, the sum of y = 1000000")
+
+
+def test_cxx(examples):
+    last = make(examples / "cpp", "run").splitlines()[-1]
+    assert last in ("there is no GPU here", "double: the sum of y = 1000000")
+
+
+def test_cmake(examples):
+    cmake = needed("cmake")
+    folder = examples / "cpp"
+    command = TILEC.replace(" ", ";")  # a list, as CMake writes one
+    run(cmake, "-S", ".", "-B", "made", f"-DTILEC={command}", "-DCMAKE_BUILD_TYPE=Debug",
+        f"-DCMAKE_CXX_COMPILER={cxx_compiler()}", cwd=folder)  # fmt: skip
+    assert "axpy.h" in run(cmake, "--build", "made", cwd=folder)
+    assert "axpy.h" not in run(cmake, "--build", "made", cwd=folder), "nothing is to be done"
+    run(folder / "made" / "axpy", cwd=folder)
+
+
+def test_make_builds_again_exactly_what_it_must(examples):
+    folder = examples / "make"
+    assert make(folder, "run").endswith("blend 1000: 1, blend 1000 with 999: 0, scale 1000: 1\n")
+    assert built_again(folder, lambda: None) == set()
+
+    helper = folder / "shapes.tile"
+    text = helper.read_text()
+    other = "t.max(low).min(high)", "t.min(high).max(low)"
+    assert built_again(folder, lambda: helper.write_text(text.replace(*other))) == {
+        "blend.h", "blend.sm_90a.cubin", "use_blend.o", "program",
+    }  # fmt: skip
+    with_remark = helper.read_text() + "// A remark that changes nothing.\n"
+    assert built_again(folder, lambda: helper.write_text(with_remark)) == set()
+
+
+def built_again(folder, edit):
+    """The outputs whose time changes by an edit and another `make`; not what tells of times."""
+    before = times(folder)
+    edit()
+    make(folder)
+    after = times(folder)
+    return {name for name in after if after[name] != before.get(name)}
+
+
+def times(folder):
+    return {
+        path.name: path.stat().st_mtime_ns
+        for path in (folder / "build").iterdir()
+        if path.suffix not in (".d", ".read", ".stamp")
+    }

@@ -1,0 +1,43 @@
+"""The examples, on a GPU: compiled where it is, from headers that were built elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from host_driver import DRY_RUN
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+pytestmark = pytest.mark.skipif(DRY_RUN, reason="the examples launch by the driver itself")
+
+
+def last_lines(folder, compiler):
+    """What `make run` prints of a project whose header is there."""
+    header = EXAMPLES / folder / "build" / "axpy.h"
+    if not header.exists():
+        pytest.skip(f"{header} is not built")
+    for program in ("make", compiler):
+        if shutil.which(program) is None:
+            pytest.skip(f"there is no {program}")
+    os.utime(header)  # newer than its source, so that nothing is to be compiled by tilec
+    done = subprocess.run(
+        ["make", "run", "TILEC=false", f"CC={compiler}", f"CXX={compiler}"],
+        cwd=EXAMPLES / folder, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def test_c():
+    assert last_lines("c", "gcc")[-1] == "y[7] = 15, the sum of y = 1000000"
+
+
+def test_cxx():
+    assert last_lines("cpp", "g++")[-2:] == [
+        "float: the sum of y = 1000000",
+        "double: the sum of y = 1000000",
+    ]
