@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from manifest_samples import add_kernel
-from noting_driver import module
+from noting_driver import module, module_of
+from pipeline_samples import with_pipelines
 from simulated_streams import LEGACY, Streams, stream
 from test_launching import TorchTensor
 
 import tilec.runtime as rt
-from tilec.runtime import launch, launcher, memory, ordering, tensor
+from tilec.runtime import graph, launch, launcher, memory, ordering, pipeline, tensor
 from tilec.runtime.array import Array
 
 BASE = 2**40
 KIB = 1024
 A, B, BLOCKING = 0x40, 0x80, 0x20
-USERS = (launch, launcher, memory, ordering, tensor)
+USERS = (graph, launch, launcher, memory, ordering, pipeline, tensor)
 
 
 def atomic_kernel():
@@ -395,6 +396,87 @@ def test_memory_that_a_graph_or_another_library_has_is_not_freed(monkeypatch):
         x.free()
     imported.clear()
     x.free()
+
+
+# Pipelines and graphs
+
+
+class Executable:
+    """A graph that runs on the simulated streams, as one launch."""
+
+    def __init__(self, driver):
+        self._start = driver.prepared(None, None, None)
+
+    def launch(self, stream):
+        self._start(stream)
+
+    def update(self, nodes):
+        return True
+
+
+@pytest.fixture
+def chain(driver):
+    """`sums`: out = 8 x, by way of temporaries."""
+    driver.stream_memory = lambda size, entry, stream: 2**41
+    driver.free_stream_memory = lambda address, entry, stream: None
+    driver.allocated = lambda size, device: Memory(2**41, size)
+    driver.built_graph = lambda code, entry, nodes: Executable(driver)
+    return module_of(driver, with_pipelines()).sums
+
+
+def test_a_pipeline_borrows_its_arguments(chain, add):
+    chain.launch(own(0), own(8), 1.0, stream=stream(A))
+    with pytest.raises(
+        rt.BorrowError, match=r"`add__f32_1024` on .* writes `z`, which `sums`.* reads as `x`"
+    ):
+        add.launch(own(8), own(16), own(24), 1.0, stream=stream(B))
+    add.launch(own(16), own(8), own(24), 1.0, stream=stream(B))
+    with pytest.raises(rt.BorrowError, match=r"`sums` on .* reads `x`, which `add__f32_1024`"):
+        chain.launch(own(32), own(16), 1.0, stream=stream(0xC0))
+
+
+def test_a_pipeline_waits_where_it_is_asked_to(chain, driver):
+    chain.launch(own(0), own(8), 1.0, stream=stream(A))
+    first = driver.launches
+    chain.launch(own(16), own(0), 1.0, stream=stream(B), order=True)
+    assert [event.before for event in waits(driver, B)] == [set(range(first))]
+
+
+def test_a_workspace_is_used_by_one_launch_at_a_time(chain):
+    memory_ = Array(2**42, "u8", (2**20,), (1,), 0)
+    chain.launch(own(0), own(8), 1.0, stream=stream(A), workspace=memory_)
+    with pytest.raises(rt.BorrowError, match=r"writes `workspace`, which `sums`"):
+        chain.launch(own(16), own(24), 1.0, stream=stream(B), workspace=memory_)
+    chain.launch(own(16), own(24), 1.0, stream=stream(B))
+
+
+def test_a_graph_is_ordered_with_itself_and_refused_beside_others(chain, add, driver):
+    graph = chain.graph(own(0), own(8), 1.0)
+    graph.replay(stream(A))
+    graph.replay(stream(B))  # CUDA lets it wait
+    with pytest.raises(rt.BorrowError, match="writes `z`, which `sums`"):
+        add.launch(own(0), own(16), own(24), 1.0, stream=stream(0xC0))
+    driver.finish_all(A)
+    driver.finish_all(B)
+    add.launch(own(8), own(16), own(24), 1.0, stream=stream(0xC0))
+    with pytest.raises(rt.BorrowError, match=r"`sums` on stream 0x40 reads `x`"):
+        graph.replay(stream(A))
+    graph.replay(stream(A), order=True)
+
+
+def test_a_tensor_is_not_freed_while_a_graph_has_it(chain):
+    out, x, y = own(0), own(8), own(16)
+    with chain.graph(out, x, 1.0) as graph:
+        with pytest.raises(rt.BorrowError, match=r"Graph\(sums, 5 launches\) holds its memory"):
+            x.free()
+        graph.update(x=y)
+        x.free()
+        with pytest.raises(rt.BorrowError, match="holds its memory"):
+            y.free()
+        with pytest.raises(rt.BorrowError, match="`x` was freed"):
+            graph.update(x=x)
+    y.free()
+    out.free()
 
 
 # Random programs, against what the driver was given

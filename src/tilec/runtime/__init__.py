@@ -30,6 +30,7 @@ from tilec.runtime.launcher import Launcher
 from tilec.runtime.module import Module, load
 from tilec.runtime.ordering import order_conflicts, ordered
 from tilec.runtime.pipeline import PipelineLauncher
+from tilec.runtime.pipeline_plan import PipelinePlan
 from tilec.runtime.tensor import Tensor, empty, to_device
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Module",
     "NoDevice",
     "PipelineLauncher",
+    "PipelinePlan",
     "Tensor",
     "TensorLike",
     "TilecError",

@@ -11,6 +11,13 @@ from tilec.emit.python.loader import MADE
 from tilec.emit.python.text import docstring, identifier, parameter_names
 
 
+_KERNEL_OPTIONS = "stream: object = None, order: bool = False"
+_PIPELINE_OPTIONS = (
+    "stream: object = None, streams: int = 1, workspace: TensorLike | None = None, "
+    "order: bool = False"
+)
+
+
 def stub_lines(manifest: Manifest, name: str, prefix: str) -> Iterator[str]:
     """A class for each kernel and pipeline, and the attributes of the module."""
     kernels = kernels_by_name(manifest)
@@ -44,28 +51,30 @@ def _class(called: CallSet) -> str:
 
 def _class_lines(called: CallSet, manifest: Manifest) -> Iterator[str]:
     given = ", ".join(_parameters(called))
+    first = f"self, {given}" if given else "self"
     told = list(contract(called, manifest.source.file))
     yield f"class {_class(called)}:"
     yield from docstring(told, "    ")
     yield ""
-    yield f"    def __call__(self, {given}) -> None:"
+    yield f"    def __call__({first}) -> None:"
     yield from docstring([*told, "", "Returns when it is done."], " " * 8)
     yield ""
-    if called.is_pipeline:
-        yield from _pipeline_methods(given)
-    else:
-        yield "    def launch("
-        yield f"        self, {given}, *, stream: object = None, order: bool = False"
-        yield "    ) -> rt.Launch:"
-        yield from docstring([*told, "", "Returns at once; the handle waits."], " " * 8)
-        yield ""
-        yield f"    def plan(self, {given}) -> rt.LaunchPlan: ..."
-
-
-def _pipeline_methods(given: str) -> Iterator[str]:
-    # What `tilec.runtime` gives for a pipeline has more options than a stub need repeat.
-    yield f"    def launch(self, {given}, **options: object) -> rt.Launch:"
-    yield from docstring(["Returns at once; the handle waits."], " " * 8)
+    options = _PIPELINE_OPTIONS if called.is_pipeline else _KERNEL_OPTIONS
+    yield "    def launch("
+    yield f"        {first}, *, {options}"
+    yield "    ) -> rt.Launch:"
+    yield from docstring([*told, "", "Returns at once; the handle waits."], " " * 8)
+    yield ""
+    if not called.is_pipeline:
+        yield f"    def plan({first}) -> rt.LaunchPlan: ..."
+        return
+    yield f"    def plan({first}, *, workspace: int = ...) -> rt.PipelinePlan: ..."
+    yield ""
+    yield f"    def workspace_bytes({first}) -> int:"
+    yield from docstring(["How many bytes of workspace these arguments need."], " " * 8)
+    yield ""
+    yield f"    def graph({first}) -> rt.Graph:"
+    yield from docstring(["A CUDA graph of what these arguments launch."], " " * 8)
 
 
 def _parameters(called: CallSet) -> Iterator[str]:

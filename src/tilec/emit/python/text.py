@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 # What a function has beside its parameters, or Python gives a meaning by its place.
-_OWN = frozenset({"self", "stream", "order"})
+_OWN = frozenset({"self", "stream", "streams", "workspace", "order"})
 
 
 def identifier(name: str) -> str:
