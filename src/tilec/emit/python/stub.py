@@ -10,7 +10,6 @@ from tilec.emit.python.contract import contract
 from tilec.emit.python.loader import MADE
 from tilec.emit.python.text import docstring, identifier, parameter_names
 
-
 _KERNEL_OPTIONS = "stream: object = None, order: bool = False"
 _PIPELINE_OPTIONS = (
     "stream: object = None, streams: int = 1, workspace: TensorLike | None = None, "
