@@ -78,7 +78,7 @@ def test_a_check_belongs_to_a_pass_that_is_documented() -> None:
 def test_a_command_has_a_file_and_is_documented() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     for command in COMMANDS:
-        assert (SOURCE / "cli" / f"{command}.py").exists()
+        assert (SOURCE / "cli" / f"{command.replace('-', '_')}.py").exists()
         assert f"tilec {command}" in text
 
 
