@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from cubins import FOLDER
 from host_driver import DRY_RUN
 
 from tilec.emit.emitter import Artifact, EmitOptions
@@ -21,7 +23,7 @@ def operations(load, target, tmp_path_factory):
     """The operations of a file of the library, defined once."""
 
     def imported(name):
-        stem = f"{name}_for_{target}"
+        stem = f"{Path(name).name}_for_{target}"
         if f"{stem}_torch" in sys.modules:
             return sys.modules[f"{stem}_torch"]
         module = load(name)
@@ -102,6 +104,14 @@ def test_products_are_those_of_pytorch(operations):
     assert made.shape == (200, 264) and made.dtype == torch.bfloat16
     expected = a.double() @ b.double()
     np.testing.assert_allclose(made.double().cpu(), expected.cpu(), rtol=2**-7, atol=2**-4)
+
+
+def test_a_pipeline_is_an_operation_too(operations):
+    diamond = operations(f"{FOLDER}/pipelines/diamond")
+    x = torch.arange(3000, device="cuda", dtype=torch.float32)
+    y = torch.empty_like(x)
+    diamond.diamond_out(y, x, 3.0)
+    assert torch.equal(y, 30 * x) and torch.equal(diamond.diamond(x, 3.0), y)
 
 
 def test_a_broken_contract_names_the_argument(operations):
