@@ -74,6 +74,8 @@ def main() -> None:
     for project in ("c", "cpp"):
         folder = bundle / "examples" / project / "build"
         _build([Path("examples/c/axpy.tile")], folder, TARGET, "--emit", "header")
+    folder = bundle / "examples/python/build"
+    _build([Path("examples/python/gated.tile")], folder, TARGET, "--emit", "python")
     if arguments.wheels:
         _download(bundle / "wheels", arguments.wheels)
     archive = bundle.with_suffix(".tar.xz")
