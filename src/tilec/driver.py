@@ -39,8 +39,7 @@ from tilec.ir.places import span_of, text_with_places
 from tilec.ir.walk import functions
 from tilec.ops.lowering import NoGpuCodeError
 from tilec.pipelines.plan import followers, leaders, plan
-from tilec.pipelines.preconditions import Contract
-from tilec.pipelines.preconditions import check_preconditions as check_pipeline_preconditions
+from tilec.pipelines.preconditions import Contract, check_contracts
 from tilec.proofs.account import accesses_of, coverage_of
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
@@ -209,7 +208,7 @@ def _planned(
         symbols = {symbol for launch in pipeline.launches for symbol in launch.instances}
         launched = {symbol: by_symbol[symbol] for symbol in symbols}
         contracts = {symbol: _contract(proof) for symbol, proof in launched.items()}
-        found += check_pipeline_preconditions(pipeline, contracts)
+        found += check_contracts(pipeline, contracts)
         made, wrong = plan(pipeline, {s: coverage_of(proof) for s, proof in launched.items()})
         found += wrong
         pipelines += [made] if made is not None else []

@@ -23,9 +23,7 @@ class Contract:
     requires: tuple[Requirement, ...]
 
 
-def check_preconditions(
-    pipeline: Traced, contracts: Mapping[str, Contract]
-) -> Iterator[Diagnostic]:
+def check_contracts(pipeline: Traced, contracts: Mapping[str, Contract]) -> Iterator[Diagnostic]:
     """Yields E0805 for each launch of which no instance ever has what it asks for."""
     extents: dict[str, Sequence[Expression]] = {
         **{p.name: p.extents for p in pipeline.parameters if p.is_tensor},
