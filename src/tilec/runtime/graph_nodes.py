@@ -12,13 +12,14 @@ from weakref import finalize
 from cuda.bindings import driver as bindings
 
 from tilec.artifact.geometry import ALONE
-from tilec.runtime.clusters import cluster_attribute, configuration
+from tilec.runtime.clusters import configuration
 from tilec.runtime.devices import SUCCESS, current_device, device_count, made_current, text_of
 from tilec.runtime.entry import Node, Started
 from tilec.runtime.errors import LaunchError, failure
 from tilec.runtime.machine_code import Code, passed
 from tilec.runtime.streams import QUEUES, check_device, is_captured, queue_of
 
+_CLUSTER = bindings.CUkernelNodeAttrID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 _PROGRAMMATIC = bindings.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
 _PROGRAMMATIC_PORT = bindings.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
 
@@ -102,8 +103,10 @@ class GraphExec:
             bindings.cuGraphAddKernelNode(self._graph, plain, len(plain), parameters)
         )
         if node.entry.variant.cluster != ALONE:
-            cluster = cluster_attribute(node.entry.variant)
-            self._checked(bindings.cuGraphKernelNodeSetAttribute(handle, cluster.id, cluster.value))
+            value = bindings.CUkernelNodeAttrValue()
+            cluster = value.clusterDim
+            cluster.x, cluster.y, cluster.z = node.entry.variant.cluster
+            self._checked(bindings.cuGraphKernelNodeSetAttribute(handle, _CLUSTER, value))
         if node.early:
             edge = bindings.CUgraphEdgeData()
             edge.from_port = _PROGRAMMATIC_PORT
