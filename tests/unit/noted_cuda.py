@@ -173,8 +173,8 @@ class Bindings:
         return SUCCESS, (graph, len(nodes) - 1)
 
     def cuGraphKernelNodeSetAttribute(self, node, attribute, value):  # noqa: N802
-        assert attribute == real.CUkernelNodeAttrID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-        assert isinstance(value, real.CUkernelNodeAttrValue)  # as cuda.bindings asks
+        assert attribute == CLUSTER
+        assert isinstance(value, real.CUkernelNodeAttrValue), "CUDA's bindings take no other class"
         cluster = value.clusterDim
         self.graphs[node[0]]["nodes"][node[1]]["cluster"] = cluster.x, cluster.y, cluster.z
         return [SUCCESS]

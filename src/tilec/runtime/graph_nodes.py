@@ -103,7 +103,7 @@ class GraphExec:
             bindings.cuGraphAddKernelNode(self._graph, plain, len(plain), parameters)
         )
         if node.entry.variant.cluster != ALONE:
-            value = bindings.CUkernelNodeAttrValue()
+            value = bindings.CUkernelNodeAttrValue()  # the same union, in a class of its own
             cluster = value.clusterDim
             cluster.x, cluster.y, cluster.z = node.entry.variant.cluster
             self._checked(bindings.cuGraphKernelNodeSetAttribute(handle, _CLUSTER, value))
