@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,21 @@ def test_a_pipeline_in_c(lines):
 def test_cxx(examples):
     last = make(examples / "cpp", "run").splitlines()[-1]
     assert last in ("there is no GPU here", "double: the sum of y = 1000000")
+
+
+def test_python(examples):
+    """Without PyTorch there is the module, and what runs of it needs a GPU."""
+    make(examples / "python", "build/gated_torch.py")
+    build = examples / "python" / "build"
+    names = {path.name for path in build.iterdir()}
+    assert {"gated.py", "gated.pyi", "gated_torch.py", "gated.sm_90a.cubin"} <= names
+    asked = "import gated; print(gated.gated.kernels[1].symbol)"
+    assert run(sys.executable, "-c", asked, cwd=build) == "gated__bf16_2048\n"
+    if find_spec("torch"):
+        lines = make(examples / "python", f"PYTHON={sys.executable}", "run").splitlines()
+        assert (
+            lines[-1] == "there is no GPU here" or lines[-1] == "after own.free(): `gate` was freed"
+        )
 
 
 def test_cmake(examples):

@@ -79,6 +79,8 @@ def main() -> None:
         folder = bundle / "examples" / project / "build"
         sources = [Path(f"examples/c/{name}.tile") for name in names]
         _build(sources, folder, TARGET, "--emit", "header")
+    folder = bundle / "examples/python/build"
+    _build([Path("examples/python/gated.tile")], folder, TARGET, "--emit", "python")
     _validate(bundle / "build")
     if arguments.wheels:
         _download(bundle / "wheels", arguments.wheels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,27 @@ def test_c():
     lines = printed("c", "gcc")
     assert "y[7] = 15, the sum of y = 1000000" in lines
     assert lines[-3:] == ["at once: 1.0000", "as a graph: 1.0000", "of another vector: 1.0000"]
+
+
+def test_python():
+    pytest.importorskip("torch")
+    folder = EXAMPLES / "python"
+    if not (folder / "build" / "gated_torch.py").exists():
+        pytest.skip(f"{folder}/build is not built")
+    done = subprocess.run(
+        [sys.executable, "main.py"],
+        cwd=folder, capture_output=True, text=True, timeout=240, check=False,
+        env={**os.environ, "PYTHONPATH": f"build:{os.environ.get('PYTHONPATH', '')}"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [
+        "called: as expected",
+        "compiled, in one graph: as expected",
+        "differentiated: as expected",
+        "a shorter one: `gated__f32_1024`: `up`: expected extent 100000 of axis 0 (`N`, as axis 0 "
+        "of `gate`), got 50",
+        "after own.free(): `gate` was freed",
+    ]
 
 
 def test_cxx():

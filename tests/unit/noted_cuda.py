@@ -92,6 +92,9 @@ class Bindings:
             return NO_CONTEXT, None
         return SUCCESS, self.device
 
+    def cuStreamGetFlags(self, stream):  # noqa: N802
+        return SUCCESS, 1  # no stream waits for the default stream
+
     def cuStreamGetDevice(self, stream):  # noqa: N802
         return SUCCESS, int(stream) // 1000
 
