@@ -74,7 +74,7 @@ def emit_header(
         for kernel in artifact.manifest.kernels:
             check_size(kernel)
         for pipeline in artifact.manifest.pipelines:
-            _check_pipeline(pipeline)
+            check_pipeline(pipeline)
     text = "\n".join(_lines(ordered, stem, options))
     return {f"{stem}.h": f"{text}\n".encode()}
 
@@ -209,7 +209,8 @@ def check_size(kernel: Kernel) -> None:
     )
 
 
-def _check_pipeline(pipeline: Pipeline) -> None:
+def check_pipeline(pipeline: Pipeline) -> None:
+    """Raises SetupError if a pipeline has more parameters or axes than launchers take."""
     ranks = [p.rank for p in pipeline.parameters] + [len(t.extents) for t in pipeline.temporaries]
     _check_limits(
         pipeline.symbol,
