@@ -40,6 +40,7 @@ PACKED = (
     "kernels",
     "tests/gpu",
     "tests/emit/calling.py",
+    "tests/emit/pipeline_calling.py",
     "tests/emit/toolchain.py",
     "tests/kernels/cases.py",
     "tests/kernels/problem.py",
