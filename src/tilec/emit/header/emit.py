@@ -32,7 +32,10 @@ _SUPPORT = (
     "scalars", "claims", "variants", "addresses", "declarations", "driver", "devices", "instance",
     "costs", "choice", "plan", "code", "maps", "launch", "values", "closing", "cxx", "end",
 )  # fmt: skip
-_PIPELINE_SUPPORT = ("pipelines", "workspace", "runs", "streams", "graphs", "pipelines_cxx")
+_PIPELINE_SUPPORT = (
+    "pipelines", "run", "workspace", "steps", "one_stream", "order", "lanes", "streams", "nodes",
+    "graphs", "pipelines_cxx",
+)  # fmt: skip
 
 # As `support/tables.h` has them.
 _RANK_LIMIT = 8
