@@ -117,16 +117,8 @@ class Launcher:
         except (KeyError, TypeError):
             fitted = self._planner.fitted(key, self._described(given, stream or 0))
 
-        # 2. What addresses decide. Bytes that meet may still interleave: `entry_at` looks closer.
-        entry = fitted.first
-        if bits & fitted.low_bits or not all(addresses) or entry is None:
-            entry = fitted.entry_at(addresses)
-        for i, j, i_bytes, j_bytes in fitted.pairs:
-            one = addresses[i]
-            other = addresses[j]
-            if one < other + j_bytes and other < one + i_bytes:
-                entry = fitted.entry_at(addresses)
-                break
+        # 2. What addresses decide.
+        entry = fitted.entries.get(tuple(addresses)) or fitted.entry_for(addresses, bits)
 
         # 3. The stream, the frame, the launch.
         if stream is None:

@@ -42,15 +42,17 @@ def read(given: Sequence[Any], tensor_at: Sequence[int], deciding_at: Sequence[i
             key.append(tensor[1:])
         else:
             try:
-                on_gpu = tensor.is_cuda
+                if not tensor.is_cuda:
+                    return None
                 address = tensor.data_ptr()
-                device = tensor.get_device()
-                key.append((tensor.dtype, tensor.shape, tensor.stride(), device))
+                torch_device = tensor.get_device()
+                # Four items, of which the first tells that there are four: no tuple of its own.
+                key.append(tensor.dtype)
+                key.append(tensor.shape)
+                key.append(tensor.stride())
+                key.append(torch_device)
             except (AttributeError, RuntimeError, TypeError):
                 return None
-            if not on_gpu:
-                return None
-            torch_device = device
         addresses.append(address)
         bits |= address
     for index in deciding_at:
