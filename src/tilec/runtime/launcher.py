@@ -48,6 +48,7 @@ class Launcher:
         self._tensor_at = self._planner.tensor_at
         self._deciding_at = self._planner.deciding_at
         self._known_driver: Driver | None = None
+        self._several = True  # devices, for all that is known before the first launch
         self.__doc__ = kernels[0].documentation or None
 
     def __call__(self, *arguments: object, **named: object) -> None:
@@ -106,7 +107,7 @@ class Launcher:
         what it has borrowed, some of it of another library where `is_foreign`.
         """
         # 1. What the arguments are: the address of each tensor, and all else as a key.
-        found = read(given, self._tensor_at, self._deciding_at)
+        found = read(given, self._tensor_at, self._deciding_at, self._several)
         if found is None:  # described by the protocols of all libraries
             if stream is None:
                 stream = stream_for(given, self._tensor_at)
@@ -151,6 +152,7 @@ class Launcher:
         cells = entry.cells()
         if entry.grid is None:
             return cells, _start_nothing
+        self._several = self._driver().device_count() > 1
         return cells, self._driver().prepared(self._module.code(), entry, cells)
 
     def _described(self, given: Sequence[Any], stream: int) -> list[object]:
