@@ -11,7 +11,7 @@ import pytest
 from lowered import ALIGNED, program
 from shared_traffic import Wavefronts, wavefronts_by_place
 
-from tests.kernels.twins import without_twins
+from tests.kernels.twins import some_tiles
 from tilec.artifact.lowering_report import Movement
 from tilec.codegen.record import Recorder
 
@@ -20,7 +20,7 @@ KERNELS = sorted((Path(__file__).parents[2] / "kernels").glob("*.tile"))
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 def test_there_are_no_bank_conflicts_but_of_wide_rows_and_the_report_says_so(path: Path) -> None:
-    with program(without_twins(path.read_text(encoding="utf-8"))) as compiled:
+    with program(some_tiles(path.read_text(encoding="utf-8"), 5)) as compiled:
         for symbol, instance in compiled.instances.items():
             point, code = compiled.lowered(symbol, ALIGNED)
             elements = {p.name: p.element for p in instance.description.parameters}

@@ -17,7 +17,7 @@ from simt import GivenUp
 from tests.gpu.distance import distance
 from tests.kernels.cases import KERNELS, Problem, problems
 from tests.kernels.test_on_cpu import _array, _bits, values_of
-from tests.kernels.twins import without_twins
+from tests.kernels.twins import some_tiles
 from tests.programs import cases as corpus
 from tests.programs.generate.write import programs
 
@@ -32,7 +32,7 @@ STEPS = 20_000  # operations of a launch: about half a second
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_kernel(name: str) -> None:
-    text = without_twins((LIBRARY / f"{name}.tile").read_text(encoding="utf-8"))
+    text = some_tiles((LIBRARY / f"{name}.tile").read_text(encoding="utf-8"), 5)
     with program(text) as threads:
         mine = [symbol for symbol in _small_instances(name) if symbol in threads.instances]
         for turn, symbol in enumerate(mine):

@@ -177,6 +177,7 @@ class Bindings:
 
     def cuGraphKernelNodeSetAttribute(self, node, attribute, value):  # noqa: N802
         assert attribute == CLUSTER
+        assert isinstance(value, real.CUkernelNodeAttrValue), "CUDA's bindings take no other class"
         cluster = value.clusterDim
         self.graphs[node[0]]["nodes"][node[1]]["cluster"] = cluster.x, cluster.y, cluster.z
         return [SUCCESS]
