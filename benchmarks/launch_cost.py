@@ -10,15 +10,19 @@ that no launch waits for room in it, by their number. Contenders take turns.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import random
+import sys
 import time
 from array import array
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import cycle
 from pathlib import Path
 from statistics import median
+from tempfile import mkdtemp
 
 import torch
 from cuda.bindings import driver as bindings
@@ -29,6 +33,8 @@ import tilec.runtime as rt
 from tilec.bench.samples import Contender
 from tilec.bench.target import target_of
 from tilec.bench.torch_gpu import torch_gpu
+from tilec.emit.emitter import Artifact, EmitOptions
+from tilec.emit.python import emit_python
 
 RESULTS = Path(__file__).parent / "results"
 # Where the cubins are: `tilec build kernels/*.tile -o build` puts them there.
@@ -45,7 +51,15 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     save = parser.parse_args().save
     with torch.cuda.stream(torch.cuda.Stream()):
-        contenders = measured({**_launchers(), **_bare_launches(), **_torch_operations()})
+        contenders = measured(
+            {
+                **_launchers(),
+                **_on_two_streams(),
+                **_operations(),
+                **_bare_launches(),
+                **_torch_operations(),
+            }
+        )
     built_by = asdict(_module().manifest.toolchain)
     environment = {**torch_gpu().environment(), "built_by": built_by}
     print(f"Host time of a launch, {environment['card']}, Python {environment['python']}\n")
@@ -109,6 +123,50 @@ def _launchers() -> Calls:
         "tilec, torch tensors, stream given": lambda: add.launch(z, x, x, stream=stream),
         "tilec, rt.Tensor": lambda: add.launch(own_z, own_x, own_x),
         "tilec, rt.Tensor, stream given": lambda: add.launch(own_z, own_x, own_x, stream=stream),
+    }
+
+
+def _on_two_streams() -> Calls:
+    """Launches in turns on two streams, of tensors that are apart: all borrows are compared."""
+    add = _module().add
+    streams = [torch.cuda.Stream() for _ in range(2)]
+    tensors = [_runtime_tensors() for _ in streams]
+    turns = cycle(zip(streams, tensors, strict=True))
+
+    def launch() -> None:
+        stream, (z, x) = next(turns)
+        add.launch(z, x, x, stream=stream)
+
+    return {"tilec, rt.Tensor, two streams in turn": launch}
+
+
+def _operations() -> Calls:
+    """The operations of PyTorch that `--emit python` gives, beside one that PyTorch makes of a
+    function."""
+    module = _module()
+    folder = Path(mkdtemp())
+    cubin = BUILD / f"add.{module.manifest.target}.cubin"
+    (folder / cubin.name).write_bytes(cubin.read_bytes())
+    artifact = Artifact(module.manifest, cubin.read_bytes())
+    for name, content in emit_python([artifact], "add", EmitOptions()).items():
+        (folder / name).write_bytes(content)
+    sys.path.insert(0, str(folder))
+    operations = importlib.import_module("add_torch")
+    z, x = _torch_tensors()
+    add = module.add
+
+    def by_custom_op(z: torch.Tensor, x: torch.Tensor) -> None:
+        add.launch(z, x, x)
+
+    custom = torch.library.custom_op("launch_cost::add", by_custom_op, mutates_args=("z",))
+    operations.add_out(z, x, x)
+    if not torch.equal(z, x + x) or not torch.equal(operations.add(x, x), z):
+        raise SystemExit("wrong results")
+    return {
+        "tilec, operation add_out(z, x, y)": lambda: operations.add_out(z, x, x),
+        "tilec, operation z = add(x, y)": lambda: operations.add(x, x),
+        "tilec in torch.library.custom_op": lambda: custom(z, x),
+        "torch z = x + y": lambda: torch.add(x, x),
     }
 
 

@@ -4,7 +4,7 @@
 
 enum { COUNT = 1000 };
 
-/* What the contract says of arguments: no GPU is needed for that. */
+/* Of a check or a launch. */
 static void show(const char *what, tilec_status status)
 {
     printf("%s: %s", what, tilec_strerror(status));
@@ -20,9 +20,11 @@ int main(void)
     double sum = 0;
     int i;
 
+    /* No GPU is needed to check arguments, if they say themselves on which device they are. */
     y = tilec_vector((void *)4096, TILEC_F32, COUNT);
     x = tilec_vector((void *)65536, TILEC_F32, COUNT);
     shorter = tilec_vector((void *)65536, TILEC_F32, COUNT - 1);
+    y.device = x.device = shorter.device = 0;
     show("equal lengths", axpy_check(&y, &x, 2));
     show("a shorter x", axpy_check(&y, &shorter, 2));
     show("y is x", axpy_check(&y, &y, 2));

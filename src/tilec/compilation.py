@@ -14,7 +14,7 @@ DEFAULT_TARGETS = ("sm_90a",)
 
 # What can be written beside the cubin and the manifest, by the word that asks for it.
 INTERMEDIATE = {"tile": ".tile.mlir", "mlir": ".mlir", "llvm": ".ll", "ptx": ".ptx"}
-LAUNCHERS = ("header", "rust")  # in the languages of programs that launch
+LAUNCHERS = ("header", "rust", "python")  # in the languages of programs that launch
 EMITTABLE = (*INTERMEDIATE, *LAUNCHERS, "dep")
 
 IN_KERNEL_CHECKS = "in-kernel-checks"

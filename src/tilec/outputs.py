@@ -19,6 +19,7 @@ from tilec.codegen.fatbin import join
 from tilec.compilation import INTERMEDIATE, LAUNCHERS, Options
 from tilec.emit.emitter import Artifact, EmitOptions, Emitter
 from tilec.emit.header import emit_header
+from tilec.emit.python import emit_python
 from tilec.emit.rust import emit_rust
 from tilec.fingerprint import code_fingerprint
 from tilec.ir.dialects import load_all
@@ -31,7 +32,9 @@ from tilec.target.resolve import resolve
 from tilec.target.toolchain import fatbinary, libdevice, ptxas, ptxas_version
 from tilec.variant import Instance
 
-_EMITTERS: dict[str, Emitter] = dict(zip(LAUNCHERS, (emit_header, emit_rust), strict=True))
+_EMITTERS: dict[str, Emitter] = dict(
+    zip(LAUNCHERS, (emit_header, emit_rust, emit_python), strict=True)
+)
 
 
 def warm_up() -> None:

@@ -80,14 +80,14 @@ class Functions:
         [(name, text)] = emit_header(artifacts, "sample", EmitOptions(prefix)).items()
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text)
-        shim = _shim(name, self.sets.values(), prefix) + self.shim_of_pipelines()
+        shim = _shim(name, self.sets.values(), prefix) + self.shim_of(manifests[0])
         (folder / "shim.c").write_text(shim)
         self.path = folder / "libshim.so"
         compiled(c_compiler(), "-std=c99", *STRICT, "-shared", "-fPIC", "-o", self.path,
                  folder / "shim.c", *LINKED)  # fmt: skip
         self.open(self.path)
 
-    def shim_of_pipelines(self) -> str:
+    def shim_of(self, manifest: Manifest) -> str:
         """What is compiled beside the functions of kernels."""
         return ""
 

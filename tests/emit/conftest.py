@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.emit.launching import Headers, reset
-from tests.emit.pipeline_calling import Pipelines
+from tests.emit.noting import Pipelines
 from tests.emit.pipeline_samples import pipelined
 from tests.emit.samples import everything
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.emit.launching import Fake
-from tests.emit.pipeline_calling import CNote
+from tests.emit.noting import CNote
 from tilec.artifact.manifest import Manifest
 from tilec.emit.header.sets import LaunchSet
 from tilec.runtime.errors import ContractError

@@ -33,7 +33,7 @@ typedef union {
     int programmaticStreamSerializationAllowed;
 } CUlaunchAttributeValue;
 typedef struct { int id; char pad[4]; CUlaunchAttributeValue value; } CUlaunchAttribute;
-typedef int CUkernelNodeAttrID;
+typedef int CUkernelNodeAttrID, CUstreamCaptureStatus;
 typedef CUlaunchAttributeValue CUkernelNodeAttrValue;
 typedef struct {
     CUfunction func;

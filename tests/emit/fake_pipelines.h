@@ -180,6 +180,12 @@ CUresult cuEventDestroy_v2(CUevent event)
     return CUDA_SUCCESS;
 }
 
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+    *status = (uintptr_t)stream == 0x700; /* the one that is */
+    return CUDA_SUCCESS;
+}
+
 CUresult cuGraphCreate(CUgraph *made, unsigned flags)
 {
     if (fails(&fail.graph) || flags)

@@ -1,4 +1,4 @@
-"""The pipelines of an emitted header, called from Python, and what a fake driver saw."""
+"""The pipelines of an emitted header, called from Python."""
 
 from __future__ import annotations
 
@@ -6,54 +6,13 @@ import ctypes
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tests.emit.calling import Outcome, marshalled
-from tests.emit.launching import Headers
+from tests.emit.calling import Functions, marshalled
+from tilec.artifact.manifest import Manifest
 from tilec.emit.header.pipelines import pipeline_sets
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.signature import signature_of
 
 LAUNCH, CHECK, WORKSPACE, LAUNCH_WITH, LAUNCH_ON, GRAPH, UPDATE = range(7)
-(
-    LAUNCHED, RECORDED, WAITED, TAKEN, GIVEN, ALLOCATED, FREED, ADDED, EDGE, INSTANTIATED, CHANGED,
-    REPLAYED,
-) = range(1, 13)  # fmt: skip
-
-
-class CNote(ctypes.Structure):
-    """`struct note` of fake_pipelines.h."""
-
-    _fields_ = (
-        *((name, ctypes.c_int) for name in (
-            "kind", "early", "parameter_count", "number", "before_count",
-        )),
-        ("before", ctypes.c_int * 64),
-        *((name, ctypes.c_uint64) for name in ("stream", "address", "bytes")),
-        ("kernel", ctypes.c_char * 256),
-        ("grid", ctypes.c_uint * 3),
-        ("block", ctypes.c_uint * 3),
-        ("cluster", ctypes.c_uint * 3),
-        ("shared_bytes", ctypes.c_uint),
-        ("parameters", (ctypes.c_ubyte * 128) * 64),
-    )  # fmt: skip
-
-
-class CNoted(ctypes.Structure):
-    _fields_ = (
-        *((name, ctypes.c_int) for name in (
-            "count", "events", "graphs", "executables", "taken", "allocated", "contexts_waited_for",
-        )),
-        ("notes", CNote * 1024),
-    )  # fmt: skip
-
-
-class CFailing(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_int)
-        for name in (
-            "launch", "event", "record", "wait", "take", "allocate", "graph", "node", "instantiate",
-            "change", "replay",
-        )
-    )  # fmt: skip
 
 
 class CExtra(ctypes.Structure):
@@ -75,17 +34,11 @@ class Called(NamedTuple):
     graph: int | None
 
 
-class Pipelines(Headers):
-    """A header's functions, with a fake driver that writes down what it is asked."""
+class PipelineFunctions(Functions):
+    """As `Functions`, with those of pipelines."""
 
-    def open(self, path):
-        super().open(path)
-        self.noted = CNoted.in_dll(self.driver, "noted")
-        self.failing = CFailing.in_dll(self.driver, "fail")
-
-    def shim_of_pipelines(self) -> str:
-        self.pipelines = {one.name: one for one in pipeline_sets(self._manifests[0])}
-        return _shim(self.pipelines.values())
+    def shim_of(self, manifest: Manifest) -> str:
+        return super().shim_of(manifest) + _shim(pipeline_sets(manifest))
 
     def run(
         self,
@@ -112,23 +65,12 @@ class Pipelines(Headers):
         )
         return Called(status, self._said(status), extra.workspace_bytes, extra.graph)
 
-    def replay(self, graph: int | None, stream: int = 0x100) -> Outcome:
+    def replay(self, graph: int | None, stream: int = 0x100) -> Called:
         status = self.library.pipe_replay(ctypes.c_void_p(graph), ctypes.c_void_p(stream))
-        return Outcome(status, self._said(status), None)
+        return Called(status, self._said(status), 0, graph)
 
     def destroy(self, graph: int | None) -> None:
         self.library.pipe_destroy(ctypes.c_void_p(graph))
-
-    def notes(self, *kinds: int) -> list[CNote]:
-        """What the driver was asked, in order; all, or what is of these kinds."""
-        assert self.noted.count <= 1024
-        notes = self.noted.notes[: self.noted.count]
-        return [note for note in notes if not kinds or note.kind in kinds]
-
-    def left(self) -> tuple[int, ...]:
-        """What was not given back: events, graphs, executable graphs, memory of both kinds."""
-        noted = self.noted
-        return noted.events, noted.graphs, noted.executables, noted.taken, noted.allocated
 
     def _said(self, status: int) -> str:
         return self.library.shim_message().decode() if status else ""

@@ -179,6 +179,21 @@ def counted() -> Pipeline:
     )
 
 
+def mlp() -> Pipeline:
+    """The pipeline of the documentation; its kernel does not matter."""
+    return pipeline(
+        "mlp",
+        (
+            Parameter("y", "tensor", "bf16", ("M", "N"), "mut"),
+            Parameter("x", "tensor", "bf16", ("M", "K"), "shared"),
+            Parameter("w", "tensor", "bf16", ("K", "N"), "shared"),
+        ),
+        ("M", "N", "K"),
+        (),
+        (launch("matmul", _FAMILY, 61, (), c="y", a="x", b="w"),),
+    )
+
+
 def pipelined() -> Manifest:
     """`everything`, with pipelines."""
     base = everything()
@@ -189,5 +204,5 @@ def pipelined() -> Manifest:
         doubled("f32", "add__f32_1024", symbol="doubled__f32"),
         doubled("bf16", "add__bf16_2048", symbol="doubled__bf16"),
     )
-    pipelines = (sums(), layers(), wide(), turned(), counted(), *instances)
+    pipelines = (sums(), layers(), wide(), turned(), counted(), mlp(), *instances)
     return replace(base, kernels=kernels, pipelines=pipelines)

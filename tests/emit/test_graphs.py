@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 from threading import Thread
 
 import pytest
 
 from tests.emit.expected import launched_by, launched_on
-from tests.emit.pipeline_calling import (
-    ADDED,
-    ALLOCATED,
-    CHANGED,
-    FREED,
-    GRAPH,
-    INSTANTIATED,
-    REPLAYED,
-    UPDATE,
-)
+from tests.emit.launching import CUBIN, describe
+from tests.emit.noting import ADDED, ALLOCATED, CHANGED, FREED, INSTANTIATED, REPLAYED
+from tests.emit.pipeline_calling import GRAPH, UPDATE
 from tests.emit.pipeline_expected import launcher_of, planned
 from tests.emit.pipeline_samples import pipelined
 from tests.emit.statuses import STATUS
@@ -30,6 +24,10 @@ from tests.emit.test_pipeline_failures import (
     summed,
     wide,
 )
+from tests.emit.toolchain import LINKED, STRICT, c_compiler, compiled
+from tests.unit.pipeline_samples import with_pipelines
+from tilec.emit.emitter import Artifact, EmitOptions
+from tilec.emit.header import emit_header
 from tilec.emit.header.pipelines import pipeline_sets
 
 SETS = {one.name: one for one in pipeline_sets(pipelined())}
@@ -85,6 +83,9 @@ def test_a_graph_is_launched_on_any_stream(pipelines):
             assert pipelines.replay(made.graph, stream).message == ""
         assert [note.stream for note in pipelines.notes(REPLAYED)] == [0, 0x100, 0x200]
         assert made.does() == wanted(summed(), made.workspace)
+        captured = pipelines.replay(made.graph, 0x700)
+        assert captured.status == STATUS["TILEC_ERROR_GRAPH"]
+        assert "is not launched on a stream that is being captured" in captured.message
         refused = pipelines.replay(made.graph, 0x20000)
         assert refused.status == STATUS["TILEC_ERROR_DEVICE"]
 
@@ -95,7 +96,7 @@ def test_other_arguments_are_set_in_the_graph_that_is_there(pipelines):
             assert made.update(call).message == ""
             assert made.does() == wanted(call, made.workspace)
         assert len(pipelines.notes(INSTANTIATED)) == 1
-        assert len(pipelines.notes(CHANGED)) == 3 * 14
+        assert len(pipelines.notes(CHANGED)) == 4 + 8 + 8  # those that are given something else
 
 
 def test_a_smaller_workspace_is_kept_and_a_larger_one_replaces_it(pipelines):
@@ -152,7 +153,7 @@ def test_an_update_that_the_driver_refuses_changes_nothing(pipelines):
     for number in range(1, 6):
         with Made(pipelines, summed()) as made:
             pipelines.failing.change = number
-            called = made.update(summed(x=MOVED))
+            called = made.update(summed(999))
             assert called.status == STATUS["TILEC_ERROR_GRAPH"]
             assert called.message == "no graph could be made of `sums`: CUDA_ERROR_INVALID_VALUE"
             assert made.does() == wanted(summed(), made.workspace)
@@ -243,6 +244,40 @@ def test_threads_may_use_one_graph(pipelines):
             thread.join()
         assert said == [""] * 160
         assert len(pipelines.notes(REPLAYED)) == 80
+
+
+_UNIT = """
+#include "sums.h"
+int {name}(tilec_graph **graph, void *out, void *x, int64_t n);
+int {name}(tilec_graph **graph, void *out, void *x, int64_t n)
+{{
+    tilec_tensor z = tilec_vector(out, TILEC_F32, n), y = tilec_vector(x, TILEC_F32, n);
+    z.device = y.device = 0;
+    return {call}, &z, &y, 1);
+}}
+"""
+
+
+def test_units_of_a_program_share_graphs(pipelines, tools):
+    folder = tools / "units"
+    folder.mkdir()
+    [text] = emit_header([Artifact(with_pipelines(), CUBIN)], "sums", EmitOptions()).values()
+    (folder / "sums.h").write_bytes(text)
+    calls = {"made": "sums_graph(graph", "changed": "sums_graph_update(*graph"}
+    for name, call in calls.items():
+        more = "int use(void *d);\nint use(void *d) { return tilec_set_driver(d); }\n"
+        unit = _UNIT.format(name=name, call=call) + (more if name == "made" else "")
+        (folder / f"{name}.c").write_text(unit)
+    compiled(c_compiler(), "-std=c99", *STRICT, "-shared", "-fPIC", "-o", folder / "libunits.so",
+             folder / "made.c", folder / "changed.c", *LINKED)  # fmt: skip
+    describe(pipelines.driver, with_pipelines())
+    library, graph = ctypes.CDLL(str(folder / "libunits.so")), ctypes.c_void_p()
+    assert library.use(ctypes.c_void_p(pipelines.driver._handle)) == 0
+    for name, x in (("made", 2**41), ("changed", 2**42)):
+        arguments = (ctypes.c_void_p(2**40), ctypes.c_void_p(x), ctypes.c_int64(1000))
+        assert getattr(library, name)(ctypes.byref(graph), *arguments) == 0
+    assert len(pipelines.notes(CHANGED)) == 2
+    assert len(pipelines.notes(INSTANTIATED)) == 1
 
 
 def test_an_instance_may_change_with_the_arguments(pipelines):

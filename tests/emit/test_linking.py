@@ -23,7 +23,7 @@ from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
 
 HEADERS = 100
-UNITS = 20
+UNITS = 5
 
 
 def _write_header(folder, number):
@@ -108,7 +108,7 @@ def _main(units):
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory, tools):
-    """A hundred headers, five in each of twenty units and all in another, in one program."""
+    """A hundred headers, twenty in each of five units and all in another, in one program."""
     folder = tmp_path_factory.mktemp("linking")
     for number in range(HEADERS):
         _write_header(folder, number)

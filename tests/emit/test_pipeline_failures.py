@@ -8,17 +8,14 @@ from threading import Barrier, Thread
 import pytest
 
 from tests.emit.expected import launched_on
+from tests.emit.noting import GIVEN, LAUNCHED, TAKEN, WAITED
 from tests.emit.pipeline_calling import (
     CHECK,
-    GIVEN,
     GRAPH,
     LAUNCH,
     LAUNCH_ON,
     LAUNCH_WITH,
-    LAUNCHED,
-    TAKEN,
     UPDATE,
-    WAITED,
     WORKSPACE,
 )
 from tests.emit.statuses import STATUS

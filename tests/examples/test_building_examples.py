@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,13 +27,10 @@ def examples(tmp_path_factory):
     """A copy of the folder, without what was built in it."""
     folder = tmp_path_factory.mktemp("examples") / "examples"
     shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("build", "target"))
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    """One for all, so that what two examples share is compiled once."""
-    monkeypatch.setenv("TILEC_CACHE", str(tmp_path_factory.getbasetemp() / "examples-cache"))
+    with pytest.MonkeyPatch.context() as patch:
+        # One for all, so that what two examples share is compiled once.
+        patch.setenv("TILEC_CACHE", str(folder.parent / "cache"))
+        yield folder
 
 
 def run(*command, cwd):
@@ -47,19 +45,49 @@ def make(folder, *arguments):
     return run(needed("make"), f"TILEC={TILEC}", *compilers, *flags, *arguments, cwd=folder)
 
 
-def test_c(examples):
-    lines = make(examples / "c", "run").splitlines()
+@pytest.fixture(scope="module")
+def lines(examples):
+    """What the programs in C print."""
+    return make(examples / "c", "run").splitlines()
+
+
+def test_c(lines):
     assert "equal lengths: success" in lines
     [shorter] = [line for line in lines if line.startswith("a shorter x: ")]
     assert "`x`: expected extent 1000 of axis 0 (`N`, as axis 0 of `y`), got 999" in shorter
     [same] = [line for line in lines if line.startswith("y is x: ")]
     assert "`y` is written and overlaps `x`" in same
-    assert lines[-1] in ("there is no GPU here", "y[7] = 15, the sum of y = 1000000")
+    on_a_gpu = "y[7] = 15, the sum of y = 1000000"
+    assert ("there is no GPU here" in lines) != (on_a_gpu in lines)
+
+
+def test_a_pipeline_in_c(lines):
+    # Five parts and one length, each rounded up to 256 bytes.
+    assert "the temporaries take 512 bytes" in lines
+    [refused] = [line for line in lines if line.startswith("in place: ")]
+    assert "`y` is written and overlaps `x`" in refused
+    on_a_gpu = [f"{what}: 1.0000" for what in ("at once", "as a graph", "of another vector")]
+    assert lines[-1] == "there is no GPU here" or lines[-3:] == on_a_gpu
 
 
 def test_cxx(examples):
     last = make(examples / "cpp", "run").splitlines()[-1]
     assert last in ("there is no GPU here", "double: the sum of y = 1000000")
+
+
+def test_python(examples):
+    """Without PyTorch there is the module, and what runs of it needs a GPU."""
+    make(examples / "python", "build/gated_torch.py")
+    build = examples / "python" / "build"
+    names = {path.name for path in build.iterdir()}
+    assert {"gated.py", "gated.pyi", "gated_torch.py", "gated.sm_90a.cubin"} <= names
+    asked = "import gated; print(gated.gated.kernels[1].symbol)"
+    assert run(sys.executable, "-c", asked, cwd=build) == "gated__bf16_2048\n"
+    if find_spec("torch"):
+        lines = make(examples / "python", f"PYTHON={sys.executable}", "run").splitlines()
+        assert (
+            lines[-1] == "there is no GPU here" or lines[-1] == "after own.free(): `gate` was freed"
+        )
 
 
 def test_cmake(examples):
@@ -71,6 +99,13 @@ def test_cmake(examples):
     assert "axpy.h" in run(cmake, "--build", "made", cwd=folder)
     assert "axpy.h" not in run(cmake, "--build", "made", cwd=folder), "nothing is to be done"
     run(folder / "made" / "axpy", cwd=folder)
+
+
+def test_rust(examples):
+    folder = examples / "rust"
+    needed("cargo")
+    lines = run(needed("make"), "run", f"TILEC={TILEC}", cwd=folder).splitlines()
+    assert lines[-1] in ("there is no GPU here", "the sum of y = 500500")
 
 
 def test_make_builds_again_exactly_what_it_must(examples):

@@ -6,7 +6,7 @@ import ctypes
 from functools import cache
 from typing import Any
 
-from tests.unit.raw_launcher import launch
+from tests.unit.raw_launcher import Launch, launch
 
 _MULTIPROCESSORS, _SHARED_LIMIT = 16, 8  # of CUdevice_attribute, of CUfunction_attribute
 _CLUSTER_DIMENSION = 4  # of CUlaunchAttributeID
@@ -49,6 +49,13 @@ def call(name: str, *arguments: Any) -> None:
     assert status == 0, f"{name}: {status}"
 
 
+def multiprocessors() -> int:
+    """Of device 0."""
+    count = ctypes.c_int()
+    call("cuDeviceGetAttribute", ctypes.byref(count), _MULTIPROCESSORS, 0)
+    return count.value
+
+
 class ByHand:
     """The kernels of a cubin or fat binary; a context is current, as `tilec.runtime` leaves it."""
 
@@ -58,14 +65,18 @@ class ByHand:
 
     def launch(self, kernel: Any, arguments: list[Any]) -> str | None:
         """Launches an instance, of which the JSON is given, and waits; gives the variant."""
-        count = ctypes.c_int()
-        call("cuDeviceGetAttribute", ctypes.byref(count), _MULTIPROCESSORS, 0)
-        made = launch(kernel, arguments, count.value)
+        made = launch(kernel, arguments, multiprocessors())
         if made is None:
             return None
+        [variant] = [v for v in kernel["variants"] if v["symbol"] == made.symbol]
+        self.start(made, variant)
+        call("cuCtxSynchronize")
+        return made.symbol
+
+    def start(self, made: Launch, variant: Any) -> None:
+        """Starts a launch of a variant on the default stream."""
         function = ctypes.c_void_p()
         call("cuModuleGetFunction", ctypes.byref(function), self._module, made.symbol.encode())
-        [variant] = [v for v in kernel["variants"] if v["symbol"] == made.symbol]
         if made.shared_bytes and variant["static_smem_bytes"] + made.shared_bytes > 49152:
             call("cuFuncSetAttribute", function, _SHARED_LIMIT, made.shared_bytes)
         values = [_in_memory(one) for one in made.parameters]
@@ -73,13 +84,11 @@ class ByHand:
         if made.cluster == (1, 1, 1):
             call("cuLaunchKernel", function, *made.grid, made.threads, 1, 1, made.shared_bytes,
                  None, places, None)  # fmt: skip
-        else:
-            cluster = _Attribute(_CLUSTER_DIMENSION, 0, (ctypes.c_uint * 16)(*made.cluster))
-            config = _Config(made.grid, (made.threads, 1, 1), made.shared_bytes, None,
-                             ctypes.pointer(cluster), 1)  # fmt: skip
-            call("cuLaunchKernelEx", ctypes.byref(config), function, places, None)
-        call("cuCtxSynchronize")
-        return made.symbol
+            return
+        cluster = _Attribute(_CLUSTER_DIMENSION, 0, (ctypes.c_uint * 16)(*made.cluster))
+        config = _Config(made.grid, (made.threads, 1, 1), made.shared_bytes, None,
+                         ctypes.pointer(cluster), 1)  # fmt: skip
+        call("cuLaunchKernelEx", ctypes.byref(config), function, places, None)
 
 
 def _in_memory(given: Any) -> tuple[object, int]:

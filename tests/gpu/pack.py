@@ -11,6 +11,7 @@ packed as `gpu-bundle.tar.xz` beside it.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -19,8 +20,10 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import jsonschema
 from cubins import FOLDER
 
+from tilec.artifact.embed import extract
 from tilec.target.toolchain import ptxas
 
 PTXAS = Path(__file__).with_name("ptxas_for_sm_90")
@@ -37,6 +40,7 @@ PACKED = (
     "kernels",
     "tests/gpu",
     "tests/emit/calling.py",
+    "tests/emit/pipeline_calling.py",
     "tests/emit/toolchain.py",
     "tests/kernels/cases.py",
     "tests/kernels/problem.py",
@@ -71,9 +75,13 @@ def main() -> None:
     shutil.rmtree(bundle, ignore_errors=True)
     copy(bundle)
     build(bundle / "build")
-    for project in ("c", "cpp"):
+    for project, names in (("c", ("axpy", "unit")), ("cpp", ("axpy",))):
         folder = bundle / "examples" / project / "build"
-        _build([Path("examples/c/axpy.tile")], folder, TARGET, "--emit", "header")
+        sources = [Path(f"examples/c/{name}.tile") for name in names]
+        _build(sources, folder, TARGET, "--emit", "header")
+    folder = bundle / "examples/python/build"
+    _build([Path("examples/python/gated.tile")], folder, TARGET, "--emit", "python")
+    _validate(bundle / "build")
     if arguments.wheels:
         _download(bundle / "wheels", arguments.wheels)
     archive = bundle.with_suffix(".tar.xz")
@@ -106,6 +114,7 @@ def build(folder: Path) -> None:
     for sources, target in ((kernels, folder), (programs, tests), (pipelines, tests / "pipelines")):
         _build_for_both(sources, target)
     _build([*kernels, Path("tests/gpu/trapping.tile")], tests / "checked", TARGET, "--checked")
+    _build([Path("kernels/add.tile")], tests / "joined", f"{OLDER},{TARGET}", "--fatbin")
     _run("tests.programs.expect", str(tests))
 
 
@@ -133,6 +142,14 @@ def _build(
 def _run(module: str, *arguments: str, **environment: str) -> None:
     command = [sys.executable, "-m", module, *arguments]
     subprocess.run(command, check=True, env={**os.environ, **environment})
+
+
+def _validate(folder: Path) -> None:
+    """That every manifest meets the published schema."""
+    schema = json.loads(Path("src/tilec/artifact/manifest.schema.json").read_text())
+    checker = jsonschema.Draft202012Validator(schema)
+    for path in folder.rglob("*.cubin"):
+        checker.validate(json.loads(extract(path.read_bytes()) or b"null"))
 
 
 def _download(folder: Path, python: str) -> None:

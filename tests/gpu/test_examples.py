@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,16 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 pytestmark = pytest.mark.skipif(DRY_RUN, reason="the examples launch by the driver itself")
 
 
-def last_lines(folder, compiler):
-    """What `make run` prints of a project whose header is there."""
-    header = EXAMPLES / folder / "build" / "axpy.h"
-    if not header.exists():
-        pytest.skip(f"{header} is not built")
+def printed(folder, compiler):
+    """What `make run` prints of a project whose headers are there."""
+    headers = sorted((EXAMPLES / folder / "build").glob("*.h"))
+    if not headers:
+        pytest.skip(f"the headers of {folder} are not built")
     for program in ("make", compiler):
         if shutil.which(program) is None:
             pytest.skip(f"there is no {program}")
-    os.utime(header)  # newer than its source, so that nothing is to be compiled by tilec
+    for header in headers:
+        os.utime(header)  # newer than its source, so that nothing is to be compiled by tilec
     done = subprocess.run(
         ["make", "run", "TILEC=false", f"CC={compiler}", f"CXX={compiler}"],
         cwd=EXAMPLES / folder, capture_output=True, text=True, timeout=120, check=False,
@@ -33,11 +35,34 @@ def last_lines(folder, compiler):
 
 
 def test_c():
-    assert last_lines("c", "gcc")[-1] == "y[7] = 15, the sum of y = 1000000"
+    lines = printed("c", "gcc")
+    assert "y[7] = 15, the sum of y = 1000000" in lines
+    assert lines[-3:] == ["at once: 1.0000", "as a graph: 1.0000", "of another vector: 1.0000"]
+
+
+def test_python():
+    pytest.importorskip("torch")
+    folder = EXAMPLES / "python"
+    if not (folder / "build" / "gated_torch.py").exists():
+        pytest.skip(f"{folder}/build is not built")
+    done = subprocess.run(
+        [sys.executable, "main.py"],
+        cwd=folder, capture_output=True, text=True, timeout=240, check=False,
+        env={**os.environ, "PYTHONPATH": f"build:{os.environ.get('PYTHONPATH', '')}"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [
+        "called: as expected",
+        "compiled, in one graph: as expected",
+        "differentiated: as expected",
+        "a shorter one: `gated__f32_1024`: `up`: expected extent 100000 of axis 0 (`N`, as axis 0 "
+        "of `gate`), got 50",
+        "after own.free(): `gate` was freed",
+    ]
 
 
 def test_cxx():
-    assert last_lines("cpp", "g++")[-2:] == [
+    assert printed("cpp", "g++")[-2:] == [
         "float: the sum of y = 1000000",
         "double: the sum of y = 1000000",
     ]

@@ -205,9 +205,9 @@ def test_threads_launch_at_once(pipeline, device, streams, many):
     n, call = 50_000, pipeline("diamond", "diamond")
     failures = []
 
-    def work(seed):
+    def work(seed, stream):
         try:
-            stream, x = streams(), rt.to_device(whole(n, seed).astype(np.float32))
+            x = rt.to_device(whole(n, seed).astype(np.float32))
             results = []
             for turn in range(20):
                 results.append(rt.empty((n,), "f32"))
@@ -218,7 +218,7 @@ def test_threads_launch_at_once(pipeline, device, streams, many):
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    threads = [threading.Thread(target=work, args=(seed, streams())) for seed in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -250,11 +250,13 @@ def test_launches_are_captured_with_their_workspace(pipeline, device, streams, m
     n, call = 10_000, pipeline("diamond", "diamond")
     x, y = rt.to_device(whole(n, 5).astype(np.float32)), rt.empty((n,), "f32")
     call.launch(y, x, 1.0, streams=many).wait()  # loaded
-    stream = streams()
+    stream, graph = streams(), call.graph(y, x, 1.0)
     with captured(stream) as replay:
         handle = call.launch(y, x, 2.0, stream=stream, streams=many)
         with pytest.raises(rt.LaunchError, match="does not run before the graph"):
             handle.wait()
+        with pytest.raises(rt.LaunchError, match="the graph of `diamond` is not launched on a str"):
+            graph.replay(stream)  # which does not spoil the capture
     beside = rt.empty((n,), "f32")
     for factor in (1.0, 3.0):
         call.launch(beside, x, factor, streams=many).wait()  # nothing is left of the capture

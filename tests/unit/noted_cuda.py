@@ -92,6 +92,9 @@ class Bindings:
             return NO_CONTEXT, None
         return SUCCESS, self.device
 
+    def cuStreamGetFlags(self, stream):  # noqa: N802
+        return SUCCESS, 1  # no stream waits for the default stream
+
     def cuStreamGetDevice(self, stream):  # noqa: N802
         return SUCCESS, int(stream) // 1000
 
@@ -174,6 +177,7 @@ class Bindings:
 
     def cuGraphKernelNodeSetAttribute(self, node, attribute, value):  # noqa: N802
         assert attribute == CLUSTER
+        assert isinstance(value, real.CUkernelNodeAttrValue), "CUDA's bindings take no other class"
         cluster = value.clusterDim
         self.graphs[node[0]]["nodes"][node[1]]["cluster"] = cluster.x, cluster.y, cluster.z
         return [SUCCESS]

@@ -89,7 +89,7 @@ MATRIX = replace(
          "`z` is read only: nothing is written to it"),
         (with_parameter(ADDED, 1, extents=(64,)),
          "the extent of axis 0 of `x` is 64, was `N`"),
-        (with_requires(ADDED, ("gt", "N", 0)), "requires `('gt', 'N', 0)`"),
+        (with_requires(ADDED, ("gt", "N", 0)), "requires `('gt', 'N', 0)` (here `N > 0`)"),
         (replace(ADDED, coverage=(Coverage("z", False, False),)),
          "may leave elements of `z` as they were: it wrote all of them"),
         (replace(ADDED, coverage=(Coverage("z", True, True),)),

@@ -196,6 +196,24 @@ def test_an_update_that_the_driver_refuses_changes_nothing(cuda):
     assert [node["cells"] for node in cuda.graphs[0]["nodes"]] == before
 
 
+def test_only_nodes_that_change_are_set(cuda):
+    graph = pipeline().graph(*given())
+    cuda.set_left = 3
+    graph.update(x=given()[1]._replace(pointer=2**43))  # the argument of two launches
+    assert cuda.set_left == 1
+    graph.update(x=given()[1]._replace(pointer=2**43))
+    assert cuda.set_left == 1
+
+
+def test_a_graph_is_not_launched_into_another(cuda):
+    graph = pipeline().graph(*given())
+    cuda.captured = {64}
+    with pytest.raises(rt.LaunchError, match="the graph of `sums` is not launched on a stream"):
+        graph.replay(64)
+    assert not cuda.streams
+    graph.replay(65)
+
+
 def test_clusters_and_tensor_maps_are_told_to_nodes(installs):
     cuda = installs(1)
     kernel = mapped_kernel(cluster=(1, 2, 1), dynamic_smem_bytes=1024)

@@ -6,7 +6,8 @@ import json
 from random import Random
 
 import pytest
-from pipeline_samples import sums, with_pipelines
+from noting_driver import NotingDriver, module_of
+from pipeline_samples import with_pipelines
 from raw_launcher import (
     Launch,
     Refused,
@@ -22,7 +23,6 @@ from tests.emit.expected import CARD, SM_COUNT, Machine
 from tests.emit.samples import everything
 from tilec.artifact.manifest import to_json
 from tilec.artifact.pipelines import comes_after
-from tilec.artifact.workspace import workspace_of
 from tilec.runtime.array import Array
 from tilec.runtime.errors import ContractError
 from tilec.runtime.plan import Planner
@@ -36,7 +36,10 @@ AS_JSON = {kernel["symbol"]: kernel for kernel in DOCUMENT["kernels"]}
 
 def of_the_runtime(planner, arguments):
     """Its plan in the form of the raw launcher."""
-    plan = planner.plan(arguments)
+    return as_launch(planner.plan(arguments))
+
+
+def as_launch(plan):
     if plan.grid is None:
         return None
     variant = plan.variant
@@ -101,23 +104,41 @@ def test_of_a_family_the_member_is_launched_that_the_page_chooses(family):
     assert len(launched - {None}) > 1
 
 
-@pytest.mark.parametrize("n", [0, 1, 1000, 1024, 100_000])
+@pytest.mark.parametrize("n", [0, 1, 1000, 1024, 100_000, 999_999])
 def test_a_pipeline_is_run_as_the_page_says(n):
     manifest = with_pipelines()
     document = json.loads(to_json(manifest))
-    pipeline, [told] = sums(), document["pipelines"]
-    out, x = (Array(2**34 * i, "f32", (n,), (1,), 0) for i in (1, 2))
+    [told] = document["pipelines"]
+    given = [*(Array(2**34 * i, "f32", (n,), (1,), 0) for i in (1, 2)), 2.0]
     start = 2**40
-    steps = steps_of(document, told, [out, x, 2.0], start, {"sms": SM_COUNT, "card": CARD})
+    steps = steps_of(document, told, given, start, {"sms": SM_COUNT, "card": CARD})
 
-    made = workspace_of(pipeline, {"N": n, "scale": 2.0})
-    assert sum(workspace_parts(told, {"N": n})) == made.bytes
-    assert [step.after for step in steps] == comes_after(pipeline.launches)
-    tensors = {"out": out, "x": x} | {
-        name: Array(start + made.offsets[name], "f32", extents, (1,), 0)
-        for name, extents in made.extents.items()
-    }
-    planner = Planner(manifest.kernels, Machine(), manifest.families)
-    for step, one in zip(steps, pipeline.launches, strict=True):
-        given = [2.0 if a.tensor is None else tensors[a.tensor] for a in one.arguments]
-        assert step.launch == of_the_runtime(planner, given)
+    plan = module_of(NotingDriver(), manifest).sums.plan(*given, workspace=start)
+    assert sum(workspace_parts(told, {"N": n})) == plan.workspace.bytes
+    assert [step.after for step in steps] == comes_after(plan.pipeline.launches)
+    assert [step.launch for step in steps] == [as_launch(one) for one in plan.launches]
+
+
+def _of(n, number, **changed):
+    return Array(2**34 * number, "f32", (n,), (1,), 0)._replace(**changed)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (_of(100, 1), _of(99, 2), 2.0),
+        (_of(10**6, 1), _of(10**6, 2), 2.0),  # `requires!(N < 1000000)`
+        (_of(100, 1), _of(100, 2, element="f16"), 2.0),
+        (_of(100, 1), _of(100, 1), 2.0),
+        (_of(100, 1), _of(100, 2, strides=(2,)), 2.0),
+        (_of(100, 1), _of(100, 2, pointer=2**35 + 2), 2.0),
+    ],
+)
+def test_what_the_contract_of_a_pipeline_refuses(given):
+    manifest = with_pipelines()
+    document = json.loads(to_json(manifest))
+    [told] = document["pipelines"]
+    with pytest.raises(Refused):
+        steps_of(document, told, list(given), 2**40, {"sms": SM_COUNT, "card": CARD})
+    with pytest.raises(ContractError):
+        module_of(NotingDriver(), manifest).sums.plan(*given, workspace=2**40)

@@ -1,10 +1,12 @@
-"""Which streams a pipeline's launches go to; that they order all that they must."""
+"""Which streams a pipeline's launches go to; that they order all that they must, and so does what
+is left of an order where launches are left out."""
 
 from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tilec.runtime.pipeline_plan import _without_others
 from tilec.runtime.stream_schedule import FORK, schedule_of
 
 
@@ -16,6 +18,13 @@ def orders(draw):
         tuple(sorted(draw(st.sets(st.integers(0, n - 1), max_size=3)))) if n else ()
         for n in range(count)
     ]
+
+
+def closure(after):
+    before = []
+    for earlier in after:
+        before.append(set(earlier).union(*(before[n] for n in earlier)))
+    return before
 
 
 def clocks(schedule):
@@ -57,10 +66,8 @@ def test_streams_order_all_that_must_have_an_order(after, most):
     assert [turn.launch for turn in schedule.turns] == list(range(len(after)))
     assert schedule.streams <= most
     started, places, end = clocks(schedule)
-    before = []
-    for launch, earlier in enumerate(after):
-        before.append(set(earlier).union(*(before[n] for n in earlier)))
-        assert all(happened(places[n], started[launch]) for n in before[launch])
+    for launch, before in enumerate(closure(after)):
+        assert all(happened(places[n], started[launch]) for n in before)
         assert happened(places[launch], end)
 
 
@@ -68,11 +75,20 @@ def test_streams_order_all_that_must_have_an_order(after, most):
 @given(orders())
 def test_with_enough_streams_nothing_else_is_ordered(after):
     started, places, _ = clocks(schedule_of(after, len(after) + 1))
-    before = []
-    for launch, earlier in enumerate(after):
-        before.append(set(earlier).union(*(before[n] for n in earlier)))
-        ordered = {n for n in range(launch) if happened(places[n], started[launch])}
-        assert ordered == before[launch]
+    for launch, before in enumerate(closure(after)):
+        assert {n for n in range(launch) if happened(places[n], started[launch])} == before
+
+
+@settings(max_examples=100, deadline=None)
+@given(orders(), st.data())
+def test_what_is_left_out_hands_its_order_on(after, data):
+    kept = sorted(data.draw(st.sets(st.sampled_from(range(len(after)))))) if after else []
+    left = _without_others(after, kept)
+    before = closure(after)
+    expected = [{kept.index(n) for n in before[launch] if n in kept} for launch in kept]
+    assert closure(left) == expected
+    for earlier in left:  # nothing follows from the rest
+        assert not any(n in closure(left)[other] for n in earlier for other in earlier)
 
 
 def test_a_chain_stays_on_the_callers_stream():

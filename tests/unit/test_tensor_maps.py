@@ -148,6 +148,9 @@ def installs(monkeypatch):
     """A CUDA with so many devices, where everything is done at once."""
     monkeypatch.setattr("tilec.runtime.launcher.UNDER_WAY", UnderWay())
     monkeypatch.setattr(real_driver, "recorded", lambda entry, stream: Event())
+    monkeypatch.setattr(real_driver, "tail", lambda stream, device: Event())
+    monkeypatch.setattr(real_driver, "order", lambda event, stream, device: True)
+    monkeypatch.setattr(real_driver, "waits_for_legacy", lambda stream: False)
     monkeypatch.setattr(real_driver, "is_over", lambda event: True)
     yield lambda count: installed(monkeypatch, count)
     forget()

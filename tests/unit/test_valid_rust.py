@@ -18,7 +18,7 @@ from tilec.diagnostics.pages import codes, page
 from tilec.frontend import ast
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("tests/cases/accept", "kernels", "tests/proofs/programs")
+FOLDERS = ("tests/cases/accept", "kernels", "tests/pipelines/programs", "tests/proofs/programs")
 FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.tile"))]
 PROGRAMS = {f"{path.parent.name}/{path.stem}": path.read_text(encoding="utf-8") for path in FILES}
 PROGRAMS |= {code: found.right for code in codes() if (found := page(code)) is not None}

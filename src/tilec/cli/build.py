@@ -56,7 +56,7 @@ def _prefix(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     default="",
     callback=_prefix,
     metavar="NAME",
-    help="What the public names of `--emit header` begin with.",
+    help="What the public names of launchers begin with.",
 )
 @click.option(
     "--checked",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from tilec.artifact.expression import text_of
 from tilec.artifact.signature import Coverage, Parameter, Requirement
 from tilec.compatibility.change import Found
 from tilec.compatibility.implied import implied, renamed
@@ -146,7 +147,9 @@ def _changes_of_requires(old: Contract, new: Contract) -> Found:
     after = [one.expression for one in new.requires]
     for one in new.requires:
         if not implied(one.expression, before):
-            yield "breaking", f"requires `{one.text}`"
+            built = text_of(one.expression)
+            here = "" if built == one.text else f" (here `{built}`)"
+            yield "breaking", f"requires `{one.text}`{here}"
     for one, expression in zip(old.requires, before, strict=True):
         if not implied(expression, after):
             yield "compatible", f"requires no more that `{one.text}`"

@@ -40,8 +40,11 @@ from tilec.runtime.streams import (
     finish,
     finish_device,
     is_over,
+    order,
     recorded,
     stream_of,
+    tail,
+    waits_for_legacy,
 )
 
 __all__ = [
@@ -60,6 +63,7 @@ __all__ = [
     "is_over",
     "loaded",
     "made_event",
+    "order",
     "prepared",
     "record",
     "recorded",
@@ -67,7 +71,9 @@ __all__ = [
     "sm_count",
     "stream_memory",
     "stream_of",
+    "tail",
     "wait_for",
+    "waits_for_legacy",
 ]
 
 _DLPACK_CPU = 1  # kDLCPU of dlpack.h
@@ -119,7 +125,7 @@ def allocated(size_bytes: int, device: int) -> Buffer:
         return buffer
 
 
-def exported(array: Array, memory: Buffer) -> StridedMemoryView:
+def exported(array: Array, memory: object) -> StridedMemoryView:
     """A tensor as other libraries import it; `memory` lives as long as they need it."""
     require_device()
     buffer = Buffer.from_handle(array.pointer, array.span_bytes, owner=memory)

@@ -27,6 +27,11 @@ def element_of(dtype: object) -> str | None:
     return _ELEMENT_OF.get(text.removeprefix("torch."))
 
 
+def library_name(element: str) -> str:
+    """What NumPy and PyTorch call an element type; `usize` is `int64` to both."""
+    return _NAME_OF[element]
+
+
 def numpy_dtype(element: str) -> np.dtype[np.generic]:
     """NumPy's dtype of an element type; bf16 and f8 need the package ml_dtypes.
 

@@ -23,6 +23,10 @@ class ContractError(TilecError):
     """The arguments break what the kernel's manifest asks of them; nothing was launched."""
 
 
+class BorrowError(TilecError):
+    """Memory is in use by a launch that is under way, or is gone; nothing was done."""
+
+
 class LaunchError(TilecError):
     """The driver refused a launch, or the GPU failed while it ran; the message names the kernel."""
 

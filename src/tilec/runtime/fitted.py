@@ -13,6 +13,7 @@ from tilec.artifact.manifest import Kernel, Precondition, Variant
 from tilec.artifact.signature import Parameter
 from tilec.artifact.tensor_maps import MULTIPLE_BYTES
 from tilec.runtime.array import Array
+from tilec.runtime.borrows import Range
 from tilec.runtime.contract import (
     bound_dims,
     check_address,
@@ -144,6 +145,7 @@ class Fitted:
         "_entries",
         "_parameters",
         "_tensor_at",
+        "_touched",
         "_values",
         "_variants",
         "extents",
@@ -165,6 +167,13 @@ class Fitted:
         self._parameters = shapes.parameters
         self._tensor_at = shapes.tensor_at
         self._arrays = shapes.arrays
+        self._touched = [
+            (i, span, parameter.own, parameter.name, array)
+            for i, (span, (parameter, array)) in enumerate(
+                zip(shapes.spans, shapes.tensors, strict=True)
+            )
+            if span
+        ]
         self.pointers, self.scalars = shapes.pointers, shapes.scalars
         borrowed = sum(shapes.spans)
         self._variants = [
@@ -227,6 +236,18 @@ class Fitted:
             self._entries.clear()
         self._entries[tuple(addresses)] = entry
         return entry
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.kernel.symbol
+
+    def touches(self, addresses: Sequence[int]) -> list[Range]:
+        """The bytes that a launch reads and writes, of tensors at these addresses."""
+        return [
+            Range(addresses[i], addresses[i] + span, own, name, array)
+            for i, span, own, name, array in self._touched
+        ]
 
     def cycles(self, multiprocessors: int) -> int | None:
         """What the model of families says that a launch takes; None if it says nothing."""

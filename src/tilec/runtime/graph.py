@@ -9,6 +9,7 @@ from weakref import ref
 from tilec.runtime.entry import Node
 from tilec.runtime.errors import TilecError
 from tilec.runtime.launch import UNDER_WAY, Launch, is_passing
+from tilec.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,18 +36,20 @@ class Graph:
         self._lock = Lock()
         self._last: ref[Launch] | None = None  # it lives as long as it runs
         self._before: Completion | None = None  # what ran when another executable took over
+        self._previous: ref[Launch] | None = None  # the launch that this tells of
         self._given: tuple[object, ...] | None = given
         self._call = pipeline.call_of(given, None)
         self._memory = self._allocated(self._call)
         self._executable = self._built(self._call, self._memory)
+        self._lend(given)
 
-    def replay(self, stream: object = None) -> Launch:
+    def replay(self, stream: object = None, order: bool = False) -> Launch:
         """Launches all of it on a stream and returns at once.
 
         Without a stream, on PyTorch's current one if a tensor is PyTorch's, else on the default
-        stream.
+        stream. With `order`, after whatever under way on other streams conflicts with it.
 
-        Raises:   TilecError if the graph is closed; LaunchError
+        Raises:   TilecError if the graph is closed; BorrowError; LaunchError
         """
         with self._lock:
             given = self._open()
@@ -56,13 +59,21 @@ class Graph:
             else:
                 on = self._pipeline.stream_for(given)
             borrowed = given, self._memory, self._executable, stream
-            handle = Launch(self._driver, call.planned, on, borrowed)
+            touched = call.touched(0)
+            handle = Launch(self._driver, call.planned, on, borrowed, touched)
             if self._executable is None:
                 return handle
             if self._before is not None:
                 self._driver.wait_for(self._before, on)
+            if on != UNDER_WAY.only:  # something may be under way on another one
+                # CUDA runs one launch of an executable after the other.
+                last = self._last or self._previous
+                before = None if last is None else last()
+                if before is not None:
+                    UNDER_WAY.ordered(before, on)
+                UNDER_WAY.admit(self._driver, touched, call.planned, on, order)
             self._executable.launch(on)
-            self._before = None
+            self._before = self._previous = None
             self._last = ref(handle)
             UNDER_WAY.hold(handle, call.planned.weight, record_now=is_passing(on, stream))
             return handle
@@ -86,13 +97,18 @@ class Graph:
                 memory = self._allocated(call)
                 executable = self._built(call, memory)
                 self._before = self._running()
+                self._previous = self._last or self._previous
                 self._executable, self._last = executable, None
+            self._take_back(self._open())
+            self._lend(given)
             self._given, self._call, self._memory = given, call, memory
 
     def close(self) -> None:
         """Lets go of the arguments and the workspace, once the last launch is done with them."""
         with self._lock:
-            self._given = self._memory = self._executable = self._before = self._last = None
+            self._take_back(self._given or ())
+            self._given = self._memory = self._executable = None
+            self._before = self._last = self._previous = None
 
     def __enter__(self) -> Graph:
         return self
@@ -108,6 +124,17 @@ class Graph:
     def __repr__(self) -> str:
         state = "closed" if self._given is None else f"{len(self._call.planned.steps)} launches"
         return f"Graph({self._pipeline.name}, {state})"
+
+    def _lend(self, given: tuple[object, ...]) -> None:
+        """Tensors of the runtime are not freed by hand while the graph has them."""
+        for one in given:
+            if isinstance(one, Tensor):
+                one.lend(self)
+
+    def _take_back(self, given: tuple[object, ...]) -> None:
+        for one in given:
+            if isinstance(one, Tensor):
+                one.take_back(self)
 
     def _open(self) -> tuple[object, ...]:
         """The arguments.

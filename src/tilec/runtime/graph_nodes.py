@@ -12,13 +12,14 @@ from weakref import finalize
 from cuda.bindings import driver as bindings
 
 from tilec.artifact.geometry import ALONE
-from tilec.runtime.clusters import cluster_attribute, configuration
-from tilec.runtime.devices import SUCCESS, device_count, made_current, text_of
+from tilec.runtime.clusters import configuration
+from tilec.runtime.devices import SUCCESS, current_device, device_count, made_current, text_of
 from tilec.runtime.entry import Node, Started
 from tilec.runtime.errors import LaunchError, failure
 from tilec.runtime.machine_code import Code, passed
-from tilec.runtime.streams import QUEUES, check_device, queue_of
+from tilec.runtime.streams import QUEUES, check_device, is_captured, queue_of
 
+_CLUSTER = bindings.CUkernelNodeAttrID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 _PROGRAMMATIC = bindings.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
 _PROGRAMMATIC_PORT = bindings.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
 
@@ -43,7 +44,7 @@ class GraphExec:
         self._entry = entry
         self._nodes = tuple(nodes)
         self._handles: list[bindings.CUgraphNode] = []
-        with made_current(entry.device):
+        with made_current(entry.device) as self._device:
             self._graph = self._checked(bindings.cuGraphCreate(0))
             finalize(self, bindings.cuGraphDestroy, self._graph).atexit = False
             for node in self._nodes:
@@ -57,10 +58,19 @@ class GraphExec:
 
         Raises:   LaunchError; ContractError if the stream is another device's
         """
-        if device_count() > 1:
+        queue = QUEUES.get(stream) or queue_of(stream)
+        if is_captured(stream):  # asking for it would spoil the capture
+            raise LaunchError(
+                f"the graph of `{self._entry.kernel.symbol}` is not launched on a stream that is "
+                "being captured into another graph; `launch` of the pipeline is"
+            )
+        if device_count() == 1:
+            current_device()
+            [status] = bindings.cuGraphLaunch(self._exec, queue)
+        else:
             check_device(self._entry, stream)
-        with made_current(self._entry.device):
-            [status] = bindings.cuGraphLaunch(self._exec, QUEUES.get(stream) or queue_of(stream))
+            with made_current(self._entry.device):
+                [status] = bindings.cuGraphLaunch(self._exec, queue)
         if status != SUCCESS:
             raise failure(f"`{self._entry.kernel.symbol}` was not launched", text_of(status))
 
@@ -73,13 +83,14 @@ class GraphExec:
         if _form(self._nodes) != _form(nodes):
             return False
         with made_current(self._entry.device):
-            for number, node in enumerate(nodes):
+            changed = [number for number, node in enumerate(nodes) if node != self._nodes[number]]
+            for number in changed:
                 try:
-                    self._set(number, node)
+                    self._set(number, nodes[number])
                 except LaunchError:
                     with suppress(LaunchError):
-                        for changed in range(number):
-                            self._set(changed, self._nodes[changed])
+                        for earlier in changed[: changed.index(number)]:
+                            self._set(earlier, self._nodes[earlier])
                     raise
         self._nodes = tuple(nodes)
         return True
@@ -92,8 +103,10 @@ class GraphExec:
             bindings.cuGraphAddKernelNode(self._graph, plain, len(plain), parameters)
         )
         if node.entry.variant.cluster != ALONE:
-            cluster = cluster_attribute(node.entry.variant)
-            self._checked(bindings.cuGraphKernelNodeSetAttribute(handle, cluster.id, cluster.value))
+            value = bindings.CUkernelNodeAttrValue()  # the same union, in a class of its own
+            cluster = value.clusterDim
+            cluster.x, cluster.y, cluster.z = node.entry.variant.cluster
+            self._checked(bindings.cuGraphKernelNodeSetAttribute(handle, _CLUSTER, value))
         if node.early:
             edge = bindings.CUgraphEdgeData()
             edge.from_port = _PROGRAMMATIC_PORT
@@ -108,13 +121,15 @@ class GraphExec:
         )
 
     def _parameters(self, node: Node) -> tuple[bindings.CUDA_KERNEL_NODE_PARAMS, object]:
-        """A node as CUDA takes it, and what must live until CUDA has copied it."""
+        """A node as CUDA takes it, and what must live until CUDA has copied it.
+
+        Assumes:  the device is current
+        """
         entry = node.entry
         assert entry.grid is not None, "what has no programs is no node"
-        with made_current(entry.device) as device:
-            kernel = self._code.kernel(entry.variant, device)
-            function = bindings.CUfunction(int(kernel.handle))
-            config = configuration(entry.grid, entry.variant, function)
+        kernel = self._code.kernel(entry.variant, self._device)
+        function = bindings.CUfunction(int(kernel.handle))
+        config = configuration(entry.grid, entry.variant, function)
         pointers, maps = passed(entry, node.cells)
         parameters = bindings.CUDA_KERNEL_NODE_PARAMS()
         parameters.kern = bindings.CUkernel(int(kernel.handle))

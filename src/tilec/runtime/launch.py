@@ -3,6 +3,9 @@
 An event for each launch would cost more than the launch. So each launch goes into `UNDER_WAY`, and
 one event for each stream is recorded for all that gathered there, when they are many, or hold much
 memory, or when memory is asked for. An event that is recorded later is done later, never too early.
+
+What they borrow, other launches may not write: `UNDER_WAY.only` is the stream that all of them are
+on, and where there are several streams, a `Ledger` (borrows.py) says who may launch.
 """
 
 from __future__ import annotations
@@ -11,7 +14,17 @@ from collections import deque
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from tilec.runtime.errors import LaunchError, failure
+from tilec.runtime.borrows import (
+    PER_THREAD_STREAM,
+    POLICIES,
+    Ledger,
+    Policy,
+    Range,
+    Touched,
+    key_of,
+    ranges_of,
+)
+from tilec.runtime.errors import LaunchError, TilecError, failure
 
 if TYPE_CHECKING:
     from tilec.runtime.cuda_driver import Completion, Driver
@@ -22,15 +35,10 @@ if TYPE_CHECKING:
 LIMIT = 64
 
 
-_PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD of cuda.h
-
-
 def is_passing(address: int, given: object) -> bool:
     """Whether a stream may be gone, or another one, later: what is given as an address is not kept
     alive, and a thread's own stream is another one in another thread."""
-    return address >= _PER_THREAD_STREAM and (
-        address == _PER_THREAD_STREAM or isinstance(given, int)
-    )
+    return address >= PER_THREAD_STREAM and (address == PER_THREAD_STREAM or isinstance(given, int))
 
 
 class Launch:
@@ -40,9 +48,27 @@ class Launch:
     stream: the launch then counts as done when that is.
     """
 
-    __slots__ = ("__weakref__", "_borrowed", "_driver", "_entry", "_event", "_stream")
+    __slots__ = (
+        "__weakref__",
+        "_borrowed",
+        "_driver",
+        "_entry",
+        "_event",
+        "_is_over",
+        "_stream",
+        "touched",
+    )
 
-    def __init__(self, driver: Driver, entry: Started, stream: int, borrowed: object) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        entry: Started,
+        stream: int,
+        borrowed: object,
+        touched: Touched | None = None,
+    ) -> None:
+        self.touched = touched
+        self._is_over = False
         self._driver = driver
         self._entry = entry
         self._stream = stream
@@ -79,7 +105,53 @@ class Launch:
             event.sync()
         except Exception as error:
             raise self._failure(error) from error
+        self.let_go()
+
+    def let_go(self) -> None:
+        """For whoever knows that it is done."""
         self._event = self._borrowed = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is known to be done; the GPU is not asked."""
+        return self._is_over or self._borrowed is None
+
+    @property
+    def stream(self) -> int:
+        """The address of its stream, 0 the default stream."""
+        return self._stream
+
+    @property
+    def entry(self) -> Started:
+        """What it is a launch of."""
+        return self._entry
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self._entry.kernel.symbol
+
+    def ranges(self) -> list[Range]:
+        """The bytes that it has borrowed."""
+        return [] if self.touched is None else ranges_of(self.touched)
+
+    def may_run(self) -> bool:
+        """Whether it is not done, or waits for a graph that it is captured into.
+
+        Raises:   LaunchError if the device failed, or the stream is gone
+        """
+        if self.is_over:
+            return False
+        event = self._recorded()
+        return event is None or not self._driver.is_over(event)
+
+    def event(self) -> Completion | None:
+        """What tells when it is done, as far as it is not known to be; None for one that is being
+        captured too.
+
+        Raises:   LaunchError if the device failed, or the stream is gone
+        """
+        return None if self.is_over else self._recorded()
 
     def _recorded(self) -> Completion | None:
         """The event that tells when this is done; None if it is, or its stream is being captured.
@@ -99,15 +171,84 @@ class Launch:
 
 
 class UnderWay:
-    """The launches that may still run, whether or not their handles were dropped."""
+    """The launches that may still run, whether or not their handles were dropped.
 
-    __slots__ = ("_gathered", "_room", "_settling", "_timed")
+    `only` is the stream that all of them are on, None where that is not so. Launches compare it
+    with theirs and call `admit` where it is another one.
+    """
+
+    __slots__ = ("_gathered", "_ledger", "_policy", "_room", "_settling", "_timed", "only")
 
     def __init__(self) -> None:
         self._room = LIMIT  # threads may miscount it, which moves an event by a few launches
         self._gathered: deque[Launch] = deque()  # without an event for all of them
         self._timed: deque[tuple[Completion, list[Launch]]] = deque()
         self._settling = Lock()
+        self.only: int | None = None
+        self._ledger: Ledger | None = None  # where launches are on several streams
+        self._policy: Policy = "refuse"
+
+    def order_conflicts(self, policy: Policy) -> None:
+        """What becomes of launches that conflict with one under way on another stream.
+
+        Raises:   TilecError if the policy is none
+        """
+        if policy not in POLICIES:
+            raise TilecError(f"expected one of {', '.join(POLICIES)}, got {policy!r}")
+        self._policy = policy
+        self.only = None  # launches ask anew
+
+    def admit(
+        self, driver: Driver, touched: Touched, entry: Started, stream: int, order: bool = False
+    ) -> None:
+        """Makes sure that a launch that is about to start conflicts with none under way, or comes
+        after it: of `order` and the policy, by an event.
+
+        Raises:   BorrowError if it would conflict
+        """
+        policy: Policy = "wait" if order else self._policy
+        if entry.grid is None:
+            return
+        if policy == "off" and self._ledger is None:
+            self.only = None
+            return
+        with self._settling:
+            ledger = self._ledger_for(stream, entry.device)
+            if ledger is not None and policy != "off":
+                ledger.admit(driver, touched, stream, entry.device, policy)
+
+    def ordered(self, first: Launch | tuple[int, int | None], then: int) -> None:
+        """Notes that a stream waits for a launch, or for all that another stream was given."""
+        with self._settling:
+            device = first[1] if isinstance(first, tuple) else first.entry.device
+            ledger = self._ledger_for(then, device)
+            if ledger is not None:
+                ledger.ordered(first, then)
+
+    def borrowers(self) -> list[Launch]:
+        """The launches that are not known to be done."""
+        with self._settling:
+            return self._live()
+
+    def _ledger_for(self, stream: int, device: int | None) -> Ledger | None:
+        """What says who may launch on a stream; None if nothing is on another one."""
+        if self._ledger is not None:
+            return self._ledger
+        # The address of a thread's own stream says nothing of other threads.
+        if stream != PER_THREAD_STREAM:
+            key = key_of(stream, device)
+            if all(key_of(one.stream, one.entry.device) == key for one in self._live()):
+                self.only = stream
+                return None
+        self.only = None
+        self._ledger = ledger = Ledger()
+        for launch in self._live():
+            ledger.add(launch)
+        return ledger
+
+    def _live(self) -> list[Launch]:
+        timed = [launch for _, batch in self._timed for launch in batch]
+        return [launch for launch in (*timed, *self._gathered) if not launch.is_over]
 
     def hold(self, launch: Launch, weight: int, record_now: bool = False) -> None:
         """Keeps what a launch borrows until it is done. `record_now` where its stream may be gone
@@ -115,9 +256,16 @@ class UnderWay:
         self._gathered.append(launch)
         if record_now or weight >= LIMIT:
             launch._recorded()
+        if self.only is None:
+            self._note(launch)
         self._room -= weight
         if self._room < 0:
             self.settle()
+
+    def _note(self, launch: Launch) -> None:
+        with self._settling:
+            if self._ledger is not None and not launch.is_over:
+                self._ledger.add(launch)
 
     def settle(self) -> None:
         """Lets go of what the GPU is done with, and records events for what has none."""
@@ -126,6 +274,7 @@ class UnderWay:
         try:
             self._record_for_gathered()
             heavy_left = self._let_go_of_done()
+            self._forget_streams()
             self._room = 0 if heavy_left else LIMIT  # 0: the next launch asks again
         finally:
             self._settling.release()
@@ -166,10 +315,22 @@ class UnderWay:
         heavy_left = False
         for _ in range(len(self._timed)):
             event, batch = self._timed.popleft()
-            if not batch[0]._driver.is_over(event):
+            if batch[0]._driver.is_over(event):
+                for launch in batch:
+                    launch._is_over = True
+            else:
                 self._timed.append((event, batch))
                 heavy_left |= any(launch._entry.weight >= LIMIT for launch in batch)
         return heavy_left
+
+    def _forget_streams(self) -> None:
+        """Back to one stream, if launches under way are on one."""
+        if self._ledger is None:
+            return
+        left = self._ledger.prune()
+        if len(left) <= 1 and PER_THREAD_STREAM not in left:
+            self._ledger = None
+            self.only = left[0] if left else None
 
 
 UNDER_WAY = UnderWay()

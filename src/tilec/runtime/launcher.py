@@ -16,6 +16,7 @@ from tilec.runtime.plan import Planner
 from tilec.runtime.reading import described, read, stream_for
 
 if TYPE_CHECKING:
+    from tilec.runtime.borrows import Touched
     from tilec.runtime.entry import Entry, Frame
     from tilec.runtime.fitted import Fitted, LaunchPlan
 
@@ -52,19 +53,28 @@ class Launcher:
     def __call__(self, *arguments: object, **named: object) -> None:
         """Launches as `launch` does without a stream, and waits until the kernel is done.
 
-        Raises:   ContractError, LaunchError, NoDevice, ArchitectureError
+        Raises:   ContractError, BorrowError, LaunchError, NoDevice, ArchitectureError
         """
         if named or len(arguments) != self._count:
             arguments = self._planner.positional(arguments, named)
-        entry, stream = self._start(arguments, None)
-        if entry.grid is not None:
-            self._driver().finish(entry, stream)
+        entry, stream, touched = self._start(arguments, None, False)
+        if entry.grid is None:
+            return
+        driver = self._driver()
+        handle = Launch(driver, entry, stream, arguments, touched)
+        UNDER_WAY.hold(handle, 1)
+        try:
+            driver.finish(entry, stream)
+        finally:  # after a failure nothing runs either
+            handle.let_go()
 
-    def launch(self, *arguments: object, stream: object = None, **named: object) -> Launch:
+    def launch(
+        self, *arguments: object, stream: object = None, order: bool = False, **named: object
+    ) -> Launch:
         """Launches on a stream and returns at once.
 
         Without a stream, on PyTorch's current one if a tensor is PyTorch's, else on the default
-        stream.
+        stream. With `order`, after whatever under way on other streams conflicts with it.
 
         Raises:   as a call does; what fails later is raised by the handle
         """
@@ -72,12 +82,12 @@ class Launcher:
             arguments = self._planner.positional(arguments, named)
         driver = self._known_driver or self._driver()
         if stream is None:
-            entry, on = self._start(arguments, None)
-            handle = Launch(driver, entry, on, arguments)
+            entry, on, touched = self._start(arguments, None, order)
+            handle = Launch(driver, entry, on, arguments, touched)
             UNDER_WAY.hold(handle, entry.weight)
             return handle
-        entry, on = self._start(arguments, driver.stream_of(stream))
-        handle = Launch(driver, entry, on, (arguments, stream))
+        entry, on, touched = self._start(arguments, driver.stream_of(stream), order)
+        handle = Launch(driver, entry, on, (arguments, stream), touched)
         UNDER_WAY.hold(handle, entry.weight, record_now=is_passing(on, stream))
         return handle
 
@@ -86,18 +96,21 @@ class Launcher:
         given = self._planner.positional(arguments, named)
         return self._planner.plan(self._described(given, DEFAULT_STREAM))
 
-    def _start(self, given: Sequence[Any], stream: int | None) -> tuple[Entry, int]:
+    def _start(
+        self, given: Sequence[Any], stream: int | None, order: bool, is_foreign: bool = False
+    ) -> tuple[Entry, int, Touched]:
         """Checks the contract and launches: the path of every launch, so written for speed.
 
         What shapes decide was worked out when they were first seen. Each launch looks that up,
-        looks at the addresses, and fills a frame. Returns what was launched, and on which stream.
+        looks at the addresses, and fills a frame. Returns what was launched, on which stream, and
+        what it has borrowed, some of it of another library where `is_foreign`.
         """
         # 1. What the arguments are: the address of each tensor, and all else as a key.
         found = read(given, self._tensor_at, self._deciding_at)
         if found is None:  # described by the protocols of all libraries
             if stream is None:
                 stream = stream_for(given, self._tensor_at)
-            return self._start(self._described(given, stream), stream)
+            return self._start(self._described(given, stream), stream, order, True)
         addresses, key, bits, torch_device = found
         try:
             fitted = self._planner.known[key]
@@ -118,6 +131,9 @@ class Launcher:
         # 3. The stream, the frame, the launch.
         if stream is None:
             stream = DEFAULT_STREAM if torch_device < 0 else current_stream(torch_device)
+        touched = fitted, addresses, is_foreign or torch_device >= 0
+        if stream != UNDER_WAY.only:  # something may be under way on another one
+            UNDER_WAY.admit(self._driver(), touched, entry, stream, order)
         try:
             frame = entry.frames.pop()
         except IndexError:
@@ -129,7 +145,7 @@ class Launcher:
             self._fill_scalars(fitted, frame, given)
         start(stream)
         entry.frames.append(frame)
-        return entry, stream
+        return entry, stream, touched
 
     def _fill_scalars(self, fitted: Fitted, frame: Frame, given: Sequence[object]) -> None:
         cells = frame[0]

@@ -22,6 +22,7 @@ from tilec.runtime.plan import Planner, positional
 from tilec.runtime.reading import array_of, described, read, stream_for
 
 if TYPE_CHECKING:
+    from tilec.runtime.borrows import Touched
     from tilec.runtime.cuda_driver import Driver
     from tilec.runtime.fitted import Argument
     from tilec.runtime.launcher import Loaded
@@ -33,7 +34,7 @@ class Call(NamedTuple):
     """Arguments that meet the contract: what they launch, and what fills it.
 
     `values` are those of `Dim`s and scalars, if scalars of launches follow from them; `stream` is
-    the one that the caller means.
+    the one that the caller means; `is_foreign` says that a tensor is of another library.
     """
 
     planned: PlannedPipeline
@@ -42,6 +43,11 @@ class Call(NamedTuple):
     bits: Sequence[int]
     values: Mapping[str, Value] | None
     stream: int
+    is_foreign: bool = False
+
+    def touched(self, workspace: int) -> Touched:
+        """What a launch borrows, with a workspace at this address, or none of the caller's (0)."""
+        return self.planned, [*self.addresses, workspace], self.is_foreign
 
 
 class PipelineLauncher:
@@ -70,9 +76,14 @@ class PipelineLauncher:
         Raises:   ContractError, LaunchError, NoDevice, ArchitectureError
         """
         given = self._positional(arguments, named)
-        planned, stream = self._start(given, None, 1, None)
-        if planned.grid is not None:
-            self.driver().finish(planned, stream)
+        handle = self._start(given, None, 1, None, False, given)
+        if handle.is_over:
+            return
+        UNDER_WAY.hold(handle, 1)
+        try:
+            self.driver().finish(handle.entry, handle.stream)
+        finally:  # after a failure nothing runs either
+            handle.let_go()
 
     def launch(
         self,
@@ -80,6 +91,7 @@ class PipelineLauncher:
         stream: object = None,
         streams: int = 1,
         workspace: object = None,
+        order: bool = False,
         **named: object,
     ) -> Launch:
         """Launches on a stream and returns at once.
@@ -88,7 +100,8 @@ class PipelineLauncher:
         stream. With several `streams`, launches that have no order run side by side; what the
         stream is given later comes after all of them. `workspace` is memory for the temporaries
         (`workspace_bytes` of it, at a multiple of 256 bytes), which nobody else may use until the
-        launches are done; without it, it comes from the device's pool.
+        launches are done; without it, it comes from the device's pool. With `order`, all of it
+        comes after whatever under way on other streams conflicts with it.
 
         Raises:   as a call does; what fails later is raised by the handle
         """
@@ -97,9 +110,10 @@ class PipelineLauncher:
             raise ContractError(f"`{self.name}`: expected a number of streams, got {streams!r}")
         driver = self.driver()
         asked = None if stream is None else driver.stream_of(stream)
-        planned, on = self._start(given, asked, streams, workspace)
-        handle = Launch(driver, planned, on, (given, stream, workspace))
-        UNDER_WAY.hold(handle, planned.weight, record_now=is_passing(on, stream))
+        borrowed = given, stream, workspace
+        handle = self._start(given, asked, streams, workspace, order, borrowed)
+        passing = is_passing(handle.stream, stream)
+        UNDER_WAY.hold(handle, handle.entry.weight, record_now=passing)
         return handle
 
     def workspace_bytes(self, *arguments: object, **named: object) -> int:
@@ -128,7 +142,8 @@ class PipelineLauncher:
         if found is None:
             if stream is None:
                 stream = self.stream_for(given)
-            return self.call_of(self._described(given, stream), stream)
+            call = self.call_of(self._described(given, stream), stream)
+            return call._replace(is_foreign=True)
         addresses, key, address_bits, torch_device = found
         if stream is None:
             stream = DEFAULT_STREAM if torch_device < 0 else current_stream(torch_device)
@@ -152,7 +167,8 @@ class PipelineLauncher:
                 break
         bits = planned.bits(given) if planned.scalars else ()
         values = planned.values(given) if planned.computes else None
-        return Call(planned, addressed, addresses, bits, values, stream)
+        is_foreign = torch_device >= 0
+        return Call(planned, addressed, addresses, bits, values, stream, is_foreign)
 
     def arguments_of(
         self, given: tuple[object, ...], changes: Mapping[str, object]
@@ -183,14 +199,25 @@ class PipelineLauncher:
         return self._known_driver
 
     def _start(
-        self, given: Sequence[Any], stream: int | None, streams: int, workspace: object
-    ) -> tuple[PlannedPipeline, int]:
-        """Checks the contract and launches: the path of every call."""
+        self,
+        given: Sequence[Any],
+        stream: int | None,
+        streams: int,
+        workspace: object,
+        order: bool,
+        borrowed: object,
+    ) -> Launch:
+        """Checks the contract and launches: the path of every call. The handle is not held yet."""
         call = self.call_of(given, stream)
         planned, stream = call.planned, call.stream
         own = self._address_of(workspace, call, stream)
+        driver = self.driver()
+        touched = call.touched(own)
+        handle = Launch(driver, planned, stream, borrowed, touched)
         if planned.grid is None:
-            return planned, stream
+            return handle
+        if stream != UNDER_WAY.only:  # something may be under way on another one
+            UNDER_WAY.admit(driver, touched, planned, stream, order)
         pool = call.addressed.frames.setdefault(streams, [])
         try:
             frames = pool.pop()
@@ -198,7 +225,6 @@ class PipelineLauncher:
             frames = self._new_frames(call, streams)
         if planned.scalars:
             frames.fill_scalars(call.bits, call.values)
-        driver = self.driver()
         size = planned.workspace.bytes
         address = own or (driver.stream_memory(size, planned, stream) if size else 0)
         frames.fill_pointers([*call.addresses, address])
@@ -206,14 +232,13 @@ class PipelineLauncher:
             frames.start(stream, planned)
         except BaseException:
             # What was launched before still runs: its memory lives until it is done.
-            borrower = Launch(driver, planned, stream, (given, workspace))
-            UNDER_WAY.hold(borrower, planned.weight)
+            UNDER_WAY.hold(handle, planned.weight)
             raise
         finally:
             if address and not own:
                 driver.free_stream_memory(address, planned, stream)
         pool.append(frames)
-        return planned, stream
+        return handle
 
     def _new_frames(self, call: Call, streams: int) -> Frames:
         planned = call.planned

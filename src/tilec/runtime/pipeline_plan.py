@@ -15,6 +15,7 @@ from tilec.artifact.expression import Value
 from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.workspace import SLOT_ALIGNMENT_BYTES, Workspace, WorkspaceError, workspace_of
 from tilec.runtime.array import Array, contiguous_strides
+from tilec.runtime.borrows import Range
 from tilec.runtime.contract import (
     bound_dims,
     check_address,
@@ -137,6 +138,28 @@ class PlannedPipeline:
         self.low_bits = self._bits_of_alignments()
         self.first = self._usual()
         self.grid = None if not self.steps else (1, 1, 1)
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.kernel.symbol
+
+    def touches(self, addresses: Sequence[int]) -> list[Range]:
+        """The bytes that all launches together read and write, of tensors at these addresses; and
+        of a workspace that the caller brings, whose address is the last, if it is not 0."""
+        *tensors, workspace = addresses
+        found = [
+            Range(address, address + array.span_bytes, parameter.own, parameter.name, array)
+            for address, parameter, array in zip(
+                tensors, self._parameters, self._arrays, strict=True
+            )
+            if not array.is_empty
+        ]
+        if workspace:
+            size = self.workspace.bytes
+            bytes_ = Array(workspace, "u8", (size,), (1,), self.device or 0)
+            found.append(Range(workspace, workspace + size, "mut", "workspace", bytes_))
+        return found
 
     def at(self, addresses: Sequence[int]) -> Addressed:
         """The variants for tensors at these addresses; what was found for some is remembered.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tilec.artifact.signature import Parameter
 from tilec.runtime.array import Array
 from tilec.runtime.elements import element_of
-from tilec.runtime.errors import ContractError
+from tilec.runtime.errors import BorrowError, ContractError
 from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
 from tilec.runtime.tensor import Tensor
 
@@ -83,6 +83,8 @@ def array_of(name: str, given: Any, driver: Callable[[], Driver], stream: int) -
     Raises:   ContractError if it is none
     """
     if isinstance(given, Tensor):
+        if given.is_freed:
+            raise BorrowError(f"`{name}` was freed")
         return given.array
     if isinstance(given, Array):
         return given

@@ -25,6 +25,7 @@ LEGACY_STREAM = 1
 PER_THREAD_STREAM = 2
 
 _NO_CAPTURE = bindings.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
+_NON_BLOCKING = int(bindings.CUstream_flags.CU_STREAM_NON_BLOCKING)
 # What the legacy stream answers while a stream that waits for it is captured.
 _IN_CAPTURE = bindings.CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
 
@@ -98,13 +99,46 @@ def recorded(entry: Started, stream: int) -> Event | None:
     None while the stream is being captured into a graph: nothing runs, and an event would become
     part of the graph.
     """
-    with made_current(entry.device), outside_capture():
+    return _recorded(stream, entry.device, f"`{entry.kernel.symbol}` failed on the GPU")
+
+
+def tail(stream: int, device: int | None) -> Event | None:
+    """As `recorded`, of what a caller did not give for a launch.
+
+    Raises:   LaunchError
+    """
+    return _recorded(stream, device, "what a stream was given failed on the GPU")
+
+
+def _recorded(stream: int, device: int | None, what_failed: str) -> Event | None:
+    with made_current(device), outside_capture():
         if is_captured(stream):
             return None
         try:
             return _core_stream(stream).record()
         except Exception as error:
-            raise failure(f"`{entry.kernel.symbol}` failed on the GPU", error) from error
+            raise failure(what_failed, error) from error
+
+
+def order(event: Event, stream: int, device: int | None) -> bool:
+    """Has what a stream is given from now on come after an event; False if the stream is being
+    captured into a graph, which does not wait for what is outside of it.
+
+    Raises:   LaunchError
+    """
+    with made_current(device), outside_capture():
+        if is_captured(stream):
+            return False
+        [status] = bindings.cuStreamWaitEvent(queue_of(stream), event.handle, 0)
+    if status != SUCCESS:
+        raise failure("a stream does not wait for another one", text_of(status))
+    return True
+
+
+def waits_for_legacy(stream: int) -> bool:
+    """Whether a stream and the legacy default stream wait for each other."""
+    status, flags = bindings.cuStreamGetFlags(queue_of(stream))
+    return bool(status == SUCCESS and not int(flags) & _NON_BLOCKING)
 
 
 def is_captured(stream: int) -> bool:

@@ -7,11 +7,12 @@ from math import prod
 import numpy as np
 
 from tilec.artifact.abi import ELEMENT_BYTES
-from tilec.runtime.array import Array, contiguous_strides, facts_of
+from tilec.runtime.array import Array, Facts, contiguous_strides, facts_of
 from tilec.runtime.cuda_driver import HostArray, Memory, cuda_driver
 from tilec.runtime.elements import element_of, numpy_dtype
-from tilec.runtime.errors import TilecError
+from tilec.runtime.errors import BorrowError, TilecError
 from tilec.runtime.launch import UNDER_WAY
+from tilec.runtime.memory import Export, SharedMemory
 
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -23,29 +24,68 @@ class Tensor:
     """
 
     # `facts` stands for the array without its address: what launches look up.
-    __slots__ = ("_buffer", "array", "facts", "pointer")
+    __slots__ = ("__weakref__", "_array", "_shared", "facts", "pointer")
 
-    def __init__(self, buffer: Memory, array: Array) -> None:
-        self._buffer = buffer
-        self.array = array
+    def __init__(self, buffer: Memory, array: Array, shared: SharedMemory | None = None) -> None:
+        self._shared = SharedMemory(buffer) if shared is None else shared
+        self._array = array
         self.pointer = array.pointer
         self.facts = facts_of(array)
+        self._shared.tensors.add(self)
+
+    @property
+    def array(self) -> Array:
+        """What the runtime knows of it.
+
+        Raises:   BorrowError if it was freed
+        """
+        if self._shared.is_freed:
+            raise BorrowError("the tensor was freed")
+        return self._array
+
+    @property
+    def is_freed(self) -> bool:
+        return self._shared.is_freed
+
+    def free(self) -> None:
+        """Gives the memory back now, not when the last tensor in it is gone. No tensor in it may be
+        used then.
+
+        Raises:   BorrowError, and frees nothing, if a launch that may still run, a graph or another
+                  library needs it, or if it was freed
+        """
+        if self._shared.is_freed:
+            raise BorrowError("the tensor was freed")
+        self._shared.check_free()
+        self._shared.is_freed = True
+        for tensor in self._shared.tensors:
+            # Launches that know its shape look at neither more: they find nothing known of it.
+            tensor.pointer, tensor.facts = 0, Facts()
+        self._shared.buffer.close()
+
+    def lend(self, holder: object) -> None:
+        """Refuses to free the memory while `holder` lives and has not given it back."""
+        self._shared.holders.add(holder)
+
+    def take_back(self, holder: object) -> None:
+        """`holder` needs the memory no more."""
+        self._shared.holders.discard(holder)
 
     @property
     def dtype(self) -> str:
-        return self.array.element
+        return self._array.element
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.array.shape
+        return self._array.shape
 
     @property
     def strides(self) -> tuple[int, ...]:
-        return self.array.strides
+        return self._array.strides
 
     @property
     def device(self) -> int:
-        return self.array.device
+        return self._array.device
 
     def at(
         self,
@@ -60,24 +100,26 @@ class Tensor:
         """
         element = self.dtype if dtype is None else _element(dtype)
         strides = contiguous_strides(shape) if strides is None else strides
-        array = Array(self.pointer + offset_bytes, element, shape, strides, self.device)
-        start = array.pointer - int(self._buffer.handle)
+        buffer = self._shared.buffer
+        array = Array(self.array.pointer + offset_bytes, element, shape, strides, self.device)
+        start = array.pointer - int(buffer.handle)
         if len(shape) != len(strides) or min((*shape, *strides), default=0) < 0:
             raise ValueError(f"no tensor has shape {shape} and strides {strides}")
-        if start < 0 or start + array.span_bytes > self._buffer.size:
+        if start < 0 or start + array.span_bytes > buffer.size:
             raise ValueError(
                 f"bytes {start} to {start + array.span_bytes} are not inside the memory "
-                f"of {self._buffer.size} bytes"
+                f"of {buffer.size} bytes"
             )
-        return Tensor(self._buffer, array)
+        return Tensor(buffer, array, self._shared)
 
     def bits(self) -> HostArray:
         """A copy on the host, each element as an unsigned integer of its width."""
         size = ELEMENT_BYTES[self.dtype]
+        pointer = self.array.pointer
         memory = np.empty(self.array.span_bytes // size, _BITS[size])
         if self.array.is_empty:
             return np.empty(self.shape, _BITS[size])
-        cuda_driver().copy_to_host(memory, self.pointer, self.device)
+        cuda_driver().copy_to_host(memory, pointer, self.device)
         byte_strides = [stride * size for stride in self.strides]
         view: HostArray = np.lib.stride_tricks.as_strided(memory, self.shape, byte_strides)
         dense: HostArray = view.copy()
@@ -89,10 +131,13 @@ class Tensor:
         return values
 
     def __dlpack__(self, **options: object) -> object:
-        return cuda_driver().exported(self.array, self._buffer).__dlpack__(**options)
+        export = Export(self._shared.buffer)
+        exported = cuda_driver().exported(self.array, export)
+        self.lend(export)
+        return exported.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return cuda_driver().exported(self.array, self._buffer).__dlpack_device__()
+        return cuda_driver().exported(self.array, self._shared.buffer).__dlpack_device__()
 
     def __repr__(self) -> str:
         return f"Tensor({self.dtype}, shape {self.shape}, device {self.device})"

@@ -106,3 +106,35 @@ pub fn kept_after_the_scope<'a>(stream: &'a Stream, x: Tensor<'a, f32>) -> Resul
         Ok(())
     })
 }
+
+pub fn read_by_the_host_while_a_graph_writes_it(stream: &Stream, buffer: &mut Buffer, x: Tensor<'_, f32>) -> Result<()> {
+    let mut graph = sums_graph(TensorMut::new(buffer, [8])?, x, 1.0)?;
+    graph.replay(stream)?;
+    buffer.to_vec()?; //~ E0502
+    graph.replay(stream)
+}
+
+pub fn freed_while_a_graph_has_it(stream: &Stream, z: TensorMut<'_, f32>, buffer: Buffer) -> Result<()> {
+    let mut graph = sums_graph(z, Tensor::new(&buffer, [8])?, 1.0)?;
+    drop(buffer); //~ E0505
+    graph.replay(stream)
+}
+
+pub fn written_while_it_is_read(stream: &Stream, graph: &mut Graph<'_>) -> Result<Vec<f32>> {
+    let out = graph.tensor("out")?;
+    graph.replay(stream)?; //~ E0502
+    out.to_vec()
+}
+
+pub fn changed_in_flight<'a>(stream: &Stream, graph: &mut Graph<'a>, x: Tensor<'a, f32>) -> Result<()> {
+    stream.scope(|scope| {
+        scope.graph(graph).replay()?;
+        sums_graph_update(graph, None, Some(x), None) //~ E0499
+    })
+}
+
+pub fn changed_to_what_lives_shorter(stream: &Stream, graph: &mut Graph<'_>) -> Result<()> {
+    let buffer = Buffer::zeroed(0, 8)?;
+    sums_graph_update(graph, None, Some(Tensor::new(&buffer, [8])?), None)?; //~ E0597
+    graph.replay(stream)
+}

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from tests.emit.launching import reset
+from tests.emit.pipeline_samples import pipelined
 from tests.emit.rust.calling import RustLaunchers
 from tests.emit.rust.probe import RustProbe, probe_text
-from tests.emit.samples import everything
 from tests.emit.test_support import truth, whole
 
 
@@ -22,14 +22,14 @@ def expressions():
 @pytest.fixture(scope="session")
 def _headers(tools, expressions):
     inside = probe_text(("n", "m", "k"), expressions)
-    made = RustLaunchers([everything()], tools / "rust", tools, inside)
+    made = RustLaunchers([pipelined()], tools / "rust", tools, inside)
     assert made.use_driver() == 0
     return made
 
 
 @pytest.fixture
 def headers(_headers):
-    """The functions of `everything`, with a fake driver that has seen nothing."""
+    """The functions of `pipelined`, with a fake driver that has seen nothing."""
     reset(_headers.fake)
     _headers.driver.fake_enter(-1)
     return _headers
@@ -37,10 +37,16 @@ def headers(_headers):
 
 @pytest.fixture
 def fresh(_headers):
-    """The functions of `everything` as a program that was just started has them."""
+    """The functions of `pipelined` as a program that was just started has them."""
     return _headers.anew()
 
 
 @pytest.fixture
 def probe(_headers):
     return RustProbe(_headers.library)
+
+
+@pytest.fixture
+def pipelines(headers):
+    headers.driver.fake_forget()
+    return headers

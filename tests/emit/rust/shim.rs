@@ -82,6 +82,88 @@ fn planned(result: Result<Plan>, place: *mut CPlan) -> c_int {
     status
 }
 
+#[repr(C)]
+pub struct Extra {
+    workspace: u64,
+    bytes: i64,
+    streams: *const *mut c_void,
+    count: i32,
+    graph: *mut Graph<'static>,
+}
+
+impl Extra {
+    fn brought(&self) -> tilec::Raw {
+        let (mut extents, mut strides) = ([0; 8], [0; 8]);
+        (extents[0], strides[0]) = (self.bytes, 1);
+        tilec::Raw { data: self.workspace, extents, strides, rank: 1, dtype: Dtype::U8, device: -1 }
+    }
+
+    fn lanes(&self) -> Vec<(*mut c_void, i32)> {
+        (0..self.count as usize).map(|i| unsafe { (*self.streams.add(i), -1) }).collect()
+    }
+}
+
+fn replayed(graph: Option<&Graph<'_>>, stream: *mut c_void) -> c_int {
+    graph.map_or(0, |graph| told(unsafe { graph.launch(stream, -1) }))
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn pipe_replay(graph: *const Graph<'static>, stream: *mut c_void) -> c_int {
+    replayed(unsafe { graph.as_ref() }, stream)
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn pipe_destroy(graph: *mut Graph<'static>) {
+    if !graph.is_null() {
+        drop(unsafe { Box::from_raw(graph) });
+    }
+}
+
+fn piped(
+    what: c_int, set: &'static tilec::Pipelines, stream: *mut c_void, extra: &mut Extra,
+    arguments: &[tilec::Argument<'_>],
+) -> c_int {
+    let graph = unsafe { extra.graph.as_mut() };
+    match (what, graph) {
+        (0, _) => told(unsafe { tilec::run_on(set, stream, -1, None, arguments) }),
+        (1, _) => told(tilec::check_run(set, arguments)),
+        (2, _) => {
+            let bytes = tilec::workspace_of(set, arguments);
+            extra.bytes = bytes.clone().unwrap_or(0) as i64;
+            told(bytes)
+        }
+        (3, _) => told(unsafe { tilec::run_on(set, stream, -1, Some(&extra.brought()), arguments) }),
+        (4, _) => told(unsafe { tilec::run_on_lanes(set, &extra.lanes(), arguments) }),
+        (5, _) => match Graph::new(set, arguments) {
+            Ok(made) => {
+                extra.graph = Box::into_raw(Box::new(made));
+                0
+            }
+            Err(error) => told::<()>(Err(error)),
+        },
+        (_, Some(graph)) => {
+            let changes: Vec<_> = arguments.iter().map(|given| Some(tilec::Kept::of(given))).collect();
+            told(graph.change(set, &changes))
+        }
+        _ => -1,
+    }
+}
+
+macro_rules! pipe {
+    ($name:ident, $set:ident, $tensors:ident, $w:ident, $r:ident, $($given:expr),*) => {
+        #[no_mangle]
+        #[allow(non_snake_case, unused_variables)]
+        pub unsafe extern "C" fn $name(
+            what: c_int, stream: *mut c_void, t: *const *const CTensor, w: *const i64, r: *const f64, x: *mut Extra,
+        ) -> c_int {
+            let count = [$(stringify!($given)),*].len();
+            let $tensors: Vec<tilec::Raw> = (0..count).map(|i| unsafe { raw(*t.add(i)) }).collect();
+            let ($w, $r) = (|i: usize| unsafe { *w.add(i) }, |i: usize| unsafe { *r.add(i) });
+            piped(what, &data::$set, stream, unsafe { &mut *x }, &[$($given),*])
+        }
+    };
+}
+
 macro_rules! shim {
     ($name:ident, $set:ident, $tensors:ident, $w:ident, $r:ident, $($given:expr),*) => {
         #[no_mangle]

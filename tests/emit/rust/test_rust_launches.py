@@ -8,16 +8,16 @@ import pytest
 
 from tests.emit.arguments import arguments_of
 from tests.emit.expected import launched_by, launched_on, planned, planner_of
+from tests.emit.pipeline_samples import pipelined
 from tests.emit.rust.calling import RustLaunchers
-from tests.emit.samples import everything
 from tests.emit.statuses import STATUS
-from tests.emit.test_contract_violations import (
+from tests.emit.test_contract_violations import (  # noqa: F401  (they run here with other fixtures)
     BROKEN,
     test_nothing_to_do_is_a_success_that_needs_no_driver,
     test_rows_that_interleave_do_not_overlap,
     test_what_was_changed_was_right_before,
 )
-from tests.emit.test_loading import (
+from tests.emit.test_loading import (  # noqa: F401
     _for_target,
     add_arguments,
     test_a_cubin_that_does_not_load_is_an_error_each_time_until_it_does,
@@ -37,37 +37,11 @@ from tests.emit.test_loading import (
     test_sixteen_threads_load_once,
     test_streams_are_passed_on,
     test_tensor_maps_are_made_once_for_a_tensor,
-    test_the_driver_says_on_which_device_a_tensor_is,
     test_without_a_driver_contracts_are_checked_and_launches_say_so,
 )
 from tilec.emit.header.sets import launch_sets
 
-__all__ = [
-    "test_a_cubin_that_does_not_load_is_an_error_each_time_until_it_does",
-    "test_a_device_that_is_not_there_is_an_error",
-    "test_a_driver_that_is_in_use_stays",
-    "test_a_driver_without_devices_is_an_error",
-    "test_a_failed_launch_is_an_error_and_leaves_the_context",
-    "test_a_launch_is_in_a_context_of_its_device_and_leaves_the_current_one",
-    "test_a_stream_of_another_device_is_refused",
-    "test_a_tensor_map_that_the_driver_refuses_is_an_error",
-    "test_all_of_a_cubin_can_be_loaded_ahead",
-    "test_another_architecture_is_an_error_that_names_both",
-    "test_memory_of_the_host_is_refused",
-    "test_more_shared_memory_than_48_kib_is_asked_for_once",
-    "test_nothing_to_do_is_a_success_that_needs_no_driver",
-    "test_one_cubin_is_loaded_once_for_all_devices",
-    "test_persistent_clusters_are_as_many_as_have_room",
-    "test_rows_that_interleave_do_not_overlap",
-    "test_sixteen_threads_load_once",
-    "test_streams_are_passed_on",
-    "test_tensor_maps_are_made_once_for_a_tensor",
-    "test_the_driver_says_on_which_device_a_tensor_is",
-    "test_what_was_changed_was_right_before",
-    "test_without_a_driver_contracts_are_checked_and_launches_say_so",
-]
-
-SETS = {one.name: one for one in launch_sets(everything())}
+SETS = {one.name: one for one in launch_sets(pipelined())}
 # References of Rust are never null, and its element types always ones that kernels know.
 REFUSED = [
     (call, status, said)
@@ -79,7 +53,7 @@ REFUSED = [
 @pytest.mark.parametrize("name", SETS)
 def test_launches_are_those_of_the_runtime(name, headers):
     launched = SETS[name]
-    planner = planner_of(launched, everything())
+    planner = planner_of(launched, pipelined())
     random = Random(name)
     for number in range(400):
         arguments = arguments_of(random.choice(launched.kernels), random, number % 2 == 1)
@@ -104,6 +78,16 @@ def test_a_broken_contract_is_refused_by_name_and_nothing_is_launched(headers):
             assert said in outcome.message
             assert outcome.status == STATUS[f"TILEC_ERROR_{status}"]
     assert headers.fake.launches == 0
+
+
+def test_the_driver_says_on_which_device_a_tensor_is(headers):
+    headers.fake.second_from = 2**40
+    assert headers.call("add", add_arguments(device=-1)).message == ""
+    assert headers.fake.context == 1
+    mixed = [add_arguments()[0], *add_arguments(device=-1)[1:]]
+    outcome = headers.call("add__f32_1024", mixed)
+    assert outcome.status == STATUS["TILEC_ERROR_DEVICE"]
+    assert "`x` is on device 1, `z` on device 0" in outcome.message
 
 
 def test_of_several_targets_the_nearest_that_runs_is_taken(tools):

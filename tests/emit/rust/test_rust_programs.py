@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.emit.launching import CUBIN, slot_bytes
+from tests.emit.pipeline_samples import pipelined
 from tests.emit.rust.compiler import compile_rust, compiled_rust
-from tests.emit.samples import everything
 from tests.emit.toolchain import fake_driver, run
+from tests.unit.manifest_samples import add_kernel, manifest
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.rust import emit_rust
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +26,7 @@ def sample(tools):
     """A folder with the emitted file, and a library that programs can be compiled against."""
     folder = tools / "rust_programs"
     folder.mkdir()
-    [text] = emit_rust([Artifact(everything(), CUBIN)], "sample", EmitOptions()).values()
+    [text] = emit_rust([Artifact(pipelined(), CUBIN)], "sample", EmitOptions()).values()
     (folder / "sample.rs").write_bytes(text)
     return folder
 
@@ -32,7 +35,7 @@ def test_a_program_does_what_its_types_allow(sample, tools):
     (sample / "typed.rs").write_bytes((HERE / "typed.rs").read_bytes())
     compiled_rust("-o", sample / "typed", sample / "typed.rs")
     described = []
-    for kernel in everything().kernels:
+    for kernel in pipelined().kernels:
         for variant in kernel.variants:
             sizes = [str(slot_bytes(slot)) for slot in variant.slots]
             described += [variant.symbol, ",".join(sizes)]
@@ -64,3 +67,25 @@ def test_the_compiler_refuses_what_would_race(sample, name):
             found[spans[0]] = (message["code"] or {}).get("code", "lifetime")
     assert found == wanted
     assert len(wanted) >= 4
+
+
+def test_the_examples_of_the_documentation_compile(sample):
+    page = (ROOT / "docs" / "launchers-rust.md").read_text(encoding="utf-8")
+    plain = re.findall(r"^```rs\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    [piped] = re.findall(r"^```rs,pipeline\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert len(plain) == 3
+    kernel = add_kernel()
+    y, x, a = (kernel.parameters[i] for i in (0, 1, 3))
+    y, x, a = replace(y, name="y"), replace(x, name="x"), replace(a, name="a")
+    variants = tuple(replace(one, preconditions=()) for one in kernel.variants[1:])
+    axpy = replace(kernel, name="axpy", parameters=(y, x, a), variants=variants)
+    [text] = emit_rust([Artifact(manifest(axpy), CUBIN)], "axpy", EmitOptions()).values()
+    (sample / "axpy.rs").write_bytes(text)
+    page_code = "\n".join(plain).replace("../build/axpy.rs", "axpy.rs")
+    (sample / "page.rs").write_text(
+        "#![deny(warnings)]\n#![allow(dead_code)]\n"
+        f'#[path = "{HERE / "cudarc.rs"}"]\n#[allow(non_camel_case_types)]\nmod cudarc;\n'
+        f"{page_code}\n"
+        f'#[path = "sample.rs"]\nmod sample;\nmod piped {{\nuse super::sample::*;\n{piped}}}\n'
+    )
+    compiled_rust("--crate-type=lib", "--emit=metadata", "--out-dir", sample, sample / "page.rs")

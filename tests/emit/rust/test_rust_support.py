@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.emit.test_support import (
+from tests.emit.test_support import (  # noqa: F401  (they run here with other fixtures)
     _array,
     test_numbers_are_written_as_python_writes_them,
     test_numbers_round_to_bf16_once,
@@ -14,12 +14,6 @@ from tests.emit.test_support import (
 from tilec.artifact.expression import DivisionByZero, evaluate
 from tilec.runtime.overlap import may_overlap, overlaps_itself
 
-__all__ = [
-    "test_numbers_are_written_as_python_writes_them",
-    "test_numbers_round_to_bf16_once",
-    "test_numbers_round_to_f16_as_numpy_rounds",
-    "test_strides_beyond_all_memory_do_not_wrap",
-]
 _NUMBERS = (0, 1, -1, 2, -7, 63, 64, 127, 128, 1000, 2**31, 2**40, -(2**63), 2**63 - 1)
 
 

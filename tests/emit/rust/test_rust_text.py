@@ -84,6 +84,15 @@ def test_a_cubin_is_its_bytes(text):
     assert plain.encode().decode("unicode_escape").encode("latin-1") == CUBIN
 
 
+def test_a_prefix_stands_before_each_function():
+    [made] = emit_rust([Artifact(everything(), CUBIN)], "sample", EmitOptions("mine_")).values()
+    functions = set(re.findall(r"^pub fn (\w+)", made.decode(), re.MULTILINE))
+    [plain] = emit_rust([Artifact(everything(), CUBIN)], "sample", EmitOptions()).values()
+    unprefixed = set(re.findall(r"^pub fn (\w+)", plain.decode(), re.MULTILINE))
+    assert functions - {"load"} == {f"mine_{name}" for name in unprefixed - {"load"}}
+    assert {"mine_add", "mine_add_launch", "mine_matmul__bf16_check"} <= functions
+
+
 def test_names_are_no_words_of_rust():
     assert [parameter_name(name) for name in ("x", "fn", "type", "stream", "data")] == [
         "x", "fn_", "type_", "stream_", "data_",

@@ -135,7 +135,7 @@ fn waiting(fake: Fake) -> Result<()> {
     assert_eq!(add_plan(&to, &from, &from, 2.0)?.grid, [1, 1, 1]);
     let short = Tensor::new(&x, [63])?;
     let refused = add(&stream, &mut to, &from, &short, 2.0).err().unwrap();
-    assert_eq!(refused.status, Status::Extent);
+    assert_eq!(refused.status, Status::NoInstance);
     assert!(refused.message.contains("`y`: expected extent 64 of axis 0"), "{refused}");
     let other = Stream::of_device(1);
     let refused = add(&other, &mut to, &from, &from, 2.0).err().unwrap();
@@ -206,6 +206,64 @@ fn elements() -> Result<()> {
     Ok(())
 }
 
+fn pipelines(fake: Fake) -> Result<()> {
+    let (stream, second) = (Stream::new(0)?, Stream::new(0)?);
+    let x = DeviceBuffer::from_slice(0, &[1f32; 64])?;
+    let mut out = DeviceBuffer::<f32>::zeroed(0, 64)?;
+    let from = Tensor::new(&x, [64])?;
+    let (launches, waits) = (fake.launches(), fake.waits());
+    let mut to = TensorMut::new(&mut out, [64])?;
+    sums(&stream, &mut to, &from, 2.0)?;
+    assert_eq!((fake.launches() - launches, fake.waits() - waits), (5, 1));
+    sums_check(&to, &from, 2.0)?;
+    assert_eq!(sums_workspace(&to, &from, 2.0)?, 3 * 256);
+    let mut memory = DeviceBuffer::<u8>::zeroed(0, 3 * 256)?;
+    let mut room = TensorMut::new(&mut memory, [3 * 256])?;
+    sums_with(&stream, &mut room, &mut to, &from, 2.0)?;
+    let mut less = TensorMut::new(&mut memory, [3 * 256 - 1])?;
+    let refused = sums_with(&stream, &mut less, &mut to, &from, 2.0);
+    assert_eq!(refused.err().unwrap().message, "`sums`: expected a workspace of 768 bytes, got 767");
+    let mut gaps = TensorMut::strided(&mut memory, 0, [3, 64], [256, 1])?;
+    assert_eq!(status(sums_with(&stream, &mut gaps, &mut to, &from, 2.0)), Some(Status::Workspace));
+    sums_on(&[&stream, &second], &mut to, &from, 2.0)?;
+    assert_eq!(status(sums_on(&[], &mut to, &from, 2.0)), Some(Status::Null));
+    stream.scope(|scope| {
+        let (x, mut out) = (scope.read(from), scope.write(to.reborrow()));
+        let mut room = scope.write(TensorMut::new(&mut memory, [3 * 256])?);
+        sums_launch(scope, &mut out, &x, 1.0)?;
+        sums_launch_with(scope, &mut room, &mut out, &x, 1.0)
+    })?;
+    assert_eq!(fake.launches() - launches, 5 * 5);
+    Ok(())
+}
+
+fn graphs() -> Result<()> {
+    let stream = Stream::new(0)?;
+    let (x, other) = (DeviceBuffer::from_slice(0, &[1f32; 64])?, DeviceBuffer::from_slice(0, &[2f32; 99])?);
+    let mut out = DeviceBuffer::from_slice(0, &[3f32; 64])?;
+    let mut graph = sums_graph(TensorMut::new(&mut out, [64])?, Tensor::new(&x, [64])?, 2.0)?;
+    assert_eq!(graph.workspace_bytes(), 3 * 256);
+    graph.replay(&stream)?;
+    assert_eq!(graph.tensor::<f32>("out")?.to_vec()?, [3.0; 64]);
+    assert_eq!(status(graph.tensor::<f64>("out")), Some(Status::Dtype));
+    assert_eq!(status(graph.tensor::<f32>("scale")), Some(Status::Null));
+    sums_graph_update(&mut graph, None, Some(Tensor::new(&other, [64])?), None)?;
+    assert_eq!(graph.tensor::<f32>("x")?.address(), other.address());
+    let refused = sums_graph_update(&mut graph, None, Some(Tensor::new(&other, [99])?), None);
+    assert_eq!(status(refused), Some(Status::Extent));
+    assert_eq!(graph.tensor::<f32>("x")?.extents(), [64]);
+    stream.scope(|scope| {
+        let mut flying = scope.graph(&mut graph);
+        flying.replay()?;
+        flying.replay()
+    })?;
+    graph.replay(&Stream::of_device(0))?;
+    assert_eq!(status(graph.replay(&Stream::of_device(1))), Some(Status::Device));
+    drop(graph);
+    out.to_vec()?;
+    Ok(())
+}
+
 fn of_others() -> Result<()> {
     let stream = unsafe { Stream::from_raw(0x10000 as *mut c_void, 0) };
     let from = unsafe { Tensor::<f32>::from_raw(1 << 40, &[8], &[1], -1) }?;
@@ -238,6 +296,8 @@ fn main() {
     waiting(fake).unwrap();
     scopes(fake).unwrap();
     elements().unwrap();
+    pipelines(fake).unwrap();
+    graphs().unwrap();
     of_others().unwrap();
     assert_eq!(fake.live(), 0);
 }

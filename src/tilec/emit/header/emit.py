@@ -32,7 +32,10 @@ _SUPPORT = (
     "scalars", "claims", "variants", "addresses", "declarations", "driver", "devices", "instance",
     "costs", "choice", "plan", "code", "maps", "launch", "values", "closing", "cxx", "end",
 )  # fmt: skip
-_PIPELINE_SUPPORT = ("pipelines", "workspace", "runs", "streams", "graphs", "pipelines_cxx")
+_PIPELINE_SUPPORT = (
+    "pipelines", "run", "workspace", "steps", "one_stream", "order", "lanes", "streams", "nodes",
+    "graphs", "pipelines_cxx",
+)  # fmt: skip
 
 # As `support/tables.h` has them.
 _RANK_LIMIT = 8
@@ -71,7 +74,7 @@ def emit_header(
         for kernel in artifact.manifest.kernels:
             check_size(kernel)
         for pipeline in artifact.manifest.pipelines:
-            _check_pipeline(pipeline)
+            check_pipeline(pipeline)
     text = "\n".join(_lines(ordered, stem, options))
     return {f"{stem}.h": f"{text}\n".encode()}
 
@@ -206,7 +209,8 @@ def check_size(kernel: Kernel) -> None:
     )
 
 
-def _check_pipeline(pipeline: Pipeline) -> None:
+def check_pipeline(pipeline: Pipeline) -> None:
+    """Raises SetupError if a pipeline has more parameters or axes than launchers take."""
     ranks = [p.rank for p in pipeline.parameters] + [len(t.extents) for t in pipeline.temporaries]
     _check_limits(
         pipeline.symbol,

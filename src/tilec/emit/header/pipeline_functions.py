@@ -108,6 +108,12 @@ def pipeline_overloads(launched: LaunchSet, prefix: str) -> Iterator[str]:
 
 def pipeline_comment(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
     """A comment on the functions of a pipeline."""
+    lines = pipeline_contract(launched, manifest, prefix)
+    return ["/*", *(f" * {in_comment(line)}".rstrip() for line in lines), " */"]
+
+
+def pipeline_contract(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
+    """What the functions of a pipeline promise and ask for, in the comments of any language."""
     contract = launched.kernels[0]
     lines = [f"{prefix}{identifier(launched.name)}   ({manifest.source.file}:{contract.line})", ""]
     if contract.documentation:
@@ -118,7 +124,7 @@ def pipeline_comment(launched: LaunchSet, manifest: Manifest, prefix: str) -> li
     else:
         lines.append("  Runs the first instance whose types and contract fit the arguments.")
         lines += [f"    {prefix}{identifier(one.symbol)}" for one in launched.kernels]
-    return ["/*", *(f" * {in_comment(line)}".rstrip() for line in lines), " */"]
+    return lines
 
 
 def _details(contract: Kernel, pipeline: Pipeline) -> Iterator[str]:

@@ -134,7 +134,7 @@ def _pipeline(pipeline: Pipeline, launched: Launched, arrays: Arrays, cubin: str
         ]
         after = arrays.array("int32_t", "after", [braced_row(launch.after)] if launch.after else [])
         listed = arrays.array("tilec_given", f"given_{own}_{number}", given)
-        fields = (string(_in_words(launch)), len(launch.after), after, listed)
+        fields = (string(in_words(launch)), len(launch.after), after, listed)
         rows.append(braced((f"&{launched.set_of(launch)[0]}", *fields)))
     launches = arrays.array("tilec_pipeline_launch", f"launches_{own}", rows)
     name = add_kernel(contract, cubin, arrays, 0, expressions)
@@ -145,7 +145,7 @@ def _pipeline(pipeline: Pipeline, launched: Launched, arrays: Arrays, cubin: str
     return braced((f"&{name}", *counts, *sums, temporaries, launches))
 
 
-def _in_words(launch: PipelineLaunch) -> str:
+def in_words(launch: PipelineLaunch) -> str:
     """As messages of `tilec.runtime` have it."""
     given = ", ".join(f"{a.parameter} = {a.tensor}" for a in launch.arguments if a.tensor)
     return f"the launch of `{launch.kernel}` in {launch.file}:{launch.line} ({given})"

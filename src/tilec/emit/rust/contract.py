@@ -17,7 +17,10 @@ def documentation_of(launched: LaunchSet, manifest: Manifest, prefix: str) -> li
 
 
 def file_comment(
-    manifests: Sequence[Manifest], sets: Sequence[LaunchSet], prefix: str
+    manifests: Sequence[Manifest],
+    sets: Sequence[LaunchSet],
+    pipelines: Sequence[LaunchSet],
+    prefix: str,
 ) -> Iterator[str]:
     """The comment that a file begins with."""
     first = manifests[0]
@@ -36,6 +39,8 @@ def file_comment(
     yield f"//   {prefix}NAME_launch(&scope, …)  starts it in a scope of a stream, returns at once"
     yield f"//   {prefix}NAME_check(…)           checks the contract, launches nothing"
     yield f"//   {prefix}NAME_plan(…)            says what would be launched"
+    if pipelines:
+        yield from _of_pipelines(pipelines, prefix)
     yield "// at the end of this file, under comments that say the contracts. Everything that they"
     yield "// ask for is checked before anything is launched; a launch of no programs is a success."
     yield "// See docs/launchers-rust.md of tilec."
@@ -43,3 +48,20 @@ def file_comment(
         yield "//"
         yield "// This is a checked build: what its checks find ends a launch with"
         yield "// CUDA_ERROR_ASSERT, after which CUDA takes no more work from the process."
+
+
+def _of_pipelines(pipelines: Sequence[LaunchSet], prefix: str) -> Iterator[str]:
+    yield "//"
+    for line in kernels_and_instances(pipelines, prefix, "Pipelines"):
+        yield f"// {in_comment(line)}"
+    yield "//"
+    yield "// There are, for each, and for each of the instances by its own name, NAME,"
+    yield f"//   {prefix}NAME_launch(&scope, …), {prefix}NAME_check(…), and"
+    yield f"//   {prefix}NAME_workspace(…)       says what memory temporaries need"
+    yield f"//   {prefix}NAME_with(&stream, &mut workspace, …)  runs it in memory of yours"
+    yield f"//   {prefix}NAME_launch_with(&scope, &mut workspace, …)"
+    yield f"//   {prefix}NAME_on(&[&stream, …], …)             on several streams"
+    yield f"//   {prefix}NAME_graph(…)           a CUDA graph, which is replayed and updated"
+    yield f"//   {prefix}NAME_graph_update(&mut graph, …)"
+    yield "//"
+    yield "// Kernels and pipelines are"

@@ -9,7 +9,8 @@ from importlib.resources import files
 from tilec.artifact.manifest import Manifest
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header.cubin import preference
-from tilec.emit.header.emit import check_size
+from tilec.emit.header.emit import check_pipeline, check_size
+from tilec.emit.header.pipelines import pipeline_sets
 from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
 from tilec.emit.header.text import identifier
 from tilec.emit.rust.contract import documentation_of, file_comment
@@ -21,6 +22,8 @@ from tilec.emit.rust.functions import (
     kernel_name,
     set_lines,
 )
+from tilec.emit.rust.pipeline_functions import pipeline_documentation, pipeline_function_lines
+from tilec.emit.rust.pipelines import pipeline_lines, pipelines_name
 from tilec.emit.rust.signature import signature_of
 from tilec.emit.rust.tables import kernel_lines
 from tilec.emit.rust.text import function_name
@@ -31,6 +34,8 @@ _SUPPORT = (
     "scalars", "claims", "variants", "addresses", "driver", "devices", "instance", "costs",
     "choice", "plan", "code", "maps", "launch", "streams", "buffers",
 )  # fmt: skip
+_PIPELINE_SUPPORT = ("pipelines", "runs", "lanes", "graphs")
+_OF_PIPELINES = ("Graph", "InFlightGraph")
 _PUBLIC = (
     "set_driver", "BF16", "DeviceBuffer", "DeviceMemory", "DeviceMemoryMut", "Dtype", "Element",
     "Error", "F16", "F8E4M3", "F8E5M2", "InFlight", "InFlightMut", "Plan", "Result", "Scope",
@@ -41,8 +46,18 @@ _PUBLIC = (
 @cache
 def support() -> str:
     """What the files of all kernels share."""
+    return _joined(_SUPPORT)
+
+
+@cache
+def pipeline_support() -> str:
+    """What the files of all pipelines share beside it."""
+    return _joined(_PIPELINE_SUPPORT)
+
+
+def _joined(names: Sequence[str]) -> str:
     folder = files("tilec.emit.rust") / "support"
-    return "\n".join((folder / f"{name}.rs").read_text(encoding="utf-8") for name in _SUPPORT)
+    return "\n".join((folder / f"{name}.rs").read_text(encoding="utf-8") for name in names)
 
 
 def emit_rust(
@@ -56,33 +71,41 @@ def emit_rust(
     for artifact in ordered:
         for kernel in artifact.manifest.kernels:
             check_size(kernel)
+        for pipeline in artifact.manifest.pipelines:
+            check_pipeline(pipeline)
     return {f"{stem}.rs": "".join(f"{line}\n" for line in _lines(ordered, options)).encode()}
 
 
 def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]:
     manifests = [artifact.manifest for artifact in artifacts]
     sets = [one for one in launch_sets(manifests[0]) if signature_of(one) is not None]
-    yield from file_comment(manifests, sets, options.prefix)
+    pipelines = [one for one in pipeline_sets(manifests[0]) if signature_of(one) is not None]
+    public = sorted([*_PUBLIC, *(_OF_PIPELINES if pipelines else ())])
+    yield from file_comment(manifests, sets, pipelines, options.prefix)
     yield ""
     yield "#[allow(clippy::all, dead_code)]"
     yield "#[rustfmt::skip]"
     yield "mod tilec {"
     yield support()
+    if pipelines:
+        yield pipeline_support()
     yield "}"
     yield ""
     yield "#[allow(unused_imports)]"
-    yield f"pub use tilec::{{{', '.join(_PUBLIC)}}};"
+    yield f"pub use tilec::{{{', '.join(public)}}};"
     yield ""
     yield "#[allow(clippy::all, dead_code, non_snake_case, non_upper_case_globals, unused)]"
     yield "#[rustfmt::skip]"
     yield "mod data {"
     yield "use super::tilec::*;"
     yield ""
-    yield from _data(artifacts, sets)
+    yield from _data(artifacts, sets, pipelines)
     yield "}"
     yield ""
     for launched in sets:
         yield from _functions(launched, manifests[0], options)
+    for launched in pipelines:
+        yield from _pipeline_functions(launched, manifests[0], options)
     yield "/// Loads the machine code on a device now: otherwise the first launch there does."
     yield "#[allow(dead_code)]"
     yield "pub fn load(device: i32) -> Result<()> {"
@@ -90,7 +113,9 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     yield "}"
 
 
-def _data(artifacts: Sequence[Artifact], sets: Sequence[LaunchSet]) -> Iterator[str]:
+def _data(
+    artifacts: Sequence[Artifact], sets: Sequence[LaunchSet], pipelines: Sequence[LaunchSet]
+) -> Iterator[str]:
     builds = [
         Build(artifact.manifest, identifier(artifact.manifest.target)) for artifact in artifacts
     ]
@@ -101,6 +126,7 @@ def _data(artifacts: Sequence[Artifact], sets: Sequence[LaunchSet]) -> Iterator[
             yield from kernel_lines(kernel, kernel_name(build, kernel.symbol), first)
     for launched in sets:
         yield from set_lines(launched, builds, _set_name(launched))
+    yield from pipeline_lines(pipelines, builds)
     names = ", ".join(f"&{_set_name(launched)}" for launched in sets)
     yield f"pub(super) static SETS: &[&Set] = &[{names}];"
 
@@ -116,3 +142,14 @@ def _functions(launched: LaunchSet, manifest: Manifest, options: EmitOptions) ->
     yield from elements_lines(name, signature)
     documentation = documentation_of(launched, manifest, options.prefix)
     yield from function_lines(name, signature, _set_name(launched), documentation)
+
+
+def _pipeline_functions(
+    launched: LaunchSet, manifest: Manifest, options: EmitOptions
+) -> Iterator[str]:
+    signature = signature_of(launched)
+    assert signature is not None, "those without a signature were left out"
+    name = function_name(f"{options.prefix}{launched.name}")
+    yield from elements_lines(name, signature)
+    documentation = pipeline_documentation(launched, manifest, options.prefix)
+    yield from pipeline_function_lines(name, signature, pipelines_name(launched), documentation)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from tilec.artifact.manifest import Manifest
 from tilec.emit.header.sets import Group, LaunchSet, groups_of
@@ -12,9 +11,6 @@ from tilec.emit.header.text import identifier
 from tilec.emit.rust.signature import Argument, Signature
 from tilec.emit.rust.tables import table_rows
 from tilec.emit.rust.text import bracketed, listed, string, structure
-
-# The type of an argument in a signature.
-Declared: TypeAlias = Callable[[Argument], str]
 
 _ALLOWED = "#[allow(clippy::too_many_arguments, dead_code, non_snake_case)]"
 
@@ -65,63 +61,72 @@ def elements_lines(name: str, signature: Signature) -> Iterator[str]:
         yield f"impl {name}_elements for {_tuple(types)} {{}}"
 
 
+@dataclass(frozen=True)
+class Function:
+    """A function that passes its arguments on: to `called` of the support part, after `given`.
+
+    `declared` gives the type of an argument; `first` are parameters before the arguments.
+    """
+
+    name: str
+    called: str
+    given: str
+    declared: Callable[[Argument], str]
+    first: tuple[str, ...] = ()
+    lifetime: str = ""
+    result: str = "()"
+    passing: Callable[[Argument], str] | None = None
+
+
 def function_lines(
     name: str, signature: Signature, launched: str, documentation: Sequence[str]
 ) -> Iterator[str]:
     """`NAME`, `NAME_launch`, `NAME_check` and `NAME_plan` for a `Set`."""
     target = f"&data::{launched}"
-    waiting = "Starts it on the stream and returns when it is done."
-    yield from _documented([waiting, "", *documentation])
-    first = ["stream: &Stream"]
-    yield from _function(
-        name, signature, first, "launch_and_wait", f"{target}, stream", _plain, elements=name
-    )
-    yield f"/// Starts `{name}` in a scope, and returns at once."
-    yield from _function(
-        f"{name}_launch", signature, ["scope: &Scope<'scope, '_>"], "launch_in",
-        f"{target}, scope", _in_flight, lifetime="'scope", elements=name,
-    )  # fmt: skip
-    yield f"/// Checks the contract of `{name}`, and launches nothing; needs no driver."
-    yield from _function(f"{name}_check", signature, [], "check", target, _read, elements=name)
-    yield f"/// Says what `{name}` would launch."
-    yield from _function(
-        f"{name}_plan", signature, [], "plan_of", target, _read, result="Plan", elements=name
-    )
+    yield from documented("Starts it on the stream and returns when it is done.", "")
+    yield from documented(*documentation)
+    waiting = Function(name, "launch_and_wait", f"{target}, stream", plain, ("stream: &Stream",))
+    yield from function_lines_of(waiting, signature, name)
+    yield from documented(f"Starts `{name}` in a scope, and returns at once.")
+    scope = ("scope: &Scope<'scope, '_>",)
+    scoped = f"{name}_launch", "launch_in", f"{target}, scope", in_flight, scope, "'scope"
+    yield from function_lines_of(Function(*scoped), signature, name)
+    yield from documented(f"Checks the contract of `{name}`, and launches nothing.")
+    yield from function_lines_of(Function(f"{name}_check", "check", target, read), signature, name)
+    yield from documented(f"Says what `{name}` would launch.")
+    planning = Function(f"{name}_plan", "plan_of", target, read, result="Plan")
+    yield from function_lines_of(planning, signature, name)
 
 
-def _documented(lines: Sequence[str]) -> Iterator[str]:
+def documented(*lines: str) -> Iterator[str]:
+    """Lines of a comment on what follows."""
     yield from (f"/// {line}".rstrip() for line in lines)
 
 
-def _function(
-    name: str,
-    signature: Signature,
-    first: Sequence[str],
-    called: str,
-    given: str,
-    declared: Declared,
-    *,
-    elements: str,
-    lifetime: str = "",
-    result: str = "()",
-) -> Iterator[str]:
-    generics = [*([lifetime] if lifetime else []), *signature.generics]
-    opening = f"pub fn {name}<{', '.join(generics)}>(" if generics else f"pub fn {name}("
-    parameters = [*first, *(f"{one.name}: {declared(one)}" for one in signature.arguments)]
-    passed = [f"tilec::{one.passing}" for one in signature.arguments]
+def function_lines_of(function: Function, signature: Signature, elements: str) -> Iterator[str]:
+    """A function for arguments of a signature; `elements` is whose element types it takes."""
+    lifetimes = [function.lifetime] if function.lifetime else []
+    generics = ", ".join([*lifetimes, *signature.generics])
+    opening = f"pub fn {function.name}<{generics}>(" if generics else f"pub fn {function.name}("
+    arguments = [f"{one.name}: {function.declared(one)}" for one in signature.arguments]
+    passing = function.passing or _passing
+    passed = [passing(one) for one in signature.arguments]
     yield _ALLOWED
-    yield bracketed(opening, parameters, f") -> Result<{result}>")
+    yield bracketed(opening, [*function.first, *arguments], f") -> Result<{function.result}>")
     if signature.generics:
         yield "where"
         yield f"    {_tuple(signature.generics)}: {elements}_elements,"
     yield "{"
-    for line in bracketed(f"tilec::{called}({given}, &[", passed, "])").split("\n"):
+    is_method = "." in function.called
+    called = f"{function.called if is_method else f'tilec::{function.called}'}({function.given}"
+    for line in bracketed(f"{called}, &[", passed, "])").split("\n"):
         yield f"    {line}"
     yield "}"
     yield ""
 
 
-def _plain(argument: Argument) -> str:
+def plain(argument: Argument) -> str:
+    """The type of an argument that is borrowed for a call."""
     if not argument.parameter.is_tensor:
         return argument.rust_type
     if argument.parameter.is_written:
@@ -129,7 +134,8 @@ def _plain(argument: Argument) -> str:
     return f"&Tensor<'_, {argument.rust_type}>"
 
 
-def _in_flight(argument: Argument) -> str:
+def in_flight(argument: Argument) -> str:
+    """The type of an argument that is borrowed until a scope ends."""
     if not argument.parameter.is_tensor:
         return argument.rust_type
     if argument.parameter.is_written:
@@ -137,8 +143,13 @@ def _in_flight(argument: Argument) -> str:
     return f"&InFlight<'scope, {argument.rust_type}>"
 
 
-def _read(argument: Argument) -> str:
-    return _plain(argument).replace("&mut ", "&")
+def read(argument: Argument) -> str:
+    """The type of an argument that nothing is done to."""
+    return plain(argument).replace("&mut ", "&")
+
+
+def _passing(argument: Argument) -> str:
+    return f"tilec::{argument.passing_of(argument.name)}"
 
 
 def _tuple(types: Sequence[str]) -> str:

@@ -32,15 +32,15 @@ class Argument:
     rust_type: str
     parameter: Parameter
 
-    @property
-    def passing(self) -> str:
+    def passing_of(self, given: str) -> str:
+        """What passes on a value of this argument that is called so."""
         if self.parameter.is_tensor:
-            return f"Argument::tensor(&{self.name}.raw)"
+            return f"Argument::tensor(&{given}.raw)"
         if self.rust_type == "bool":
-            return f"Argument::truth({self.name})"
+            return f"Argument::truth({given})"
         if self.rust_type in ("f32", "f64"):
-            return f"Argument::real({self.name})"
-        return f"Argument::whole({self.name}{' as i128' if self.rust_type == 'usize' else ''})"
+            return f"Argument::real({given})"
+        return f"Argument::whole({given}{' as i128' if self.rust_type == 'usize' else ''})"
 
 
 @dataclass(frozen=True)

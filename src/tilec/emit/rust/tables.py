@@ -22,7 +22,19 @@ class Expressions:
         self._texts: list[str] = []
 
     def number(self, expression: Expression) -> int:
-        text = as_whole(rust_expression(expression, self._names))
+        return self._numbered(as_whole(rust_expression(expression, self._names)), expression)
+
+    def value(self, expression: Expression) -> int:
+        """As `number`, but that a real number is kept in `real`."""
+        code = rust_expression(expression, self._names)
+        text = f"{{ e.real = {code.text}; 0 }}" if code.kind == "real" else as_whole(code)
+        return self._numbered(text, expression)
+
+    def kind(self, expression: Expression) -> str:
+        """The `Kind` of an expression."""
+        return f"Kind::{rust_expression(expression, self._names).kind.capitalize()}"
+
+    def _numbered(self, text: str, expression: Expression) -> int:
         if text not in self._numbers:
             self._numbers[text] = len(self._texts)
             self._texts.append(text_of(expression))
@@ -39,22 +51,24 @@ class Expressions:
         yield "}"
 
 
-def kernel_lines(kernel: Kernel, own: str, first_entry: int) -> Iterator[str]:
-    """The `Kernel` called `KERNEL_own`, and the function of its expressions.
+def kernel_lines(
+    kernel: Kernel, own: str, first_entry: int, expressions: Expressions | None = None
+) -> Iterator[str]:
+    """The `Kernel` called `KERNEL_own`, and the function of its expressions, with those given.
 
     `first_entry` is the number of its first variant in the cubin.
     """
-    expressions = Expressions(kernel)
+    expressions = expressions or Expressions(kernel)
     value = structure(
         "Kernel",
         symbol=string(kernel.symbol),
         parameters=listed(_parameter(p, kernel) for p in kernel.parameters),
         dims=listed(map(string, kernel.dims)),
         requirements=listed(
-            _claim(r.expression, required(r.text, r.expression), kernel, expressions)
+            claim(r.expression, required(r.text, r.expression), kernel, expressions)
             for r in kernel.requires
         ),
-        grid=listed(_claim(x, text_of(x), kernel, expressions) for x in kernel.grid),
+        grid=listed(claim(x, text_of(x), kernel, expressions) for x in kernel.grid),
         variants=listed(
             _variant(variant, kernel, first_entry + i, expressions)
             for i, variant in enumerate(kernel.variants)
@@ -85,12 +99,20 @@ def _parameter(parameter: Parameter, kernel: Kernel) -> str:
     )
 
 
-def _claim(expression: Expression, text: str, kernel: Kernel, expressions: Expressions) -> str:
+def claim(
+    expression: Expression,
+    text: str,
+    kernel: Kernel,
+    expressions: Expressions,
+    *,
+    is_value: bool = False,
+) -> str:
+    """The `Claim` of an expression; of one that `is_value`, a real number is kept."""
     places = [*kernel.dims, *(p.name for p in kernel.parameters)]
     named = [places.index(name) for name in dict.fromkeys(names_in(expression))]
     return structure(
         "Claim",
-        expression=expressions.number(expression),
+        expression=(expressions.value if is_value else expressions.number)(expression),
         text=string(text),
         named=listed(named),
     )

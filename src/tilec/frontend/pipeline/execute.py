@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from tilec.diagnostics import CompileError, Label
+from tilec.diagnostics import CompileError
 from tilec.frontend import ast, typed
-from tilec.frontend.agreement import expect
 from tilec.frontend.bindings import Constant
-from tilec.frontend.constants import as_integer, evaluate
 from tilec.frontend.patterns import poison
 from tilec.frontend.pipeline.calls import call
-from tilec.frontend.pipeline.tensors import is_temporary, moved, temporary, view_of
-from tilec.frontend.pipeline.trace import Required, Scalar, View
+from tilec.frontend.pipeline.decisions import is_taken, turns_of
+from tilec.frontend.pipeline.names import assign, let
+from tilec.frontend.pipeline.tensors import view_of
+from tilec.frontend.pipeline.trace import Required, Scalar
 from tilec.frontend.pipeline.tracer import Tracer
-from tilec.frontend.refusal import AlreadyReportedError, did_you_mean, refusal
-from tilec.frontend.resolve_types import resolve_type
+from tilec.frontend.refusal import refusal
 from tilec.frontend.typecheck_macros import condition_of, text_of_condition
-from tilec.frontend.typecheck_operators import condition
-from tilec.types import BOOL, Element, ElementVariable, TileType, scalar
+from tilec.types import BOOL, ElementVariable, scalar
 
 # Turns of all loops together.
 MAX_TURNS = 1 << 16
 
+# The scopes at the top level of a body: of the parameters, and its own.
+_BODY_DEPTH = 2
 _MACROS = ("requires", "static_assert")
 
 
@@ -50,9 +50,9 @@ def _block(tracer: Tracer, node: ast.Block) -> None:
 def _statement(tracer: Tracer, node: ast.Statement) -> None:
     match node:
         case ast.Let():
-            _let(tracer, node)
+            let(tracer, node)
         case ast.Assign():
-            _assign(tracer, node)
+            assign(tracer, node)
         case ast.ExpressionStatement(value=value):
             _evaluate(tracer, value)
 
@@ -93,237 +93,15 @@ def _no_statement(tracer: Tracer, node: ast.Expression) -> CompileError:
     return refusal("E0804", "a statement of a pipeline launches something", node.span, "a value")
 
 
-# ---- let and assignment --------------------------------------------------------------------------
-
-
-def _let(tracer: Tracer, node: ast.Let) -> None:
-    if node.value is None:
-        raise refusal(
-            "E0804", "a variable of a pipeline has a value", node.span, help="write `= …`"
-        )
-    if node.type is not None and not isinstance(node.pattern, ast.BindingPattern):
-        raise refusal("E0804", "this has no type of its own", node.type.span, help="drop it")
-    _bind(tracer, node.pattern, node.value, node.type)
-
-
-def _bind(
-    tracer: Tracer, pattern: ast.Pattern, value: ast.Expression, type_: ast.TypeNode | None = None
-) -> None:
-    match pattern:
-        case ast.BindingPattern():
-            _bind_one(tracer, pattern, value, type_)
-        case ast.WildcardPattern():
-            _value(tracer, ast.Name(pattern.span, "_"), value)
-        case ast.TuplePattern(items=items) if isinstance(value, ast.Tuple) and len(
-            value.items
-        ) == len(items):
-            names = [_name_of(item) for item in items]
-            values = [_value(tracer, n, one) for n, one in zip(names, value.items, strict=True)]
-            for item, one, written in zip(items, values, value.items, strict=True):
-                _declare(tracer, item, one, tracer.constant(written))
-        case _:
-            raise refusal(
-                "E0804",
-                "a pattern of a pipeline is a name, or a tuple of names for a tuple of values",
-                pattern.span,
-            )
-
-
-def _name_of(pattern: ast.Pattern) -> ast.Name:
-    name = pattern.name if isinstance(pattern, ast.BindingPattern) else None
-    return name or ast.Name(pattern.span, "_")
-
-
-def _bind_one(
-    tracer: Tracer,
-    pattern: ast.BindingPattern,
-    node: ast.Expression,
-    type_: ast.TypeNode | None,
-) -> None:
-    # Before the value: afterwards the name may hide what it is made of.
-    constant = tracer.constant(node)
-    value = _value(tracer, pattern.name, node)
-    if type_ is not None:
-        declared = resolve_type(type_, tracer.environment)
-        if isinstance(value, View):
-            raise refusal(
-                "E0804", "the type of a tensor is that of its value", type_.span, help="drop it"
-            )
-        label = Label(type_.span, "declared here")
-        expect(value.type, declared, tracer.checker.inference, node.span, label)
-        if constant is not None and isinstance(declared, TileType):
-            element = tracer.checker.inference.known(declared.element)
-            constant = _evaluated(tracer, node, element)
-    _declare(tracer, pattern, value, constant)
-
-
-def _evaluated(tracer: Tracer, node: ast.Expression, element: Element) -> Constant | None:
-    """The constant as a value of an element type; None if it is none."""
-    try:
-        return evaluate(node, tracer.environment, element)
-    except CompileError:
-        return None
-
-
-def _value(tracer: Tracer, name: ast.Name, node: ast.Expression) -> View | typed.Expression:
-    """What a name is to stand for. Raises CompileError."""
-    if isinstance(node, ast.Call) and is_temporary(node):
-        return temporary(tracer, node, name)
-    view = view_of(tracer, node)
-    if view is not None:
-        return moved(tracer, node, view)
-    if isinstance(node, ast.Call) and _is_launched(tracer, node):
-        raise refusal(
-            "E0203",
-            "a launch has no value",
-            node.span,
-            "it writes to the tensors that it is given",
-            help="write `let mut t = Tensor::<…>::uninit();`, and lend it: `&mut t`",
-        )
-    local = tracer.local_of(node)
-    if local is not None and local.type is None:
-        raise AlreadyReportedError
-    return tracer.scalar(node)
-
-
-def _is_launched(tracer: Tracer, node: ast.Call) -> bool:
-    if len(node.function.segments) != 1:
-        return False
-    found = tracer.checker.module.find(node.function.segments[0].name.text)
-    if found is None or not isinstance(found[1], ast.Function):
-        return False
-    return any(a.name.text in ("kernel", "pipeline") for a in found[1].attributes)
-
-
-def _declare(
-    tracer: Tracer,
-    pattern: ast.Pattern,
-    value: View | typed.Expression,
-    constant: Constant | None,
-) -> None:
-    match pattern:
-        case ast.WildcardPattern():
-            return
-        case ast.BindingPattern(name=name, mutable=mutable) if isinstance(value, View):
-            tracer.bind(name, value, mutable=mutable)
-        case ast.BindingPattern(name=name, mutable=mutable):
-            assert isinstance(value, typed.Expression), "a view or a scalar"
-            tracer.declare(name, value, constant, mutable=mutable)
-        case _:
-            raise refusal("E0804", "a tuple of a pipeline holds names only", pattern.span)
-
-
-def _assign(tracer: Tracer, node: ast.Assign) -> None:
-    match node.target, node.value:
-        case ast.Tuple(items=targets), ast.Tuple(items=values) if node.operator == "=" and len(
-            targets
-        ) == len(values):
-            constants = [tracer.constant(value) for value in values]
-            named = [_assigned(tracer, target, node) for target in targets]
-            made = [
-                _value(tracer, ast.Name(local.span, local.name), value)
-                for local, value in zip(named, values, strict=True)
-            ]
-            for local, target, value, constant in zip(named, targets, made, constants, strict=True):
-                _give(tracer, local, target, value, constant)
-            return
-    local = _assigned(tracer, node.target, node)
-    written = node.value
-    if node.operator != "=":
-        operator = node.operator[:-1]
-        written = ast.Binary(node.span, operator, node.operator_span, node.target, node.value)
-    constant = tracer.constant(written)
-    value = _value(tracer, ast.Name(local.span, local.name), written)
-    _give(tracer, local, node.target, value, constant)
-
-
-def _assigned(tracer: Tracer, target: ast.Expression, node: ast.Assign) -> typed.Local:
-    local = tracer.local_of(target)
-    if local is None:
-        if isinstance(target, ast.Path):
-            tracer.checker.expression(target)
-        raise refusal("E0102", "only variables are assigned", target.span, "this is none")
-    if local.type is None:
-        raise AlreadyReportedError
-    if not local.mutable:
-        raise refusal(
-            "E0203",
-            f"`{local.name}` is assigned but not declared `mut`",
-            node.span,
-            "assigned here",
-            Label(local.span, "declared here"),
-            help=f"declare it as `mut {local.name}`",
-        )
-    return local
-
-
-def _give(
-    tracer: Tracer,
-    local: typed.Local,
-    target: ast.Expression,
-    value: View | typed.Expression,
-    constant: Constant | None,
-) -> None:
-    name = ast.Name(local.span, local.name)
-    label = Label(local.span, "declared here")
-    if not isinstance(value, View):
-        if local in tracer.views:
-            raise refusal("E0203", "mismatched types", target.span, "this is a tensor", label)
-        assert local.type is not None, "seen before"
-        expect(value.type, local.type, tracer.checker.inference, value.span, label)
-        tracer.declare(name, value, constant, mutable=True, again=True)
-        return
-    before = tracer.views.get(local)
-    if before is None:
-        raise refusal("E0203", "mismatched types", target.span, "this is a scalar", label)
-    same = [a.form == b.form for a, b in zip(before.extents, value.extents, strict=False)]
-    expected = f"expected `{before}`, got `{value}`"
-    if before.tensor.element != value.tensor.element:
-        raise refusal("E0202", "element types differ", target.span, expected, label)
-    if len(before.axes) != len(value.axes):
-        raise refusal("E0303", "ranks of tensors differ", target.span, expected, label)
-    if not all(same):
-        raise refusal("E0301", "extents of tensors differ", target.span, expected, label)
-    if before.held is not value.held:
-        raise refusal("E0203", "mismatched types", target.span, expected, label)
-    tracer.views[local] = value
-    tracer.moved.pop(local, None)
-
-
-# ---- control flow, decided here ------------------------------------------------------------------
-
-
-def _known(tracer: Tracer, node: ast.Expression, what: str, help: str) -> Constant:
-    """A constant. Raises CompileError E0803 if only a launch knows it."""
-    try:
-        return evaluate(node, tracer.environment)
-    except CompileError as error:
-        [found, *_] = error.diagnostics or (None,)
-        if found is None or not found.message.startswith("expected a compile-time constant"):
-            raise
-        # What is wrong in other ways says so.
-        tracer.checker.expression(node)
-        raise refusal(
-            "E0803", f"{what} is not known at compile time", node.span, found.labels[0].text,
-            help=help,
-        ) from None  # fmt: skip
-
-
 def _if(tracer: Tracer, node: ast.If) -> None:
-    help = "decide in a kernel, or by a const generic"
-    known = _known(tracer, node.condition, "the condition of an `if` in a pipeline", help)
-    if known.element != BOOL and not isinstance(known.value, bool):
-        raise refusal("E0202", "a condition is a `bool`", node.condition.span, f"this is `{known}`")
-    if known.value:
+    if is_taken(tracer, node):
         _block(tracer, node.then)
-    elif isinstance(node.otherwise, ast.Block):
-        _block(tracer, node.otherwise)
     elif node.otherwise is not None:
         _evaluate(tracer, node.otherwise)
 
 
 def _for(tracer: Tracer, node: ast.For) -> None:
-    turns, element = _turns(tracer, node.iterable)
+    turns, element = turns_of(tracer, node.iterable)
     if not isinstance(node.pattern, (ast.BindingPattern, ast.WildcardPattern)):
         raise refusal("E0203", "a `for` counts with one variable", node.pattern.span)
     for turn in turns:
@@ -338,44 +116,11 @@ def _for(tracer: Tracer, node: ast.For) -> None:
             if isinstance(node.pattern, ast.BindingPattern):
                 type_ = scalar(element or ElementVariable(is_float=False))
                 literal = typed.Literal(node.pattern.span, type_, turn)
+                tracer.checker.literals.append(literal)
                 tracer.declare(node.pattern.name, literal, Constant(turn, element))
             _block(tracer, node.body)
         if len(tracer.trace.diagnostics) > before:
             return  # the same again in each turn
-
-
-def _turns(tracer: Tracer, node: ast.Expression) -> tuple[range, Element | None]:
-    match node:
-        case ast.Range():
-            help = "make it a `const`, or a const generic of the pipeline"
-            bounds = [
-                _known(tracer, bound, "a bound of a loop in a pipeline", help)
-                for bound in (node.start, node.end)
-            ]
-            start, end = (
-                as_integer(bound, place.span)
-                for bound, place in zip(bounds, (node.start, node.end), strict=True)
-            )
-            return range(start, end + node.inclusive), bounds[0].element or bounds[1].element
-        case ast.MethodCall(receiver=receiver, method=method, arguments=arguments):
-            turns, element = _turns(tracer, receiver)
-            if method.text == "rev" and not arguments:
-                return turns[::-1], element
-            if method.text == "step_by" and len(arguments) == 1:
-                help = "make it a `const`, or a const generic of the pipeline"
-                step = _known(tracer, arguments[0], "the step of a loop in a pipeline", help)
-                count = as_integer(step, arguments[0].span)
-                if count < 1:
-                    raise refusal("E0203", "a step is above 0", arguments[0].span, f"it is {count}")
-                return turns[::count], element
-            raise refusal(
-                "E0203",
-                f"a range has no method `{method.text}`",
-                method.span,
-                "not found",
-                help=did_you_mean(method.text, ("rev", "step_by")),
-            )
-    raise refusal("E0102", "a `for` runs over a range", node.span, help="write `for i in a..b`")
 
 
 # ---- macros --------------------------------------------------------------------------------------
@@ -395,7 +140,7 @@ def _macro(tracer: Tracer, node: ast.MacroCall) -> None:
         tracer.checker.statement(node)
         return
     tested = condition_of(node)
-    value = condition(tracer.checker, tested)
-    tracer.scalar(tested)
-    text = None if tracer.calls else text_of_condition(tracer.checker, tested)
-    tracer.trace.requires.append(Required(Scalar(tracer.frame, value), text, node.span))
+    value = Scalar(tracer.frame, tracer.scalar(tested, BOOL))
+    is_outermost = not tracer.calls and tracer.checker.scope.depth == _BODY_DEPTH
+    text = text_of_condition(tracer.checker, tested) if is_outermost else None
+    tracer.trace.requires.append(Required(value, text, tested.span, tracer.calls))

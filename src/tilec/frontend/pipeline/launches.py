@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilec.diagnostics import CompileError, Label
 from tilec.frontend import ast
+from tilec.frontend.bindings import Constant
 from tilec.frontend.modules import Module
 from tilec.frontend.pipeline.kernels import Candidate, LaunchedKernel
 from tilec.frontend.pipeline.matching import (
@@ -14,7 +15,7 @@ from tilec.frontend.pipeline.matching import (
     own_of,
     tensor_of,
 )
-from tilec.frontend.pipeline.solve import written
+from tilec.frontend.pipeline.solve import read_off, written
 from tilec.frontend.pipeline.trace import Given, Launch, Passed, Scalar
 from tilec.frontend.pipeline.tracer import Tracer
 from tilec.frontend.refusal import refusal
@@ -77,7 +78,7 @@ def _chosen(
     fits = [(one, fit(one.parameters, arguments, tracer.checker.inference)) for one in candidates]
     fitting = tuple(one for one, found in fits if found.fault is None)
     if not fitting:
-        raise _none_fits(node, kernel, arguments, [found for _, found in fits])
+        raise _none_fits(tracer, node, kernel, arguments, [found for _, found in fits])
     # Literals have one type, that of the first instance.
     types = [parameter.type for parameter in fitting[0].parameters]
     scalars = [n for n, one in enumerate(fitting[0].parameters) if tensor_of(one) is None]
@@ -111,7 +112,11 @@ def _named(tracer: Tracer, node: ast.Call, kernel: LaunchedKernel) -> tuple[Cand
 
 
 def _none_fits(
-    node: ast.Call, kernel: LaunchedKernel, arguments: tuple[Given, ...], fits: list[Fit]
+    tracer: Tracer,
+    node: ast.Call,
+    kernel: LaunchedKernel,
+    arguments: tuple[Given, ...],
+    fits: list[Fit],
 ) -> CompileError:
     """The fault of one instance where all have the same, else E0701."""
     faults = [found.fault for found in fits if found.fault is not None]
@@ -132,8 +137,26 @@ def _none_fits(
         f"given {given}",
         Label(name.span, "defined here"),
         notes=(_what_there_is(kernel),),
-        help="write an `#[instance(…)]` with their types before the kernel",
+        help=_instance_for(tracer, kernel, arguments),
     )
+
+
+def _instance_for(
+    tracer: Tracer, kernel: LaunchedKernel, arguments: tuple[Given, ...]
+) -> str | None:
+    """What to write to have one, if all arguments agree on the types."""
+    wanted = {name: {value} for name, value in kernel.candidates[-1].instance.values}
+    types = {name for name, values in wanted.items() if isinstance(next(iter(values)), Element)}
+    said: dict[str, set[Element | Constant]] = {name: set() for name in types}
+    for parameter, argument in zip(kernel.function.parameters, arguments, strict=True):
+        for name, value in read_off(tracer, parameter.type, argument):
+            if name in said:
+                said[name].add(value)
+    chosen = {**wanted, **{name: values for name, values in said.items() if values}}
+    if any(len(values) != 1 for values in chosen.values()):
+        return None
+    listed = ", ".join(f"{name} = {value}" for name, [value] in chosen.items())
+    return f"write `#[instance({listed})]` before the kernel"
 
 
 def _what_there_is(kernel: LaunchedKernel) -> str:

@@ -57,7 +57,7 @@ def solved(
     found: dict[str, Binding] = dict(written(tracer, node, function) or {})
     generics = {g.name.text: g for g in function.generics if not is_dim(g)}
     for parameter, argument in zip(function.parameters, arguments, strict=True):
-        for name, value in _read_off(tracer, parameter.type, argument):
+        for name, value in read_off(tracer, parameter.type, argument):
             if name in generics and name not in found:
                 found[name] = bound_value(generics[name], value, argument.span)
     missing = [g for name, g in generics.items() if name not in found]
@@ -74,14 +74,17 @@ def solved(
     return found
 
 
-def _read_off(
+def read_off(
     tracer: Tracer, node: ast.TypeNode, argument: Given
 ) -> list[tuple[str, Element | Constant]]:
-    """What an argument says of the names in its parameter's type."""
+    """What an argument says of the names in a parameter's type, as it is written."""
     if argument.view is None:
         assert argument.scalar is not None and isinstance(argument.scalar.type, TileType)
         element = tracer.checker.inference.known(argument.scalar.type.element)
         return [(node.name.text, element)] if isinstance(node, ast.PathType) else []
+    match node:
+        case ast.PathType(name=ast.Name(text="Part"), arguments=(ast.ReferenceType() as whole, *_)):
+            node = whole
     while isinstance(node, ast.ReferenceType):
         node = node.target
     match node:

@@ -126,11 +126,15 @@ class Launch:
 
 @dataclass(frozen=True, eq=False)
 class Required:
-    """A `requires!`; `text` is None where it is in the words of another pipeline."""
+    """A `requires!`; `text` is None where it is in words that callers do not know.
+
+    Those of a loop, or of another pipeline, which `calls` tells the calls of.
+    """
 
     condition: Scalar
     text: str | None
     span: Span
+    calls: tuple[Span, ...]
 
 
 @dataclass(eq=False)

@@ -16,7 +16,7 @@ from mlir.dialects import func
 
 from tilec.artifact import signature
 from tilec.artifact.abi import ELEMENT_BYTES
-from tilec.artifact.expression import Expression, evaluate, names_in, text_of
+from tilec.artifact.expression import Expression, evaluate, text_of
 from tilec.artifact.pipeline import Argument, Temporary
 from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import emit_control, emit_loops, typed  # noqa: F401  (register their rules)
@@ -27,6 +27,7 @@ from tilec.frontend.pipeline.trace import (
     Launch,
     Passed,
     PipelineInstance,
+    Required,
     Scalar,
     Tensor,
 )
@@ -146,14 +147,22 @@ class _Values:
             )
         if found is None:
             raise NoValueError(_refused(span, "a launcher cannot compute this"))
-        if isinstance(found, tuple) and _is_small(found) and not any(names_in(found)):
-            found = evaluate(found, {})
-        self._known[value] = found
-        return found
+        self._known[value] = _computed(found)
+        return self._known[value]
 
 
-def _is_small(expression: tuple[Expression, ...]) -> bool:
-    return _size_of(expression) <= LARGEST
+def _computed(expression: Expression) -> Expression:
+    """What is left to compute, its operands being computed as far as they are known."""
+    match expression:
+        case ("and", bool(first), second):
+            return second if first else False
+        case ("or", bool(first), second):
+            return True if first else second
+        case ("select", bool(first), yes, no):
+            return yes if first else no
+        case tuple() if not any(isinstance(operand, str | tuple) for operand in expression[1:]):
+            return evaluate(expression, {})
+    return expression
 
 
 def _size_of(expression: Expression) -> int:
@@ -165,6 +174,12 @@ def _size_of(expression: Expression) -> int:
         if isinstance(one, tuple):
             waiting += one[1:]
     return count
+
+
+def _never_holds(required: Required) -> Diagnostic:
+    around = (Label(span, "in the pipeline that is called here") for span in required.calls)
+    labels = Label(required.span, "this is false"), *around
+    return Diagnostic("E0805", "a precondition of a pipeline is never met", labels)
 
 
 def _refused(span: Span, text: str) -> Diagnostic:
@@ -231,12 +246,14 @@ def _requirements(
     found = []
     for required in instance.requires:
         expression = values.expression(required.condition)
-        if isinstance(expression, bool | int) and expression:
+        if isinstance(expression, bool | int):
+            if not expression:
+                raise NoValueError(_never_holds(required))
             continue  # it holds, whatever the arguments
         text = text_of(expression) if required.text is None else required.text
         line = _line(required.span, sources)
         found.append(signature.Requirement(text, expression, line))
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _temporary(tensor: Tensor, values: _Values) -> TracedTemporary:

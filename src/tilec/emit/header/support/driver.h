@@ -38,6 +38,7 @@ typedef struct tilec_driver {
     int (*event_record)(void *, tilec_stream);
     int (*event_destroy)(void *);
     int (*stream_wait_event)(tilec_stream, void *, unsigned);
+    int (*stream_captured)(tilec_stream, int *);
     int (*graph_create)(void **, unsigned);
     int (*graph_destroy)(void *);
     int (*graph_add_kernel)(void **, void *, void *const *, size_t, const tilec_node *);
@@ -96,6 +97,7 @@ TILEC_INNER void tilec_find_for_pipelines(void *library, tilec_driver *driver)
     tilec_find(library, "cuEventRecord", &driver->event_record);
     tilec_find(library, "cuEventDestroy_v2", &driver->event_destroy);
     tilec_find(library, "cuStreamWaitEvent", &driver->stream_wait_event);
+    tilec_find(library, "cuStreamIsCapturing", &driver->stream_captured);
     tilec_find(library, "cuGraphCreate", &driver->graph_create);
     tilec_find(library, "cuGraphDestroy", &driver->graph_destroy);
     tilec_find(library, "cuGraphAddKernelNode_v2", &driver->graph_add_kernel);

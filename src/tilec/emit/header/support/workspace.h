@@ -1,46 +1,11 @@
 
-/* ---- Inner: the workspace ------------------------------------------------------------------------------------------ */
+/* ---- Inner: the workspace ---------------------------------------------------------------------------------------- */
 
 /* Where slots begin, as what cuMemAlloc gives does. */
 enum { TILEC_SLOT_BYTES = 256 };
 
 /* Where nothing lies, for when there is no workspace yet; no better aligned than any other. */
 #define TILEC_SOMEWHERE (((uint64_t)1 << 62) + TILEC_SLOT_BYTES)
-
-/* A launch that has programs, as far as it is worked out. */
-typedef struct tilec_launch_step {
-    const tilec_pipeline_launch *launch;
-    int32_t number; /* of the launch */
-    tilec_ready ready;
-    uint64_t *cells;
-    tilec_map *maps;
-} tilec_launch_step;
-
-/* A call of a pipeline as far as it is worked out. `memory` holds all that its pointers of its own point to. */
-typedef struct tilec_run {
-    const tilec_pipelines *set;
-    const tilec_pipeline *pipeline;
-    const tilec_argument *arguments;
-    tilec_call call; /* the contract of the pipeline */
-    void *memory;
-    tilec_tensor *tensors; /* of parameters, then temporaries */
-    tilec_wide *slots;     /* where each slot of the workspace begins */
-    tilec_launch_step *steps;
-    int32_t *step_of;    /* by launch: its step; -1 where there is nothing to launch */
-    uint64_t *before;    /* by launch: a bit for each step that must be done before it (streams.h) */
-    uint64_t *long_before; /* by step: all those that are done when it starts */
-    int32_t step_count, word_count; /* words of a row of bits */
-    uint64_t *cells;
-    void **cell_places;
-    tilec_map *maps;
-    uint64_t workspace; /* where the temporaries lie, or would */
-    tilec_wide bytes;
-} tilec_run;
-
-TILEC_INNER tilec_status tilec_blame_pipeline(const tilec_run *run, tilec_status status)
-{
-    return tilec_blame(run->pipeline->contract, status);
-}
 
 TILEC_INNER tilec_status tilec_take_temporary(tilec_run *run, const tilec_temporary *temporary, tilec_tensor *tensor)
 {

@@ -34,7 +34,7 @@ impl<T: Element> DeviceBuffer<T> {
         }
         // SAFETY: the memory that was just given.
         let code = unsafe { set(buffer.address, 0, bytes) };
-        buffer.settled(code)?;
+        copied(device, code)?;
         Ok(buffer)
     }
 
@@ -57,7 +57,7 @@ impl<T: Element> DeviceBuffer<T> {
         let copy = needed(need_driver()?.driver.memory_to_device, c"cuMemcpyHtoD_v2")?;
         // SAFETY: both places hold so many bytes.
         let code = unsafe { copy(self.address, elements.as_ptr().cast(), size_of_val(elements)) };
-        self.settled(code)
+        copied(self.device, code)
     }
 
     /// A copy of the elements for the host.
@@ -68,11 +68,7 @@ impl<T: Element> DeviceBuffer<T> {
         if self.address == 0 {
             return Ok(());
         }
-        let _entered = enter(self.device)?;
-        let copy = needed(need_driver()?.driver.memory_to_host, c"cuMemcpyDtoH_v2")?;
-        // SAFETY: both places hold so many bytes, and any that the device has are elements.
-        let code = unsafe { copy(elements.as_mut_ptr().cast(), self.address, size_of_val(elements)) };
-        self.settled(code)
+        copy_to_host(self.device, self.address, elements)
     }
 
     pub fn to_vec(&self) -> Result<Vec<T>> {
@@ -97,15 +93,24 @@ impl<T: Element> DeviceBuffer<T> {
         }
         Ok(())
     }
+}
 
-    /// Waits for the default stream: what is copied from pageable memory, or set, may still be on its way.
-    fn settled(&self, code: c_int) -> Result<()> {
-        if code != 0 {
-            let why = cuda_error(code);
-            return failed(Status::Launch, format!("a copy of memory failed: {why}"));
-        }
-        Stream::of_device(self.device).wait()
+/// The bytes at an address, which are those of as many elements.
+fn copy_to_host<T: Element>(device: i32, address: u64, elements: &mut [T]) -> Result<()> {
+    let _entered = enter(device)?;
+    let copy = needed(need_driver()?.driver.memory_to_host, c"cuMemcpyDtoH_v2")?;
+    // SAFETY: both places hold so many bytes, and any that the device has are elements.
+    let code = unsafe { copy(elements.as_mut_ptr().cast(), address, size_of_val(elements)) };
+    copied(device, code)
+}
+
+/// Waits for the default stream: what is copied from pageable memory, or set, may still be on its way.
+fn copied(device: i32, code: c_int) -> Result<()> {
+    if code != 0 {
+        let why = cuda_error(code);
+        return failed(Status::Launch, format!("a copy of memory failed: {why}"));
     }
+    Stream::of_device(device).wait()
 }
 
 impl<T> Drop for DeviceBuffer<T> {

@@ -60,6 +60,11 @@ impl Call<'_> {
     fn work_out(&mut self) -> Result<&'static Variant> {
         self.guess_build();
         self.take_instance()?;
+        self.take_addresses()
+    }
+
+    /// Checks what addresses decide, and finds the variant and its grid.
+    fn take_addresses(&mut self) -> Result<&'static Variant> {
         let worked = self.check_addresses().and_then(|()| self.take_variant(true));
         let found = worked.and_then(|()| self.variant.ok_or_else(|| self.no_variant()));
         found.map_err(|error| blamed(self.kernel, error))

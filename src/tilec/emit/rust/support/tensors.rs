@@ -184,6 +184,30 @@ tensors!(
     TensorMut, &'a mut T, DeviceMemoryMut, &'a mut M
 );
 
+impl<T: Element<Same = T>> Tensor<'_, T> {
+    /// A copy of a tensor without gaps for the host, in row-major order.
+    ///
+    /// Errors: `Stride` for a tensor with gaps.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let raw = &self.raw;
+        let packed = packed_strides(raw.extents());
+        if !raw.is_empty() && (0..raw.rank()).any(|axis| raw.step(axis) != 0 && raw.strides[axis] != packed[axis]) {
+            let (strides, shape) = (tuple(raw.strides()), tuple(raw.extents()));
+            return failed(
+                Status::Stride,
+                format!("expected a tensor without gaps, got strides {strides} (shape {shape})"),
+            );
+        }
+        let count = (raw.span_bytes() / i128::from(raw.dtype.bytes())) as usize;
+        // SAFETY: all bits 0 are a value of every element type.
+        let mut elements = vec![unsafe { zeroed::<T>() }; count];
+        if count > 0 {
+            copy_to_host(device_of("tensor", raw)?, raw.data, &mut elements)?;
+        }
+        Ok(elements)
+    }
+}
+
 impl<T> Clone for Tensor<'_, T> {
     fn clone(&self) -> Self {
         *self

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from tests.emit.arguments import arguments_of
 from tests.emit.expected import launched_by, launched_on
-from tests.emit.pipeline_calling import (
+from tests.emit.noting import (
     ADDED,
     ALLOCATED,
-    CHECK,
     EDGE,
     GIVEN,
-    GRAPH,
-    LAUNCH,
-    LAUNCH_ON,
-    LAUNCH_WITH,
     LAUNCHED,
     RECORDED,
     TAKEN,
     WAITED,
-    WORKSPACE,
+    Pipelines,
 )
+from tests.emit.pipeline_calling import CHECK, GRAPH, LAUNCH, LAUNCH_ON, LAUNCH_WITH, WORKSPACE
 from tests.emit.pipeline_expected import launcher_of, planned
 from tests.emit.pipeline_samples import pipelined
+from tests.unit.pipeline_samples import with_pipelines
 from tilec.artifact.pipelines import comes_after, faults_of_pipelines
 from tilec.emit.header.pipelines import pipeline_sets
+from tilec.runtime.array import Array
 from tilec.runtime.stream_schedule import schedule_of
 
 SETS = {one.name: one for one in pipeline_sets(pipelined())}
@@ -210,3 +209,46 @@ def test_on_one_stream_a_launch_that_may_starts_early_but_the_first(pipelines):
     early = [note.early for note in pipelines.notes(LAUNCHED)]
     assert early == [0, *(int(one.variant.starts_early) for one in plan.launches[1:])]
     assert sum(early) == 7
+
+
+def _for_target(target):
+    """`sums`, whose kernels say by their names for what they are built."""
+    made = with_pipelines()
+    kernels = tuple(
+        replace(
+            kernel,
+            variants=tuple(
+                replace(
+                    one,
+                    symbol=f"{one.symbol}_{target}",
+                    starts_early=target == "sm_90a",
+                    threads=int(target[3:5]),
+                )
+                for one in kernel.variants
+            ),
+        )
+        for kernel in made.kernels
+    )
+    return replace(made, target=target, kernels=kernels)
+
+
+def test_of_several_targets_the_nearest_that_runs_is_taken(tools):
+    targets = ("sm_80", "sm_90a")
+    made = Pipelines([_for_target(target) for target in targets], tools / "targets", tools)
+    for capability, target, early in (((8, 6), "sm_80", 0), ((9, 0), "sm_90a", 1)):
+        fresh = made.anew()
+        fresh.driver.fake_forget()
+        fresh.fake.major, fresh.fake.minor = capability
+        fresh.use_driver()
+        given = [Array(2**40 * i, "f32", (1000,), (1,), 0) for i in (1, 2)]
+        assert fresh.run("sums", [*given, 1.0]).message == ""
+        launched = fresh.notes(LAUNCHED)
+        names = {f"add__f32_1024__v16_{target}".encode()}
+        assert {note.kernel for note in launched} == names
+        assert [note.early for note in launched] == [0] + [early] * 4
+        assert fresh.run("sums", [*given, 1.0], GRAPH).message == ""
+        assert len(fresh.notes(EDGE)) == 2 * early  # after two launches it waits for both
+    fresh = made.anew()
+    fresh.fake.major = 7
+    fresh.use_driver()
+    assert "is built for sm_90a, sm_80, device 0" in fresh.run("sums", [*given, 1.0]).message

@@ -1,0 +1,290 @@
+// ---- Inner: pipelines on several streams
+
+/// Numbers of steps, as bits.
+#[derive(Clone)]
+struct Row(Vec<u64>);
+
+impl Row {
+    fn new(count: usize) -> Row {
+        Row(vec![0; count.div_ceil(64)])
+    }
+
+    fn has(&self, step: usize) -> bool {
+        self.0[step / 64] >> (step % 64) & 1 != 0
+    }
+
+    fn put(&mut self, step: usize) {
+        self.0[step / 64] |= 1 << (step % 64);
+    }
+
+    fn join(&mut self, other: &Row) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, more)| *word |= more);
+    }
+
+    fn leave_out(&mut self, other: &Row) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, less)| *word &= !less);
+    }
+
+    fn steps(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        (0..self.0.len() * 64).filter(|&step| self.has(step))
+    }
+}
+
+/// The order of the steps of a run: `before` are those that must be done before each, but for those that another of
+/// them comes after; `all_before` with these.
+struct Order {
+    before: Vec<Row>,
+    all_before: Vec<Row>,
+}
+
+impl Order {
+    /// Through launches without programs.
+    fn of(run: &Run) -> Order {
+        let count = run.steps.len();
+        let mut order = Order { before: Vec::new(), all_before: Vec::new() };
+        let mut rows: Vec<Row> = Vec::with_capacity(run.step_of.len()); // by launch: the nearest steps before it
+        for (launch, step) in run.pipeline.launches.iter().zip(&run.step_of) {
+            let mut row = Row::new(count);
+            for &one in launch.after {
+                match run.step_of[one] {
+                    Some(step) => row.put(step),
+                    None => row.join(&rows[one]),
+                }
+            }
+            if step.is_some() {
+                let mut all = Row::new(count);
+                row.steps().for_each(|one| all.join(&order.all_before[one]));
+                row.leave_out(&all);
+                all.join(&row);
+                order.before.push(row.clone());
+                order.all_before.push(all);
+            }
+            rows.push(row);
+        }
+        order
+    }
+}
+
+/// Which step goes on which stream, and who waits for whom.
+struct Lanes {
+    /// By step: its stream, and those on other streams that it waits for.
+    lane_of: Vec<usize>,
+    waits: Vec<Row>,
+    /// The steps that the first stream waits for in the end, and those that anybody waits for.
+    joins: Row,
+    awaited: Row,
+    used: usize,
+}
+
+impl Lanes {
+    fn of(order: &Order, count: usize) -> Lanes {
+        let steps = order.before.len();
+        let none = || Row::new(steps);
+        let mut lanes = Lanes { lane_of: Vec::new(), waits: Vec::new(), joins: none(), awaited: none(), used: 0 };
+        let mut last: Vec<Option<usize>> = vec![None; count]; // the last step of each stream
+        let mut seen = vec![none(); count]; // by stream: what is done before what it is given next
+        let mut seen_after: Vec<Row> = Vec::new(); // by step: what is done when it is
+        for step in 0..steps {
+            let lane = lane_for(order, &last, lanes.used, step);
+            let waits = lanes.plan(&order.before[step], &mut seen[lane], &seen_after);
+            seen[lane].put(step);
+            seen_after.push(seen[lane].clone());
+            lanes.waits.push(waits);
+            lanes.lane_of.push(lane);
+            lanes.used = lanes.used.max(lane + 1);
+            last[lane] = Some(step);
+        }
+        let mut ends = none();
+        last.iter().skip(1).flatten().for_each(|&step| ends.put(step));
+        lanes.joins = lanes.plan(&ends, &mut seen[0], &seen_after);
+        lanes
+    }
+
+    /// What a stream must wait for of a row: what it has not seen.
+    fn plan(&mut self, row: &Row, seen: &mut Row, seen_after: &[Row]) -> Row {
+        let mut waits = Row(vec![0; row.0.len()]);
+        for one in row.steps().rev() {
+            if !seen.has(one) {
+                waits.put(one);
+                self.awaited.put(one);
+                seen.join(&seen_after[one]);
+            }
+        }
+        waits
+    }
+}
+
+/// The stream of a predecessor that no later step took, else one on which nothing is that the step need not come after,
+/// else the one that was taken the longest ago.
+fn lane_for(order: &Order, last: &[Option<usize>], used: usize, step: usize) -> usize {
+    let follows = |lane: &usize, row: &Row| last[*lane].is_some_and(|one| row.has(one));
+    if let Some(lane) = (0..used).find(|lane| follows(lane, &order.before[step])) {
+        return lane;
+    }
+    let is_free = |lane: &usize| last[*lane].is_none() || follows(lane, &order.all_before[step]);
+    let free = (0..last.len()).find(is_free);
+    free.or_else(|| (0..last.len()).min_by_key(|&lane| last[lane])).unwrap_or(0)
+}
+
+/// Events of the driver, given back when this is dropped; `code` is what it said first against one.
+struct Events<'a> {
+    driver: &'a Driver,
+    streams: &'a [*mut c_void],
+    made: Vec<*mut c_void>,
+    code: c_int,
+}
+
+impl Events<'_> {
+    fn note(&mut self, code: c_int) {
+        if self.code == 0 {
+            self.code = code;
+        }
+    }
+
+    /// An event that is done when a stream has done all that it was given so far. Null if the driver refuses.
+    fn recorded(&mut self, lane: usize) -> *mut c_void {
+        let mut event = ptr::null_mut();
+        let (Some(create), Some(record)) = (self.driver.event_create, self.driver.event_record) else {
+            return event;
+        };
+        // SAFETY: a place for the event.
+        let mut code = unsafe { create(&mut event, CU_EVENT_WITHOUT_TIME) };
+        if code == 0 {
+            self.made.push(event);
+            // SAFETY: a new event, and a stream of the driver.
+            code = unsafe { record(event, self.streams[lane]) };
+        } else {
+            event = ptr::null_mut();
+        }
+        self.note(code);
+        event
+    }
+
+    fn wait(&mut self, lane: usize, event: *mut c_void) {
+        let Some(wait) = self.driver.stream_wait_event.filter(|_| !event.is_null()) else { return };
+        // SAFETY: a recorded event, and a stream of the driver.
+        let code = unsafe { wait(self.streams[lane], event, 0) };
+        self.note(code);
+    }
+
+    fn result(&self, run: &Run) -> Result<()> {
+        if self.code == 0 {
+            return Ok(());
+        }
+        let why = cuda_error(self.code);
+        let message = format!("streams could not be ordered: {why}");
+        Err(blamed(run.pipeline.contract, Error { status: Status::Launch, message }))
+    }
+
+    /// After a failure: has the first stream wait for what was started on the others, or waits itself.
+    fn join_started(&mut self, was_used: &[bool]) {
+        self.code = 0;
+        for lane in (1..was_used.len()).filter(|&lane| was_used[lane]) {
+            let event = self.recorded(lane);
+            self.wait(0, event);
+        }
+        if let Some(wait) = self.driver.context_wait.filter(|_| self.code != 0) {
+            // SAFETY: in the context of the device.
+            unsafe { wait() };
+        }
+    }
+}
+
+impl Drop for Events<'_> {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.driver.event_destroy {
+            for &event in &self.made {
+                // SAFETY: made by this value; the driver keeps it until nobody waits for it.
+                unsafe { destroy(event) };
+            }
+        }
+    }
+}
+
+/// Starts the steps of a run, each when those before it are done; in the context of the device, with the temporaries
+/// placed.
+///
+/// # Safety
+/// The tensors' memory stays as it is borrowed until all is done.
+unsafe fn send_lanes(run: &mut Run, lanes: &Lanes, events: &mut Events<'_>) -> Result<()> {
+    let driver = events.driver;
+    let mut was_used = vec![false; lanes.used];
+    let mut by_step = vec![ptr::null_mut(); run.steps.len()];
+    let fork = if lanes.used > 1 { events.recorded(0) } else { ptr::null_mut() };
+    let mut sent = Ok(());
+    for step in 0..run.steps.len() {
+        let lane = lanes.lane_of[step];
+        let mut waits = false;
+        for one in lanes.waits[step].steps() {
+            events.wait(lane, by_step[one]);
+            waits = true;
+        }
+        if !waits && lane > 0 && !was_used[lane] {
+            events.wait(lane, fork);
+        }
+        let early = !waits && was_used[lane];
+        let stream = events.streams[lane];
+        // SAFETY: as the caller says.
+        sent = events.result(run).and_then(|()| unsafe { run.send(driver, step, stream, early) });
+        if sent.is_err() {
+            break;
+        }
+        was_used[lane] = true;
+        if lanes.awaited.has(step) {
+            by_step[step] = events.recorded(lane);
+        }
+    }
+    if sent.is_ok() {
+        lanes.joins.steps().for_each(|one| events.wait(0, by_step[one]));
+        sent = events.result(run);
+    }
+    if sent.is_err() {
+        events.join_started(&was_used);
+    }
+    sent
+}
+
+/// Checks everything, then starts the launches on several streams, each with the device that it is of, -1: of any. The
+/// first one has all of it.
+///
+/// # Safety
+/// The streams are of the driver, and the tensors' memory stays as it is borrowed until the first one is done.
+pub(super) unsafe fn run_on_lanes(
+    set: &'static Pipelines,
+    streams: &[(*mut c_void, i32)],
+    arguments: &[Argument<'_>],
+) -> Result<()> {
+    let Some(&(first, on)) = streams.first() else {
+        let name = set.contracts.name;
+        return failed(Status::Null, format!("`{name}`: expected one stream at least, got none"));
+    };
+    let mut run = Run::new(set, arguments, true, on)?;
+    if run.steps.is_empty() {
+        return Ok(());
+    }
+    run.check_device()?;
+    for &(stream, on) in streams {
+        check_stream(run.pipeline.contract.symbol, run.device, stream, on)?;
+    }
+    let _entered = enter(run.device)?;
+    let driver = &need_driver()?.driver;
+    needed(driver.event_create.and(driver.event_record), c"cuEventCreate")?;
+    needed(driver.event_destroy, c"cuEventDestroy_v2")?;
+    needed(driver.stream_wait_event, c"cuStreamWaitEvent")?;
+    let handles: Vec<*mut c_void> = streams.iter().map(|&(stream, _)| stream).collect();
+    let lanes = Lanes::of(&Order::of(&run), handles.len());
+    run.load(driver)?;
+    let _taken = run.take_workspace(driver, first)?;
+    let mut events = Events { driver, streams: &handles, made: Vec::new(), code: 0 };
+    run.map(driver)?;
+    // SAFETY: as the caller says.
+    unsafe { send_lanes(&mut run, &lanes, &mut events) }
+}
+
+/// Runs a pipeline on several streams and waits for the first one, which has all of it.
+pub(super) fn run_on_streams(set: &'static Pipelines, streams: &[&Stream], arguments: &[Argument<'_>]) -> Result<()> {
+    let handles: Vec<(*mut c_void, i32)> = streams.iter().map(|stream| (stream.handle, stream.device)).collect();
+    // SAFETY: the tensors are borrowed until this returns, and it waits: also for what a failure left.
+    let started = unsafe { run_on_lanes(set, &handles, arguments) };
+    streams.first().map_or(started.clone(), |first| settled(started, first))
+}

@@ -1,0 +1,334 @@
+"""Who may launch while who has not finished: borrows of memory, across streams.
+
+Two launches conflict if they share a byte and one of them writes it (two that only update it
+atomically do not). What a stream is given runs in order, so launches on one stream never meet. As
+long as all launches under way are on one stream, `UnderWay` (launch.py) compares that stream and is
+done; when there are two, a `Ledger` keeps which bytes the launches of each have borrowed, and which
+launches come before which:
+
+- each launch has a number, and each stream a *clock*: of every other stream, up to which number its
+  launches are done before whatever is launched here from now on;
+- an event that a stream waits for puts the clock of where it was recorded into its own;
+- the legacy default stream and the blocking streams of its device wait for each other.
+
+Where nothing says that a conflict is ordered, the GPU is asked whether the earlier launch is done,
+and if it is not:
+
+1. where the order may have been made out of sight, an event orders the two. That is so where a
+   tensor is another library's, which has streams and events of its own; where the earlier launch
+   is not the last one on its stream (whoever waited for that stream in between was not seen); and
+   where the later one's stream has work left, which may be a wait for the earlier launch;
+2. else nothing can have ordered them, and the later launch is refused.
+
+So no program that is right is refused: an event between what was in order already changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from threading import get_ident
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+
+from tilec.runtime.array import Array
+from tilec.runtime.errors import BorrowError, LaunchError
+from tilec.runtime.overlap import may_overlap
+
+if TYPE_CHECKING:
+    from tilec.runtime.cuda_driver import Completion, Driver
+    from tilec.runtime.entry import Started
+
+Policy = Literal["refuse", "wait", "off"]
+POLICIES: tuple[Policy, ...] = ("refuse", "wait", "off")
+
+PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD of cuda.h
+_LEGACY = (0, 1)
+# How often a stream is asked whether it is done with an event that was just given to it: some
+# microseconds each, and a stream that has nothing else to do needs a few.
+_PATIENCE = 20
+
+StreamKey = object  # what tells streams apart: see `key_of`
+Clock = Mapping[StreamKey, int]
+
+
+class Range(NamedTuple):
+    """The bytes of one argument, from `start` to before `end`; `own` and `name` as in `Parameter`.
+
+    `form` is the tensor, at whatever address: its strides say which of the bytes it has.
+    """
+
+    start: int
+    end: int
+    own: str | None
+    name: str
+    form: Array
+
+    def conflicts(self, other: Range) -> bool:
+        """Whether launches that have these two, which meet, may not run at one time."""
+        if self.own == other.own and self.own in ("shared", "atomic"):
+            return False
+        one, two = self.form._replace(pointer=self.start), other.form._replace(pointer=other.start)
+        return may_overlap(one, two)
+
+
+class Touching(Protocol):
+    """What is launched, and which bytes it touches where its tensors are at some addresses."""
+
+    @property
+    def label(self) -> str: ...
+
+    def touches(self, addresses: Sequence[int]) -> list[Range]: ...
+
+
+# What a launch has borrowed: what it is, where its tensors lie, and whether some of it is another
+# library's. A plain tuple, since each launch makes one, and few are looked at.
+Touched: TypeAlias = "tuple[Touching, list[int], bool]"
+
+
+def ranges_of(touched: Touched) -> list[Range]:
+    """The bytes that a launch has borrowed."""
+    what, addresses, _ = touched
+    return what.touches(addresses)
+
+
+class Borrower(Protocol):
+    """A launch under way (launch.py)."""
+
+    @property
+    def is_over(self) -> bool: ...
+
+    @property
+    def stream(self) -> int: ...
+
+    @property
+    def entry(self) -> Started: ...
+
+    @property
+    def touched(self) -> Touched | None: ...
+
+    def event(self) -> Completion | None: ...
+
+
+def key_of(stream: int, device: int | None) -> StreamKey:
+    """What tells a stream from others: two addresses are the legacy default stream of a device, and
+    one is another stream in each thread."""
+    if stream in _LEGACY:
+        return "legacy", device
+    if stream == PER_THREAD_STREAM:
+        return "per thread", device, get_ident()
+    return stream
+
+
+class _Loan(NamedTuple):
+    """A range that a launch has, and what its stream had waited for by then."""
+
+    range: Range
+    borrower: Borrower
+    number: int
+    clock: Clock
+
+
+@dataclass
+class _Stream:
+    """What one stream was given. `loans` has the last launch that had each range, for each way to
+    own it: what comes after that launch comes after all earlier ones."""
+
+    key: StreamKey
+    address: int
+    device: int | None
+    loans: dict[tuple[int, int, str | None], _Loan] = field(default_factory=dict)
+    last: int = 0
+    clock: Clock = field(default_factory=dict)
+    waits_for_legacy: bool | None = None  # None: not asked yet
+
+    @property
+    def is_legacy(self) -> bool:
+        return self.address in _LEGACY
+
+    def come_after(self, key: StreamKey, number: int, clock: Clock) -> None:
+        """What is launched from now on comes after a launch, and what that one came after."""
+        merged = dict(self.clock)
+        for other, known in ((key, number), *clock.items()):
+            if other != self.key and merged.get(other, 0) < known:
+                merged[other] = known
+        self.clock = merged
+
+
+class Ledger:
+    """What the launches under way on several streams have borrowed. Not for two threads at once."""
+
+    def __init__(self) -> None:
+        self._streams: dict[StreamKey, _Stream] = {}
+        self._numbers = count(1)
+        # What was admitted last is mostly what is added next.
+        self._admitted: tuple[Touched, _Stream, list[Range]] | None = None
+
+    def add(self, borrower: Borrower) -> None:
+        """Notes a launch that was started, in the thread that did."""
+        touched, admitted = borrower.touched, self._admitted
+        if admitted is not None and admitted[0] is touched:
+            _, stream, ranges = admitted
+        else:
+            stream = self._stream(borrower.stream, borrower.entry.device)
+            ranges = [] if touched is None else ranges_of(touched)
+        stream.last = next(self._numbers)
+        for one in ranges:
+            loan = _Loan(one, borrower, stream.last, stream.clock)
+            stream.loans[one.start, one.end, one.own] = loan
+
+    def admit(
+        self, driver: Driver, touched: Touched, address: int, device: int | None, policy: Policy
+    ) -> None:
+        """Makes sure that a launch on a stream meets no other one that it conflicts with.
+
+        Raises:   BorrowError if it would, and nothing can have ordered them
+        """
+        stream = self._stream(address, device)
+        self._wait_by_default(driver, stream)
+        wanted = ranges_of(touched)
+        for other in self._streams.values():
+            if other is stream or other.last <= stream.clock.get(other.key, 0):
+                continue
+            found = self._conflict(stream, other, wanted)
+            if found is not None:
+                _Conflict(driver, touched, stream, other, *found).resolve(policy)
+        self._admitted = touched, stream, wanted
+
+    def ordered(self, first: Borrower | tuple[int, int | None], then: int) -> None:
+        """Notes that a stream waits for a launch, or for all that another stream was given."""
+        if isinstance(first, tuple):
+            before = self._stream(*first)
+            after = self._stream(then, first[1])
+            after.come_after(before.key, before.last, before.clock)
+            return
+        device = first.entry.device
+        before, after = self._stream(first.stream, device), self._stream(then, device)
+        for loan in before.loans.values():
+            if loan.borrower is first:
+                after.come_after(before.key, loan.number, loan.clock)
+
+    def prune(self) -> list[int]:
+        """Forgets what is over; the addresses of the streams that something is left of."""
+        for key, stream in list(self._streams.items()):
+            stream.loans = {
+                at: loan for at, loan in stream.loans.items() if not loan.borrower.is_over
+            }
+            if not stream.loans:
+                del self._streams[key]
+        self._admitted = None
+        return [stream.address for stream in self._streams.values()]
+
+    def _stream(self, address: int, device: int | None) -> _Stream:
+        key = key_of(address, device)
+        known = self._streams.get(key)
+        if known is None:
+            known = self._streams[key] = _Stream(key, address, device)
+        return known
+
+    def _wait_by_default(self, driver: Driver, stream: _Stream) -> None:
+        """The legacy default stream waits for blocking streams, and they for it."""
+        for other in self._streams.values():
+            if other.is_legacy == stream.is_legacy or other.device != stream.device:
+                continue
+            blocking = other if stream.is_legacy else stream
+            if blocking.waits_for_legacy is None:
+                blocking.waits_for_legacy = driver.waits_for_legacy(blocking.address)
+            if blocking.waits_for_legacy:
+                stream.come_after(other.key, other.last, other.clock)
+
+    @staticmethod
+    def _conflict(
+        stream: _Stream, other: _Stream, wanted: Iterable[Range]
+    ) -> tuple[_Loan, Range] | None:
+        """The last launch on another stream that conflicts, and does not come before."""
+        last = stream.clock.get(other.key, 0)
+        found: tuple[_Loan, Range] | None = None
+        for loan in other.loans.values():
+            if loan.number <= last:
+                continue
+            start, end, *_ = loan.range
+            for one in wanted:
+                # The cheapest question first: few ranges meet.
+                if one[0] < end and start < one[1] and one.conflicts(loan.range):
+                    if not loan.borrower.is_over:
+                        found, last = (loan, one), loan.number
+                    break
+        return found
+
+
+@dataclass(frozen=True)
+class _Conflict:
+    """A launch that is about to be given to `stream`, and an earlier one on `other`."""
+
+    driver: Driver
+    touched: Touched
+    stream: _Stream
+    other: _Stream
+    loan: _Loan
+    wanted: Range
+
+    def resolve(self, policy: Policy) -> None:
+        """Returns when the later launch comes after the earlier one.
+
+        Raises:   BorrowError
+        """
+        try:
+            event = self.loan.borrower.event()
+        except LaunchError:  # its stream is gone, or the device failed: nothing runs then
+            self.driver.finish_device(self.loan.borrower.entry)
+            event = None
+        if event is None:  # or it is being captured into a graph, and does not run now
+            return
+        if self.driver.is_over(event):
+            self._come_after()
+            return
+        if policy == "refuse" and self._is_certain() and not self.driver.is_over(event):
+            raise BorrowError(self._message())
+        if self.driver.order(event, self.stream.address, self.stream.device):
+            self._come_after()
+
+    def _come_after(self) -> None:
+        self.stream.come_after(self.other.key, self.loan.number, self.loan.clock)
+
+    def _is_certain(self) -> bool:
+        """Whether nothing that is out of sight can have ordered the two."""
+        earlier = self.loan.borrower.touched
+        if earlier is None or self.touched[2] or earlier[2]:
+            return False
+        if self.loan.number != self.other.last:
+            return False
+        return any(self._asked_whether_idle())
+
+    def _asked_whether_idle(self) -> Iterator[bool]:
+        """A stream that waits for the earlier launch is not idle before that is done."""
+        tail = self.driver.tail(self.stream.address, self.stream.device)
+        if tail is None:
+            return
+        for _ in range(_PATIENCE):
+            yield self.driver.is_over(tail)
+
+    def _message(self) -> str:
+        earlier = self.loan.borrower.touched
+        assert earlier is not None, "it has a loan"
+        return (
+            f"`{self.touched[0].label}` on {self._name(self.stream)} {_use(self.wanted)}, which "
+            f"`{earlier[0].label}`, still under way on {self._name(self.other)}, "
+            f"{_use(self.loan.range, 'as ')}: wait for its handle, or give `order=True` to run "
+            f"after it"
+        )
+
+    @staticmethod
+    def _name(stream: _Stream) -> str:
+        if stream.is_legacy:
+            return "the default stream"
+        if stream.address == PER_THREAD_STREAM:
+            return "its thread's default stream"
+        return f"stream {stream.address:#x}"
+
+
+_VERBS = {"shared": "reads", "atomic": "updates"}
+
+
+def _use(one: Range, as_: str = "") -> str:
+    return f"{_VERBS.get(one.own or '', 'writes')} {as_}`{one.name}`"

@@ -1,0 +1,121 @@
+"""Launches on several streams of a GPU: what conflicts is refused or ordered, results are right."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from host_driver import DRY_RUN
+
+import tilec.runtime as rt
+
+pytestmark = pytest.mark.skipif(DRY_RUN, reason="a dry run has no streams")
+
+N = 2**26  # 256 MiB: a launch takes some hundred microseconds
+LAUNCHES = 20
+
+
+@pytest.fixture
+def streams(device):
+    from cuda.core import Device
+
+    return [Device(device).create_stream() for _ in range(3)]
+
+
+@pytest.fixture
+def slow(load):
+    """Starts work of some milliseconds on a stream, which ends with z = x + x, all ones before."""
+    add = load("add").add
+    x, z = rt.to_device(np.ones(N, np.float32)), rt.empty((N,), "f32")
+
+    def started(stream):
+        for _ in range(LAUNCHES):
+            handle = add.launch(z, x, x, stream=stream)
+        return add, handle, x, z
+
+    yield started
+    rt.order_conflicts("refuse")
+
+
+def test_a_conflict_is_refused_while_the_first_launch_runs(slow, streams):
+    y = rt.empty((4,), "f32")
+    add, handle, x, z = slow(streams[0])
+    with pytest.raises(rt.BorrowError, match=r"reads `x`, which `add__f32.*writes as `z`"):
+        add.launch(y, z.at(64, (4,)), x.at(0, (4,)), stream=streams[1])
+    assert not handle.done, "the device was quicker than this test"
+    handle.wait()
+    add.launch(x, z, z, stream=streams[1]).wait()
+    np.testing.assert_array_equal(x.numpy()[:: N // 64], 4)
+
+
+def test_what_is_ordered_gives_what_it_gives_on_one_stream(slow, streams):
+    y = rt.empty((N,), "f32")
+    for how in ("order", "ordered handle", "ordered stream", "unseen"):
+        add, handle, _x, z = slow(streams[0])
+        if how == "ordered handle":
+            rt.ordered(handle, streams[1])
+        elif how == "ordered stream":
+            rt.ordered(streams[0], streams[1])
+        elif how == "unseen":
+            streams[1].wait(streams[0])  # which nobody tells tilec of
+        last = add.launch(y, z, z, stream=streams[1], order=how == "order")
+        assert not handle.done, "the device was quicker than this test"
+        last.wait()
+        np.testing.assert_array_equal(y.numpy()[:: N // 64], 4)
+
+
+def test_the_default_stream_and_streams_that_wait_for_it_are_in_order(slow, device):
+    from cuda.bindings import driver
+
+    _, blocking = driver.cuStreamCreate(0)
+    y = rt.empty((N,), "f32")
+    add, handle, _x, z = slow(0)
+    last = add.launch(y, z, z, stream=int(blocking))
+    assert not handle.done, "the device was quicker than this test"
+    last.wait()
+    np.testing.assert_array_equal(y.numpy()[:: N // 64], 4)
+    driver.cuStreamDestroy(blocking)
+
+
+def test_memory_is_freed_when_nothing_needs_it(slow, streams):
+    add, handle, x, z = slow(streams[0])
+    with pytest.raises(rt.BorrowError, match="which may still run, has borrowed it as `z`"):
+        z.free()
+    assert not handle.done, "the device was quicker than this test"
+    handle.wait()
+    z.free()
+    with pytest.raises(rt.BorrowError, match="`z` was freed"):
+        add.launch(z, x, x, stream=streams[0])
+
+
+def test_streams_of_pytorch_are_ordered(load, device):
+    torch = pytest.importorskip("torch")
+    add = load("add").add
+    x = torch.ones(N, device="cuda")
+    z, y = torch.empty_like(x), torch.empty_like(x)
+    side = torch.cuda.Stream()
+    for waits in (True, False):
+        torch.cuda.synchronize()
+        z.zero_()
+        for _ in range(LAUNCHES):
+            add.launch(z, x, x)
+        if waits:
+            side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            handle = add.launch(y, z, z)
+        handle.wait()
+        assert torch.equal(y[:: N // 64], torch.full((64,), 4.0, device="cuda"))
+
+
+def test_what_is_apart_runs_side_by_side_and_is_not_asked_about(load, streams):
+    add = load("add").add
+    pairs = [(rt.to_device(np.full(1000, n, np.float32)), rt.empty((1000,), "f32")) for n in (1, 2)]
+    begin = time.perf_counter()
+    for _ in range(500):
+        for stream, (x, z) in zip(streams, pairs, strict=False):
+            add.launch(z, x, x, stream=stream)
+    assert time.perf_counter() - begin < 60, "nothing waits for anything"
+    for stream, (x, z) in zip(streams, pairs, strict=False):
+        stream.sync()
+        np.testing.assert_array_equal(z.numpy(), 2 * x.numpy())

@@ -1,0 +1,562 @@
+"""Launches on several streams: what conflicts is ordered or refused, and nothing else is."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from manifest_samples import add_kernel
+from noting_driver import module, module_of
+from pipeline_samples import with_pipelines
+from simulated_streams import LEGACY, Streams, stream
+from test_launching import TorchTensor
+
+import tilec.runtime as rt
+from tilec.runtime import graph, launch, launcher, memory, ordering, pipeline, tensor
+from tilec.runtime.array import Array
+
+BASE = 2**40
+KIB = 1024
+A, B, BLOCKING = 0x40, 0x80, 0x20
+USERS = (graph, launch, launcher, memory, ordering, pipeline, tensor)
+
+
+def atomic_kernel():
+    """As `add`, but that z is updated atomically."""
+    kernel = add_kernel()
+    z = replace(kernel.parameters[0], own="atomic", block=())
+    variants = tuple(replace(v, symbol=v.symbol.replace("add", "count")) for v in kernel.variants)
+    return replace(
+        kernel,
+        name="count",
+        symbol="count",
+        parameters=(z, *kernel.parameters[1:]),
+        coverage=(),
+        variants=variants,
+    )
+
+
+@pytest.fixture(autouse=True)
+def nothing_under_way(monkeypatch):
+    _begin_anew(monkeypatch.setattr)
+
+
+def _begin_anew(set_attribute):
+    fresh = launch.UnderWay()
+    for user in USERS:
+        set_attribute(user, "UNDER_WAY", fresh)
+
+
+class Memory:
+    """Device memory that notes that it was given back."""
+
+    def __init__(self, at, size=64 * KIB):
+        self.handle, self.size, self.is_closed = at, size, False
+
+    def close(self):
+        self.is_closed = True
+
+
+def own(offset=0):
+    """A tensor of the runtime of 4000 bytes, so many KiB into the memory."""
+    array = Array(BASE + offset * KIB, "f32", (1000,), (1,), 0)
+    return rt.Tensor(Memory(array.pointer), array)
+
+
+def torch(offset=0):
+    return TorchTensor(BASE + offset * KIB)
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    made = Streams(blocking=(BLOCKING,))
+    monkeypatch.setattr(ordering, "cuda_driver", lambda: made)
+    return made
+
+
+@pytest.fixture
+def add(driver):
+    return module(driver, add_kernel(), atomic_kernel()).add
+
+
+@pytest.fixture
+def count(driver):
+    return module(driver, add_kernel(), atomic_kernel()).count
+
+
+# What is refused
+
+
+def test_a_write_that_meets_a_write_on_another_stream_is_refused(add, driver):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    with pytest.raises(
+        rt.BorrowError,
+        match=r"`add__f32_1024` on stream 0x80 writes `z`, which `add__f32_1024`, still under way "
+        r"on stream 0x40, writes as `z`: wait for its handle, or give `order=True`",
+    ):
+        add.launch(own(0), own(24), own(32), 1.0, stream=stream(B))
+    assert driver.launches == 1
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ((32, 0, 24), "reads `x`, which .* writes as `z`"),
+        ((32, 24, 3), "reads `y`, which .* writes as `z`"),
+        ((8, 24, 32), "writes `z`, which .* reads as `x`"),
+        ((19, 24, 32), "writes `z`, which .* reads as `y`"),
+    ],
+)
+def test_reads_and_writes_meet_in_any_byte(add, second, message):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    with pytest.raises(rt.BorrowError, match=message):
+        add.launch(*map(own, second), 1.0, stream=stream(B))
+
+
+def test_a_call_is_refused_as_a_launch_is(add, driver):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    with pytest.raises(rt.BorrowError, match="on the default stream writes `z`"):
+        add(own(0), own(8), own(16), 1.0)
+    assert driver.launches == 1
+
+
+def test_an_atomic_update_meets_whatever_is_no_update(count, add):
+    count.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    with pytest.raises(rt.BorrowError, match=r"reads `x`, which `count`.*updates as `z`"):
+        add.launch(own(32), own(0), own(16), 1.0, stream=stream(B))
+    count.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+
+
+def test_a_launch_that_was_refused_is_no_obstacle(add, driver):
+    handle = add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    for _ in range(2):
+        with pytest.raises(rt.BorrowError):
+            add.launch(own(8), own(24), own(32), 1.0, stream=stream(B))
+    driver.finish_one(A)
+    handle.wait()
+    add.launch(own(8), own(24), own(32), 1.0, stream=stream(B))
+
+
+# What is not
+
+
+def test_reads_do_not_meet(add):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    add.launch(own(32), own(8), own(16), 1.0, stream=stream(B))
+
+
+def test_interleaved_rows_do_not_meet(driver):
+    rows = [Array(BASE + 128 * i, "i8", (6, 64), (512, 1), 0) for i in range(4)]
+    copy = module(driver).copy
+    copy.launch(rows[0], rows[1], 1, stream=stream(A))
+    copy.launch(rows[2], rows[3], 1, stream=stream(B))
+    with pytest.raises(rt.BorrowError, match="writes `target`"):
+        copy.launch(rows[1], rows[2], 1, stream=stream(0xC0))
+
+
+def test_without_programs_nothing_is_borrowed(driver, add):
+    empty = [Array(BASE, "f32", (0,), (1,), 0)] * 3
+    add.launch(*empty, 1.0, stream=stream(A))
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+    add.launch(*empty, 1.0, stream=stream(A))
+
+
+@pytest.mark.parametrize("how", ["stream", "done", "handle", "ordered handle", "ordered stream"])
+def test_what_is_ordered_is_launched(how, add, driver):
+    handle = add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    then = A if how == "stream" else B
+    if how in ("done", "handle"):
+        driver.finish_one(A)
+    if how == "handle":
+        assert handle.done
+        handle.wait()
+    if how.startswith("ordered"):
+        rt.ordered(handle if how.endswith("handle") else stream(A), stream(B))
+        assert driver.known(B) == {0}
+    waits = len(driver.queues.get(B, ()))
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(then))
+    assert driver.launches == 2
+    assert len(driver.queues[then]) == (2 if then == A else waits + 1)  # no further wait
+
+
+def test_only_what_was_launched_before_is_ordered(add, driver):
+    add.launch(own(24), own(8), own(16), 1.0, stream=stream(A))
+    rt.ordered(stream(A), stream(B))
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    driver.finish_one(A)
+    driver.run()  # stream B has nothing left to do
+    with pytest.raises(rt.BorrowError, match=r"on stream 0x80.*under way on stream 0x40"):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+
+
+def test_order_is_passed_on_from_stream_to_stream(add, driver):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    rt.ordered(stream(A), stream(B))
+    add.launch(own(32), own(40), own(48), 1.0, stream=stream(B))
+    rt.ordered(stream(B), stream(0xC0))
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(0xC0))
+    assert driver.known(0xC0) == {0, 1, 2}
+    with pytest.raises(rt.BorrowError, match="still under way on stream 0x40"):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(0x100))
+
+
+def test_the_default_stream_and_blocking_streams_wait_for_each_other(add, driver):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(BLOCKING))
+    add.launch(own(0), own(8), own(16), 1.0, stream=LEGACY)
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(BLOCKING))
+    assert [item for queue in driver.queues.values() for item in queue if item[0] == "wait"] == []
+    with pytest.raises(rt.BorrowError, match="on stream 0x40 writes"):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+
+
+def test_a_threads_own_stream_is_another_one_in_each_thread(add, driver):
+    add.launch(own(0), own(8), own(16), 1.0, stream=2)
+    add.launch(own(0), own(8), own(16), 1.0, stream=2)
+    refused = []
+
+    def work():
+        with pytest.raises(rt.BorrowError) as error:
+            add.launch(own(0), own(8), own(16), 1.0, stream=2)
+        refused.append(str(error.value))
+
+    driver.is_idle = lambda stream: True
+    driver.tail = lambda stream, device: SimpleNamespace(is_done=True)  # this thread's has no work
+    driver.is_over = lambda event: event.is_done
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert refused and "its thread's default stream" in refused[0]
+
+
+# What is ordered by an event, since it may be ordered already
+
+
+def waits(driver, address):
+    return [what for kind, what in driver.queues[address] if kind == "wait"]
+
+
+@pytest.mark.parametrize("kinds", [(own, torch), (torch, own), (torch, torch)])
+def test_launches_with_tensors_of_other_libraries_are_ordered(kinds, add, driver):
+    first, second = kinds
+    add.launch(first(0), own(8), own(16), 1.0, stream=stream(A))
+    add.launch(second(0), own(8), own(16), 1.0, stream=stream(B))
+    [event] = waits(driver, B)
+    assert event.before == {0}
+    add.launch(second(0), own(8), own(16), 1.0, stream=stream(B))
+    assert waits(driver, B) == [event]  # once is enough
+
+
+def test_a_stream_that_has_work_may_be_waiting_already(add, driver):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    driver.order(driver.tail(A, 0), B, 0)  # as `b.wait(a)` of another library
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+    assert driver.launches == 2
+
+
+def test_somebody_may_have_waited_before_later_launches(add, driver):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    driver.finish_all(A)  # as `a.sync()` of another library
+    add.launch(own(24), own(8), own(16), 1.0, stream=stream(A))
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+    assert driver.launches == 3
+
+
+# What callers choose
+
+
+def test_order_lets_the_later_launch_wait(add, driver):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(B), order=True)
+    assert [event.before for event in waits(driver, B)] == [{0}]
+
+
+def test_conflicts_may_always_wait_or_be_left_to_the_caller(add, driver):
+    rt.order_conflicts("off")
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+    assert waits(driver, B) == []
+    rt.order_conflicts("wait")
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    assert [event.before for event in waits(driver, A)] == [{1}]
+    rt.order_conflicts("refuse")
+    with pytest.raises(rt.BorrowError):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(0xC0))
+    with pytest.raises(rt.TilecError, match="expected one of refuse, wait, off, got 'never'"):
+        rt.order_conflicts("never")
+
+
+def test_streams_under_capture_are_left_to_their_graph(add, driver):
+    driver.captured = {B}
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    assert B not in driver.queues and driver.launches == 2
+    for pair in ((A, B), (B, A)):
+        with pytest.raises(rt.LaunchError, match="captured into a graph"):
+            rt.ordered(*map(stream, pair))
+
+
+def test_a_device_that_failed_refuses_nothing(add, driver):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+
+    def failing(entry, stream):
+        raise rt.LaunchError("illegal address")
+
+    driver.recorded = failing
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+    assert ("device finished", 0) in driver.log
+
+
+# What is on one stream costs nothing
+
+
+def test_on_one_stream_nobody_is_asked(add, monkeypatch):
+    asked = []
+    admit = launch.UnderWay.admit
+    monkeypatch.setattr(
+        launch.UnderWay, "admit", lambda self, *given: asked.append(given) or admit(self, *given)
+    )
+    for _ in range(200):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    assert len(asked) == 1
+
+
+def test_back_on_one_stream_nobody_is_asked_again(add, driver, monkeypatch):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    add.launch(own(24), own(32), own(40), 1.0, stream=stream(B))
+    assert launch.UNDER_WAY.only is None
+    driver.finish_all(A)
+    launch.UNDER_WAY.settle()
+    driver.run()
+    launch.UNDER_WAY.settle()
+    assert launch.UNDER_WAY.only == B
+    with pytest.raises(rt.BorrowError):
+        add.launch(own(24), own(32), own(40), 1.0, stream=stream(A))
+
+
+# Memory that is given back
+
+
+def test_memory_is_given_back_by_hand_once_nothing_needs_it(add, driver):
+    x = own(8)
+    buffer = x._shared.buffer
+    handle = add.launch(own(0), x, own(16), 1.0, stream=stream(A))
+    for _ in range(2):
+        with pytest.raises(rt.BorrowError, match=r"`add__f32_1024`, which may still .*`x`"):
+            x.free()
+    assert not buffer.is_closed
+    driver.finish_all(A)
+    x.free()
+    assert buffer.is_closed and x.is_freed and handle.done
+
+
+def test_a_freed_tensor_is_of_no_use(add, driver, monkeypatch):
+    x = own(8)
+    part = x.at(4, (999,))
+    z, y = own(0), own(16)
+    add(z, x, y, 1.0)  # the shapes are known
+    driver.finish_all(LEGACY)
+    part.free()
+    for use in (
+        lambda: add(z, x, y, 1.0),
+        lambda: add.launch(z, x, y, 1.0, stream=stream(A)),
+        lambda: add.plan(z, x, y, 1.0),
+    ):
+        with pytest.raises(rt.BorrowError, match="`x` was freed"):
+            use()
+    for use in (x.numpy, x.bits, x.free, part.free, x.__dlpack__, lambda: x.at(0, (1,))):
+        with pytest.raises(rt.BorrowError, match="the tensor was freed"):
+            use()
+    assert driver.launches == 1 and "f32" in repr(x)
+
+
+def test_memory_that_a_graph_or_another_library_has_is_not_freed(monkeypatch):
+    class Graph:
+        def __repr__(self):
+            return "Graph(mlp)"
+
+    graph, x = Graph(), own()
+    x.lend(graph)
+    with pytest.raises(rt.BorrowError, match=r"Graph\(mlp\) holds its memory"):
+        x.at(0, (3,)).free()
+    x.take_back(graph)
+    imported = []
+
+    def exported(array, owner):
+        imported.append(owner)
+        return SimpleNamespace(__dlpack__=lambda: "capsule")
+
+    monkeypatch.setattr(tensor, "cuda_driver", lambda: SimpleNamespace(exported=exported))
+    assert x.__dlpack__() == "capsule"
+    with pytest.raises(rt.BorrowError, match=r"another library \(DLPack\)"):
+        x.free()
+    imported.clear()
+    x.free()
+
+
+# Pipelines and graphs
+
+
+class Executable:
+    """A graph that runs on the simulated streams, as one launch."""
+
+    def __init__(self, driver):
+        self._start = driver.prepared(None, None, None)
+
+    def launch(self, stream):
+        self._start(stream)
+
+    def update(self, nodes):
+        return True
+
+
+@pytest.fixture
+def chain(driver):
+    """`sums`: out = 8 x, by way of temporaries."""
+    driver.stream_memory = lambda size, entry, stream: 2**41
+    driver.free_stream_memory = lambda address, entry, stream: None
+    driver.allocated = lambda size, device: Memory(2**41, size)
+    driver.built_graph = lambda code, entry, nodes: Executable(driver)
+    return module_of(driver, with_pipelines()).sums
+
+
+def test_a_pipeline_borrows_its_arguments(chain, add):
+    chain.launch(own(0), own(8), 1.0, stream=stream(A))
+    with pytest.raises(
+        rt.BorrowError, match=r"`add__f32_1024` on .* writes `z`, which `sums`.* reads as `x`"
+    ):
+        add.launch(own(8), own(16), own(24), 1.0, stream=stream(B))
+    add.launch(own(16), own(8), own(24), 1.0, stream=stream(B))
+    with pytest.raises(rt.BorrowError, match=r"`sums` on .* reads `x`, which `add__f32_1024`"):
+        chain.launch(own(32), own(16), 1.0, stream=stream(0xC0))
+
+
+def test_a_pipeline_waits_where_it_is_asked_to(chain, driver):
+    chain.launch(own(0), own(8), 1.0, stream=stream(A))
+    first = driver.launches
+    chain.launch(own(16), own(0), 1.0, stream=stream(B), order=True)
+    assert [event.before for event in waits(driver, B)] == [set(range(first))]
+
+
+def test_a_workspace_is_used_by_one_launch_at_a_time(chain):
+    memory_ = Array(2**42, "u8", (2**20,), (1,), 0)
+    chain.launch(own(0), own(8), 1.0, stream=stream(A), workspace=memory_)
+    with pytest.raises(rt.BorrowError, match=r"writes `workspace`, which `sums`"):
+        chain.launch(own(16), own(24), 1.0, stream=stream(B), workspace=memory_)
+    chain.launch(own(16), own(24), 1.0, stream=stream(B))
+
+
+def test_a_graph_is_ordered_with_itself_and_refused_beside_others(chain, add, driver):
+    graph = chain.graph(own(0), own(8), 1.0)
+    graph.replay(stream(A))
+    graph.replay(stream(B))  # CUDA lets it wait
+    with pytest.raises(rt.BorrowError, match="writes `z`, which `sums`"):
+        add.launch(own(0), own(16), own(24), 1.0, stream=stream(0xC0))
+    driver.finish_all(A)
+    driver.finish_all(B)
+    add.launch(own(8), own(16), own(24), 1.0, stream=stream(0xC0))
+    with pytest.raises(rt.BorrowError, match=r"`sums` on stream 0x40 reads `x`"):
+        graph.replay(stream(A))
+    graph.replay(stream(A), order=True)
+
+
+def test_a_tensor_is_not_freed_while_a_graph_has_it(chain):
+    out, x, y = own(0), own(8), own(16)
+    with chain.graph(out, x, 1.0) as graph:
+        with pytest.raises(rt.BorrowError, match=r"Graph\(sums, 5 launches\) holds its memory"):
+            x.free()
+        graph.update(x=y)
+        x.free()
+        with pytest.raises(rt.BorrowError, match="holds its memory"):
+            y.free()
+        with pytest.raises(rt.BorrowError, match="`x` was freed"):
+            graph.update(x=x)
+    y.free()
+    out.free()
+
+
+# Random programs, against what the driver was given
+
+ADDRESSES = (LEGACY, BLOCKING, A, B)
+PLACES = (0, 3, 8, 16)
+streams = st.sampled_from(ADDRESSES)
+places = st.permutations(PLACES[1:]).map(lambda three: tuple(three))
+actions = st.one_of(
+    st.tuples(
+        st.just("launch"),
+        streams,
+        st.tuples(st.sampled_from(PLACES), st.sampled_from(PLACES), st.sampled_from(PLACES)),
+        st.sampled_from(["add", "add", "count"]),
+        st.sampled_from([own, own, torch]),
+        st.booleans(),
+    ),
+    st.tuples(st.just("finish"), streams),
+    st.tuples(st.sampled_from(["ordered", "unseen wait"]), streams, streams),
+    st.tuples(st.just("unseen sync"), streams),
+    st.tuples(st.just("settle")),
+)
+
+
+def conflict(one, other):
+    """By the definition: two places that share a byte, one of which is written."""
+    for first, first_own in zip(one[1], one[0], strict=True):
+        for second, second_own in zip(other[1], other[0], strict=True):
+            shares = abs(first - second) * KIB < 4000
+            if shares and not (first_own == second_own and first_own in ("shared", "atomic")):
+                return True
+    return False
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(actions, max_size=25))
+def test_programs_never_race_and_are_never_refused_for_nothing(program):
+    with pytest.MonkeyPatch.context() as patch:
+        _begin_anew(patch.setattr)
+        driver = Streams(blocking=(BLOCKING,))
+        patch.setattr(ordering, "cuda_driver", lambda: driver)
+        kernels = module(driver, add_kernel(), atomic_kernel())
+        objects = {address: stream(address) for address in ADDRESSES}
+        launched, last, is_torch = [], {}, []
+        for action, *rest in program:
+            if action == "finish":
+                driver.finish_one(rest[0])
+            elif action == "unseen sync":
+                driver.finish_all(rest[0])
+            elif action == "settle":
+                launch.UNDER_WAY.settle()
+            elif action == "ordered":
+                rt.ordered(objects[rest[0]], objects[rest[1]])
+            elif action == "unseen wait":
+                driver.order(driver.tail(rest[0], 0), rest[1], 0)
+            else:
+                on, at, kernel, kind, order = rest
+                if abs(at[0] - at[1]) * KIB < 4000 or abs(at[0] - at[2]) * KIB < 4000:
+                    continue  # refused by the contract
+                this = ("atomic" if kernel == "count" else "part", "shared", "shared"), at
+                known = driver.known_if_launched(on)
+                open_ = [
+                    number
+                    for number, other in enumerate(launched)
+                    if number not in driver.done | known and conflict(this, other)
+                ]
+                is_idle = driver.is_idle(on)
+                try:
+                    kernels[kernel].launch(*map(kind, at), 1.0, stream=objects[on], order=order)
+                except rt.BorrowError:
+                    assert open_ and not order and kind is own
+                    assert driver.launches == len(launched), "nothing was launched"
+                    continue
+                # Whatever conflicts with it comes before it, by what the driver was given.
+                number = len(launched)
+                assert driver.launches == number + 1
+                assert set(open_) <= driver.known(on)
+                certain = {last[s] for s in last} & set(open_)
+                if len(open_) == 1 and certain and is_idle and not order and kind is own:
+                    assert is_torch[open_[0]], "nothing can have ordered them"
+                launched.append(this)
+                is_torch.append(kind is torch)
+                last[on] = number
