@@ -30,7 +30,7 @@ from tests.emit.test_pipeline_failures import (  # noqa: F401
     test_where_the_driver_refuses_midway_nothing_is_left_over,
     test_without_memory_nothing_is_launched,
 )
-from tests.emit.test_pipelines import (  # noqa: F401
+from tests.emit.test_emitted_pipelines import (  # noqa: F401
     test_graphs_have_the_order_of_the_launches,
     test_launches_are_side_by_side_where_they_have_no_order,
     test_launches_are_those_of_the_runtime,
