@@ -36,7 +36,7 @@ unsafe extern "C" fn probe_real(number: f64, text: *mut c_char) {
 unsafe extern "C" fn probe_evaluate(
     which: c_int, wholes: *const i64, count: c_int, real: f64, text: *mut c_char,
 ) -> c_int {
-    let mut v = [NO_VALUE; VALUES];
+    let mut v = [NO_VALUE; 8];
     for i in 0..count as usize {
         v[i].whole = unsafe { *wholes.add(i) }.into();
     }

@@ -23,7 +23,7 @@ const CU_PROGRAMMATIC_PORT: u8 = 1;
 const CU_PROGRAMMATIC_DEPENDENCY: u8 = 1;
 
 /// A CUtensorMap.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(128))]
 struct Map {
     opaque: [u64; 16],
@@ -149,6 +149,7 @@ driver! {
         event_create: c"cuEventCreate" (*mut *mut c_void, c_uint);
         event_record: c"cuEventRecord" (*mut c_void, *mut c_void);
         event_destroy: c"cuEventDestroy_v2" (*mut c_void);
+        stream_captured: c"cuStreamIsCapturing" (*mut c_void, *mut c_int);
         stream_wait_event: c"cuStreamWaitEvent" (*mut c_void, *mut c_void, c_uint);
         graph_create: c"cuGraphCreate" (*mut *mut c_void, c_uint);
         graph_destroy: c"cuGraphDestroy" (*mut c_void);

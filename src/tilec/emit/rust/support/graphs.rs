@@ -93,6 +93,14 @@ impl Drop for Made {
 }
 
 impl Step {
+    /// Whether a node of one is a node of the other.
+    fn does_as(&self, other: &Step) -> bool {
+        self.ready.function == other.ready.function
+            && self.ready.grid == other.ready.grid
+            && self.cells == other.cells
+            && self.maps == other.maps
+    }
+
     /// Calls with the step as the driver is told of it as a node.
     fn as_node(&mut self, call: impl FnOnce(&Node) -> c_int) -> c_int {
         let mut slots = self.slots();
@@ -164,18 +172,19 @@ impl Made {
         code
     }
 
-    /// Gives all nodes the parameters of a run that has the same; if the driver refuses one, those that they had.
+    /// Gives the nodes the parameters of a run that has the same; if the driver refuses one, those that they had.
     fn set(&self, run: &mut Run, old: &mut Run, graphing: &Graphing) -> Result<()> {
         // SAFETY: a node of the graph that this was made of, and a whole description.
         let set = |run: &mut Run, step: usize| {
             run.steps[step].as_node(|wanted| unsafe { (graphing.set)(self.exec, self.nodes[step], wanted) })
         };
-        for step in 0..run.steps.len() {
+        let changed: Vec<usize> = (0..run.steps.len()).filter(|&i| !run.steps[i].does_as(&old.steps[i])).collect();
+        for (done, &step) in changed.iter().enumerate() {
             let code = set(run, step);
             if code != 0 {
-                (0..step).rev().for_each(|one| {
+                for &one in &changed[..done] {
                     set(old, one);
-                });
+                }
                 return refused_graph(run, code);
             }
         }
@@ -299,7 +308,17 @@ impl Graph<'_> {
         let symbol = self.run.pipeline.contract.symbol;
         check_stream(symbol, self.device, stream, on)?;
         let _entered = enter(self.device)?;
-        let launch = needed(need_driver()?.driver.graph_launch, c"cuGraphLaunch")?;
+        let driver = &need_driver()?.driver;
+        let launch = needed(driver.graph_launch, c"cuGraphLaunch")?;
+        if is_captured(driver, stream) {
+            return failed(
+                Status::Graph,
+                format!(
+                    "the graph of `{symbol}` is not launched on a stream that is being captured into another graph; \
+                     the pipeline is"
+                ),
+            );
+        }
         // SAFETY: as the caller says.
         let code = unsafe { launch(made.exec, stream) };
         if code != 0 {
@@ -337,6 +356,12 @@ impl Graph<'_> {
     pub fn workspace_bytes(&self) -> usize {
         self.workspace_bytes as usize
     }
+}
+
+fn is_captured(driver: &Driver, stream: *mut c_void) -> bool {
+    let mut how = 0;
+    // SAFETY: a stream of the driver, and a place for what is asked for.
+    driver.stream_captured.is_some_and(|captured| unsafe { captured(stream, &mut how) } == 0 && how != 0)
 }
 
 fn free(driver: &Driver, address: u64) {

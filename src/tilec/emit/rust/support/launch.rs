@@ -1,47 +1,34 @@
 // ---- Inner: the launch
 
 impl Call<'_> {
-    /// The parameters of the machine code, each in a cell of 64 bits, as docs/abi.md orders them; how many.
-    fn pack(&self, cells: &mut [u64; SLOTS]) -> usize {
-        let mut count = 0;
-        let mut put = |cell| {
-            cells[count] = cell;
-            count += 1;
-        };
-        for (p, given) in self.arguments.iter().enumerate() {
+    /// The parameters of the machine code, each in a cell of 64 bits, as docs/abi.md orders them.
+    fn packed(&self) -> Vec<u64> {
+        let dims = self.kernel.dims.len();
+        let mut cells = Vec::with_capacity(16);
+        for (given, value) in self.arguments.iter().zip(&self.values[dims..]) {
             let Some(tensor) = given.tensor else {
-                put(self.bits[p]);
+                cells.push(value.bits);
                 continue;
             };
-            put(tensor.data);
-            for axis in 0..tensor.rank() - 1 {
-                put(tensor.step(axis) as u64);
-            }
+            cells.push(tensor.data);
+            cells.extend((0..tensor.rank() - 1).map(|axis| tensor.step(axis) as u64));
         }
-        for value in &self.values[..self.kernel.dims.len()] {
-            put(value.whole as u64);
-        }
-        count
+        cells.extend(self.values[..dims].iter().map(|value| value.whole as u64));
+        cells
     }
 
     /// In the context of the device.
     fn start(&self, driver: &Driver, variant: &'static Variant, stream: *mut c_void) -> Result<()> {
         let cubin = self.build.cubin;
         let function = need_entry(cubin, variant, self.device)?;
-        let (mut cells, mut maps) = ([0u64; SLOTS], [NO_MAP; MAPS]);
-        let mut slots = [ptr::null_mut::<c_void>(); SLOTS + MAPS];
-        let count = self.pack(&mut cells);
-        for (slot, cell) in slots.iter_mut().zip(&mut cells[..count]) {
-            *slot = ptr::from_mut(cell).cast();
-        }
-        for ((slot, map), wanted) in slots[count..].iter_mut().zip(&mut maps).zip(variant.maps) {
-            *map = need_map(driver, self.kernel, wanted, self.arguments[wanted.parameter].raw())?;
-            *slot = ptr::from_mut(map).cast();
+        let (mut cells, mut maps) = (self.packed(), Vec::new());
+        for wanted in variant.maps {
+            maps.push(need_map(driver, self.kernel, wanted, self.arguments[wanted.parameter].raw())?);
         }
         let mut ready = Ready { kernel: self.kernel, variant, function, grid: self.grid };
         ready.fit_clusters(driver, cubin, self.device)?;
         // SAFETY: slots point to the parameters of the kernel, as its manifest lists them.
-        unsafe { ready.send(driver, &mut slots, stream, false) }
+        unsafe { ready.send(driver, &mut slots_of(&mut cells, &mut maps), stream, false) }
     }
 
     /// What is left to find out once the contract is known to hold and there is something to launch on a stream of
@@ -55,6 +42,14 @@ impl Call<'_> {
         self.sm_count = device.sm_count;
         Ok(())
     }
+}
+
+/// Where each parameter of the machine code lies.
+fn slots_of(cells: &mut [u64], maps: &mut [Map]) -> Vec<*mut c_void> {
+    let mut slots = Vec::with_capacity(cells.len() + maps.len());
+    slots.extend(cells.iter_mut().map(|cell| ptr::from_mut(cell).cast()));
+    slots.extend(maps.iter_mut().map(|map| ptr::from_mut(map).cast()));
+    slots
 }
 
 /// A launch that is worked out, as the driver is told of it.

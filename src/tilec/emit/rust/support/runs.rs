@@ -168,12 +168,11 @@ impl Run {
         pipeline: &Call<'_>,
         late: &mut Option<Error>,
     ) -> Result<Option<Step>> {
-        let mut raws = [NO_TENSOR; ARGUMENTS];
-        for (raw, given) in raws.iter_mut().zip(launch.given) {
-            if let Given::Tensor(number, axes) = given {
-                *raw = turned(&self.tensors[*number], axes);
-            }
-        }
+        let raw_of = |given: &Given| match given {
+            Given::Tensor(number, axes) => turned(&self.tensors[*number], axes),
+            Given::Value(..) => NO_TENSOR,
+        };
+        let raws: Vec<Raw> = launch.given.iter().map(raw_of).collect();
         let mut arguments = Vec::with_capacity(launch.given.len());
         for (raw, given) in raws.iter().zip(launch.given) {
             arguments.push(match given {
@@ -184,7 +183,7 @@ impl Run {
                     if e.overflow {
                         return too_large(claim);
                     }
-                    Argument { tensor: None, value: Value { whole, real: e.real, kind: *kind } }
+                    Argument { tensor: None, value: Value { whole, real: e.real, kind: *kind, bits: 0 } }
                 }
             });
         }
@@ -345,19 +344,15 @@ impl Drop for Taken {
 }
 
 impl Step {
-    /// Where each parameter of the machine code lies.
     fn slots(&mut self) -> Vec<*mut c_void> {
-        let cells = self.cells.iter_mut().map(|cell| ptr::from_mut(cell).cast());
-        cells.chain(self.maps.iter_mut().map(|map| ptr::from_mut(map).cast())).collect()
+        slots_of(&mut self.cells, &mut self.maps)
     }
 }
 
 impl Call<'_> {
     fn as_step(&self, launch: &'static PipelineLaunch, variant: &'static Variant) -> Step {
-        let mut cells = [0; SLOTS];
-        let count = self.pack(&mut cells);
         let ready = Ready { kernel: self.kernel, variant, function: ptr::null_mut(), grid: self.grid };
-        Step { launch, ready, cubin: self.build.cubin, cells: cells[..count].to_vec(), maps: Vec::new() }
+        Step { launch, ready, cubin: self.build.cubin, cells: self.packed(), maps: Vec::new() }
     }
 }
 

@@ -63,10 +63,12 @@ fn take_scalar(parameter: &Parameter, value: &mut Value) -> Result<u64> {
 impl Call<'_> {
     fn take_scalars(&mut self) -> Result<()> {
         let kernel = self.kernel;
+        self.values.clear();
+        self.values.resize(kernel.dims.len() + kernel.parameters.len(), NO_VALUE);
         for (p, parameter) in kernel.parameters.iter().enumerate() {
             let mut value = self.arguments[p].value;
             if parameter.extents.is_empty() {
-                self.bits[p] = take_scalar(parameter, &mut value)?;
+                value.bits = take_scalar(parameter, &mut value)?;
             }
             self.values[kernel.dims.len() + p] = value;
         }

@@ -1,15 +1,13 @@
 // ---- Inner: the contract, but for addresses
 
-/// A call as far as it is worked out. `values` are of `Dim`s, then of parameters; `bits` of scalars, as they are passed;
-/// `extents` of the grid of programs. `device` is -1 where it is not known, `sm_count` 0, `card` empty.
+/// A call as far as it is worked out. `values` are of `Dim`s, then of parameters; `extents` of the grid of programs. `device` is -1 where it is not known, `sm_count` 0, `card` empty.
 struct Call<'a> {
     set: &'static Set,
     arguments: &'a [Argument<'a>],
     build: &'static Build,
     kernel: &'static Kernel,
     variant: Option<&'static Variant>,
-    values: [Value; VALUES],
-    bits: [u64; ARGUMENTS],
+    values: Vec<Value>,
     extents: [i64; RANKS],
     programs: i128,
     device: i32,
@@ -124,7 +122,7 @@ impl Call<'_> {
     /// The value of each `Dim`; every tensor that names it agrees.
     fn bind_dims(&mut self) -> Result<()> {
         let kernel = self.kernel;
-        let mut owners: [Option<(usize, usize)>; VALUES] = [None; VALUES];
+        let mut owners = [None; DIMS];
         for (p, parameter) in kernel.parameters.iter().enumerate() {
             for (axis, &wanted) in parameter.extents.iter().enumerate() {
                 if wanted >= 0 {
@@ -134,11 +132,11 @@ impl Call<'_> {
                 let dim = (-1 - wanted) as usize;
                 let (owner, owner_axis) = *owners[dim].get_or_insert_with(|| {
                     self.values[dim] = Value { whole: i128::from(extent), ..NO_VALUE };
-                    (p, axis)
+                    (p as u8, axis as u8)
                 });
                 let bound = self.values[dim].whole;
                 if bound != i128::from(extent) {
-                    let (name, owner) = (parameter.name, kernel.parameters[owner].name);
+                    let (name, owner) = (parameter.name, kernel.parameters[usize::from(owner)].name);
                     let dim = kernel.dims[dim];
                     return failed(
                         Status::Extent,

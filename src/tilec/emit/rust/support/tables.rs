@@ -8,10 +8,7 @@ const GRID_X_LIMIT: i128 = 2147483647;
 const GRID_YZ_LIMIT: i128 = 65535;
 
 pub(super) const RANKS: usize = 8;
-const ARGUMENTS: usize = 64;
-const VALUES: usize = 96;
-const SLOTS: usize = 256;
-const MAPS: usize = 8;
+const DIMS: usize = 32;
 const MAP_RANKS: usize = 5;
 const DEVICES: usize = 64;
 
@@ -28,6 +25,8 @@ pub(super) struct Value {
     pub(super) whole: i128,
     pub(super) real: f64,
     pub(super) kind: Kind,
+    /// Of a scalar, as it is passed.
+    pub(super) bits: u64,
 }
 
 #[derive(Default)]

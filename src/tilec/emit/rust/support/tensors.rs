@@ -234,7 +234,7 @@ pub(super) struct Argument<'a> {
     pub(super) value: Value,
 }
 
-const NO_VALUE: Value = Value { whole: 0, real: 0.0, kind: Kind::Whole };
+const NO_VALUE: Value = Value { whole: 0, real: 0.0, kind: Kind::Whole, bits: 0 };
 
 impl<'a> Argument<'a> {
     pub(super) fn tensor(raw: &'a Raw) -> Self {
