@@ -83,7 +83,7 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     public = sorted([*_PUBLIC, *(_OF_PIPELINES if pipelines else ())])
     yield from file_comment(manifests, sets, pipelines, options.prefix)
     yield ""
-    yield "#[allow(clippy::all, dead_code)]"
+    yield "#[allow(clippy::all, dead_code, unsafe_code)]"
     yield "#[rustfmt::skip]"
     yield "mod tilec {"
     yield support()
