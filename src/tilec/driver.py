@@ -22,6 +22,7 @@ from tilec.checks.check_preconditions import check_preconditions
 from tilec.checks.check_races import races_of
 from tilec.checks.check_resources import check_resources, is_within_shared_memory
 from tilec.checks.check_writes import check_writes
+from tilec.codegen.describe import parameters_of, requirements_of
 from tilec.codegen.start_early import FOLLOWS, PRECEDES
 from tilec.compilation import IN_KERNEL_CHECKS, Compiled, KernelReport, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
@@ -38,6 +39,7 @@ from tilec.ir.places import span_of, text_with_places
 from tilec.ir.walk import functions
 from tilec.ops.lowering import NoGpuCodeError
 from tilec.pipelines.plan import followers, leaders, plan
+from tilec.pipelines.preconditions import Contract, check_contracts
 from tilec.proofs.account import accesses_of, coverage_of
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
@@ -203,15 +205,22 @@ def _planned(
         found += wrong
         if pipeline is None:
             continue
-        launched = {symbol for launch in pipeline.launches for symbol in launch.instances}
-        summaries = {symbol: coverage_of(by_symbol[symbol]) for symbol in launched}
-        made, wrong = plan(pipeline, summaries)
+        symbols = {symbol for launch in pipeline.launches for symbol in launch.instances}
+        launched = {symbol: by_symbol[symbol] for symbol in symbols}
+        contracts = {symbol: _contract(proof) for symbol, proof in launched.items()}
+        found += check_contracts(pipeline, contracts)
+        made, wrong = plan(pipeline, {s: coverage_of(proof) for s, proof in launched.items()})
         found += wrong
         pipelines += [made] if made is not None else []
     for mark_name, marked in ((FOLLOWS, followers(pipelines)), (PRECEDES, leaders(pipelines))):
         for symbol in marked:
             by_symbol[symbol].function.attributes[mark_name] = ir.UnitAttr.get()
     return pipelines, found
+
+
+def _contract(proof: Proof) -> Contract:
+    function = proof.function
+    return Contract(parameters_of(function), requirements_of(function))
 
 
 def _wrong(

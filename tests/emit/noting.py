@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from tests.emit.launching import Headers
 from tests.emit.pipeline_calling import PipelineFunctions
@@ -68,3 +70,36 @@ class Pipelines(PipelineFunctions, Headers):
         """What was not given back: events, graphs, executable graphs, memory of both kinds."""
         noted = self.noted
         return noted.events, noted.graphs, noted.executables, noted.taken, noted.allocated
+
+
+class Order(NamedTuple):
+    """What is done before what, as streams and events tell.
+
+    `launches` are the streams of all launches, each with what is done when it starts: the numbers
+    of launches, and "start" for all that the first stream had been given before. `given` are the
+    streams on which memory was given back, with what is done then. `done` is by stream what is done
+    before it is given something next.
+    """
+
+    launches: list[tuple[int, set[object]]]
+    given: list[tuple[int, set[object]]]
+    done: dict[int, set[object]]
+
+
+def order_of(notes: Sequence[CNote], streams: Sequence[int]) -> Order:
+    """The order in which a driver does what was asked of it on these streams."""
+    found = Order([], [], {stream: set() for stream in streams})
+    found.done[streams[0]].add("start")
+    recorded = {}
+    for place, note in enumerate(notes):
+        done = found.done[note.stream]
+        if note.kind == RECORDED:
+            recorded[place] = set(done)
+        elif note.kind == WAITED:
+            done |= recorded[note.before[0]]
+        elif note.kind == LAUNCHED:
+            found.launches.append((note.stream, set(done)))
+            done.add(len(found.launches) - 1)
+        elif note.kind == GIVEN:
+            found.given.append((note.stream, set(done)))
+    return found

@@ -160,7 +160,8 @@ def doubled(element: str, instance: str, **changes) -> Pipeline:
 
 
 def counted() -> Pipeline:
-    """Three copies in a row; the middle one has no programs where `n` is 0, nor has any of none."""
+    """Four copies, of which the second has no programs where `n` is 0. The last one waits for more
+    than it reads."""
     copy = {"kernel": "copy", "instances": ("copy__i8",)}
     return pipeline(
         "counted",
@@ -170,11 +171,29 @@ def counted() -> Pipeline:
             Parameter("n", "scalar", "i8"),
         ),
         ("M",),
-        (Temporary("a", "i8", ("M", 64), 0), Temporary("b", "i8", ("M", 64), 1)),
+        tuple(Temporary(name, "i8", ("M", 64), slot) for slot, name in enumerate("abc")),
         (
             launch(**copy, line=51, after=(), target="a", source="x", count=value(1)),
             launch(**copy, line=52, after=(0,), target="b", source="a", count=value("n")),
-            launch(**copy, line=53, after=(1,), target="z", source="b", count=value(1)),
+            launch(**copy, line=53, after=(0,), target="c", source="a", count=value(1)),
+            launch(**copy, line=54, after=(1, 2), target="z", source="b", count=value(1)),
+        ),
+    )
+
+
+def apart() -> Pipeline:
+    """Two rows of launches that never meet."""
+    follow = {"kernel": "following", "instances": ("following__bf16",)}
+    tensors = [Parameter(name, "tensor", "bf16", ("M", "K"), "mut") for name in ("y", "z", "w")]
+    return pipeline(
+        "apart",
+        (*tensors, Parameter("x", "tensor", "bf16", ("M", "K"), "shared")),
+        ("M", "K"),
+        (),
+        (
+            launch(**follow, line=71, after=(), y="y", x="x", scale=value(1.0)),
+            launch(**follow, line=72, after=(), y="z", x="x", scale=value(2.0)),
+            launch(**follow, line=73, after=(0,), y="w", x="y", scale=value(3.0)),
         ),
     )
 
@@ -204,5 +223,5 @@ def pipelined() -> Manifest:
         doubled("f32", "add__f32_1024", symbol="doubled__f32"),
         doubled("bf16", "add__bf16_2048", symbol="doubled__bf16"),
     )
-    pipelines = (sums(), layers(), wide(), turned(), counted(), mlp(), *instances)
+    pipelines = (sums(), layers(), wide(), turned(), counted(), apart(), mlp(), *instances)
     return replace(base, kernels=kernels, pipelines=pipelines)

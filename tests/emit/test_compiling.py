@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from tests.emit.launching import CUBIN
-from tests.emit.pipeline_samples import pipelined
+from tests.emit.pipeline_samples import pipeline, pipelined
 from tests.emit.toolchain import (
     CXX_STANDARD,
     HERE,
@@ -17,6 +18,8 @@ from tests.emit.toolchain import (
     compilers,
     cuda_include,
 )
+from tests.unit.manifest_samples import add_kernel, manifest
+from tilec.artifact.signature import Parameter
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
 
@@ -145,3 +148,20 @@ def test_headers_of_two_versions_in_one_unit_are_an_error(header):
     text = '#define TILEC_SUPPORT 2\n#include "sample.h"\n'
     with pytest.raises(AssertionError, match="different versions of tilec"):
         _compile(header, C_COMPILERS[0], "c99", text, CHECKED, "-Wfatal-errors")
+
+
+def test_the_benchmark_of_pipelines_compiles(tmp_path):
+    vectors = [
+        Parameter(n, "tensor", "f32", ("N",), own) for n, own in (("y", "mut"), ("x", "shared"))
+    ]
+    first, *others = (Parameter(n, "tensor", "bf16", ("M", "N"), "shared") for n in "yxuvw")
+    for name, parameters, dims in (
+        ("chain", vectors, ("N",)),
+        ("mlp", (replace(first, own="mut"), *others), ("M", "N")),
+    ):
+        made = manifest(replace(add_kernel(), name=f"{name}_add", symbol=f"{name}_add"))
+        made = replace(made, pipelines=(pipeline(name, parameters, dims, (), ()),))
+        [text] = emit_header([Artifact(made, CUBIN)], name, EmitOptions()).values()
+        (tmp_path / f"{name}.h").write_bytes(text)
+    source = HERE.parents[1] / "benchmarks" / "pipeline_cost.c"
+    compiled(c_compiler(), "-std=c99", *STRICT, CHECKED, "-I", tmp_path, source)

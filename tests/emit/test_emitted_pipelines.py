@@ -13,12 +13,12 @@ from tests.emit.noting import (
     ADDED,
     ALLOCATED,
     EDGE,
-    GIVEN,
     LAUNCHED,
     RECORDED,
     TAKEN,
     WAITED,
     Pipelines,
+    order_of,
 )
 from tests.emit.pipeline_calling import CHECK, GRAPH, LAUNCH, LAUNCH_ON, LAUNCH_WITH, WORKSPACE
 from tests.emit.pipeline_expected import launcher_of, planned
@@ -103,14 +103,14 @@ def of_arguments(pipelines, name, random):
             return arguments, plan
 
 
-def order_of(plan):
+def before_each(plan):
     """By launch with programs: those that it must come after, by their numbers among these."""
     kept = [n for n, one in enumerate(plan.launches) if one.grid is not None]
     before = comes_after(plan.pipeline.launches)
     return [{kept.index(m) for m in before[n] if m in kept} for n in kept]
 
 
-@pytest.mark.parametrize("name", ["sums", "layers", "wide", "counted"])
+@pytest.mark.parametrize("name", ["sums", "layers", "wide", "counted", "apart"])
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_streams_keep_the_order_of_the_launches(name, count, pipelines):
     random = Random(f"streams {name}")
@@ -119,34 +119,20 @@ def test_streams_keep_the_order_of_the_launches(name, count, pipelines):
         pipelines.driver.fake_forget()
         called = pipelines.run(name, arguments, LAUNCH_ON, streams=STREAMS[:count])
         assert called.message == ""
-        # What is done before each stream goes on: by launch, and "start" for all that came before.
-        done = {stream: set() for stream in STREAMS}
-        done[STREAMS[0]].add("start")
-        recorded, launches, taken, given = {}, [], [], []
-        for place, note in enumerate(pipelines.notes()):
-            if note.kind == RECORDED:
-                recorded[place] = set(done[note.stream])
-            elif note.kind == WAITED:
-                done[note.stream] |= recorded[note.before[0]]
-            elif note.kind == LAUNCHED:
-                launches.append((note.stream, set(done[note.stream])))
-                done[note.stream].add(len(launches) - 1)
-            elif note.kind == TAKEN:
-                taken.append((note.stream, len(launches)))
-            elif note.kind == GIVEN:
-                given.append((note.stream, set(done[note.stream])))
-        for (_, before), wanted in zip(launches, order_of(plan), strict=True):
+        order = order_of(pipelines.notes(), STREAMS)
+        for (_, before), wanted in zip(order.launches, before_each(plan), strict=True):
             assert wanted | {"start"} <= before
-        assert done[STREAMS[0]] >= set(range(len(launches)))
-        assert taken == ([(STREAMS[0], 0)] if plan.workspace.bytes else [])
-        assert all(s == STREAMS[0] and len(d) == len(launches) + 1 for s, d in given)
-        assert len(given) == len(taken)
+        everything = {*range(len(order.launches)), "start"}
+        assert order.done[STREAMS[0]] == everything
+        memory = pipelines.notes(TAKEN)
+        assert [note.stream for note in memory] == [STREAMS[0]] * bool(plan.workspace.bytes)
+        assert order.given == [(STREAMS[0], everything)] * len(memory)
         assert pipelines.left() == (0, 0, 0, 0, 0)
 
 
 def test_streams_are_taken_as_the_runtime_takes_them(pipelines):
     random = Random("schedule")
-    for name in ("sums", "wide", "counted"):
+    for name in ("sums", "wide", "counted", "apart"):
         arguments, plan = of_arguments(pipelines, name, random)
         launcher = launcher_of(SETS[name], pipelined())
         after = launcher.call_of(arguments, 0).planned.after
@@ -159,6 +145,8 @@ def test_streams_are_taken_as_the_runtime_takes_them(pipelines):
             assert len(pipelines.notes(RECORDED)) == (schedule.streams > 1) + sum(
                 turn.is_recorded for turn in schedule.turns
             )
+            waits = sum(len(turn.waits) for turn in schedule.turns) + len(schedule.joins)
+            assert len(pipelines.notes(WAITED)) == waits
             early = [
                 turn.follows and one.variant.starts_early
                 for turn, one in zip(
@@ -175,11 +163,14 @@ def test_launches_are_side_by_side_where_they_have_no_order(pipelines):
     assert {note.stream for note in pipelines.notes(LAUNCHED)} == set(STREAMS)
 
 
-@pytest.mark.parametrize("name", ["sums", "layers", "wide", "counted"])
+@pytest.mark.parametrize("name", ["sums", "layers", "wide", "counted", "apart"])
 def test_graphs_have_the_order_of_the_launches(name, pipelines):
     random = Random(f"graphs {name}")
-    for _ in range(6):
+    for turn in range(6):
         arguments, plan = of_arguments(pipelines, name, random)
+        if name == "counted" and turn == 0:
+            arguments[2] = 0  # the second launch has no programs
+            plan = planned(launcher_of(SETS[name], pipelined()), arguments)
         pipelines.driver.fake_forget()
         called = pipelines.run(name, arguments, GRAPH)
         assert called.message == ""
@@ -194,8 +185,9 @@ def test_graphs_have_the_order_of_the_launches(name, pipelines):
         all_before = []
         for one in before:
             direct = {number - first for number in one}
+            assert not any(n in all_before[m] for n in direct for m in direct)
             all_before.append(direct.union(*(all_before[n] for n in direct)))
-        assert all_before == order_of(plan)
+        assert all_before == before_each(plan)
         launches = [one for one in plan.launches if one.grid is not None]
         for number, one in enumerate(launches):
             assert (number in early) == (one.variant.starts_early and len(before[number]) == 1)

@@ -74,6 +74,9 @@ class HostDriver:
     def capability(self, device):
         return 9, 0
 
+    def device_count(self):
+        return 1
+
     def sm_count(self, device):
         return 1
 

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from cubins import FOLDER
 from host_driver import DRY_RUN
 
 import tilec.runtime as rt
@@ -119,3 +120,20 @@ def test_what_is_apart_runs_side_by_side_and_is_not_asked_about(load, streams):
     for stream, (x, z) in zip(streams, pairs, strict=False):
         stream.sync()
         np.testing.assert_array_equal(z.numpy(), 2 * x.numpy())
+
+
+def test_a_graph_is_in_order_with_itself_and_refused_beside_others(load, streams):
+    diamond = load(f"{FOLDER}/pipelines/diamond")
+    x, y = rt.to_device(np.ones(N, np.float32)), rt.empty((N,), "f32")
+    with diamond.diamond.graph(y, x, 1.0) as graph:
+        for _ in range(LAUNCHES):
+            handle = graph.replay(streams[0])
+        graph.replay(streams[1])
+        with pytest.raises(rt.BorrowError, match=r"writes `z`, which `diamond`.*reads as `x`"):
+            diamond.scaled.launch(x, y, 2.0, stream=streams[2])
+        assert not handle.done, "the device was quicker than this test"
+        with pytest.raises(rt.BorrowError, match="holds its memory"):
+            x.free()
+        diamond.scaled.launch(x, y, 2.0, stream=streams[2], order=True).wait()
+        np.testing.assert_array_equal(x.numpy()[:: N // 64], 20)
+    x.free()

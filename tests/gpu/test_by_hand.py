@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(DRY_RUN, reason="a launch by hand is one by the 
 def opened(module):
     """A module's kernels by hand, and the JSON of each by its symbol."""
     kernels = json.loads(to_json(module.manifest))["kernels"]
-    return ByHand(module._cubin), {kernel["symbol"]: kernel for kernel in kernels}
+    return ByHand(module.cubin), {kernel["symbol"]: kernel for kernel in kernels}
 
 
 @pytest.mark.parametrize(("file", "symbol"), symbols())
@@ -65,7 +65,7 @@ def run(load):
         workspace = rt.empty((max(sum(sizes), 1),), "u8")
         machine = {"sms": multiprocessors(), "card": ""}
         steps = steps_of(document, pipeline, plain, workspace.array.pointer, machine)
-        by_hand = ByHand(module._cubin)
+        by_hand = ByHand(module.cubin)
         for step in steps:
             if step.launch is not None:
                 by_hand.start(step.launch, variants[step.launch.symbol])

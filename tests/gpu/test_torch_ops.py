@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cubins import FOLDER
+from cubins import CUBINS, FOLDER
 from host_driver import DRY_RUN
 
 from tilec.emit.emitter import Artifact, EmitOptions
@@ -28,7 +28,7 @@ def operations(load, target, tmp_path_factory):
             return sys.modules[f"{stem}_torch"]
         module = load(name)
         folder = tmp_path_factory.mktemp(stem)
-        image = module._cubin
+        image = (CUBINS / f"{name}.{target}.cubin").read_bytes()
         (folder / f"{stem}.{module.manifest.target}.cubin").write_bytes(image)
         for file, content in emit_python(
             [Artifact(module.manifest, image)], stem, EmitOptions()

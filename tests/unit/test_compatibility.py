@@ -264,8 +264,10 @@ def test_pipelines():
     first, *rest = sums().launches
     assert changes(old, replace(old, pipelines=())) == [("breaking", "sums", "is gone")]
     longer = replace(sums(), launches=(first, *rest, rest[-1]))
-    assert changes(old, with_pipelines(longer)) == [
-        ("recompile", "sums", "launches otherwise: 6, was 5")
+    assert changes(old, with_pipelines(longer)) == [("recompile", "sums", "has 6 launches, was 5")]
+    freed = replace(sums(), launches=(first, replace(rest[0], after=(0,)), *rest[1:]))
+    assert changes(old, with_pipelines(freed)) == [
+        ("recompile", "sums", "launch 1 comes after [0], was none")
     ]
     moved = replace(sums(), launches=tuple(replace(one, line=1) for one in sums().launches))
     assert changes(old, with_pipelines(moved)) == []

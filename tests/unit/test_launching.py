@@ -14,7 +14,7 @@ from noting_driver import NotingDriver, arrays, module
 
 import tilec.runtime as rt
 from tilec.runtime import foreign, launch
-from tilec.runtime.array import Array
+from tilec.runtime.array import Array, contiguous_strides
 
 BASE = 2**40
 
@@ -32,6 +32,9 @@ class TorchTensor:
 
     def stride(self):
         return self.strides
+
+    def is_contiguous(self):
+        return self.strides == contiguous_strides(self.shape)
 
     def get_device(self):
         return self.device

@@ -63,7 +63,7 @@ def describe(proof: Proof) -> Description:
         dims=tuple(slot.name for slot in slots if slot.kind == "extent"),
         slots=slots,
         grid=_grid(block),
-        requires=tuple(_requirements(kernel)),
+        requires=requirements_of(kernel),
         # A helper that is called twice has its accesses twice, at the same places.
         unsafe=tuple(dict.fromkeys(_unsafe_uses(kernel))),
         accesses=accesses_of(proof),
@@ -120,6 +120,14 @@ def _scaled(value: ir.Value | int, size: int) -> HostExpression:
     if isinstance(extent, int):
         return -(-extent // size)
     return extent if size == 1 else ("ceildiv", extent, size)
+
+
+def requirements_of(kernel: ir.OpView) -> tuple[Requirement, ...]:
+    """What launchers check, in the order of the program.
+
+    Raises:   NoHostExpressionError, as `describe` does
+    """
+    return tuple(_requirements(kernel))
 
 
 def _requirements(kernel: ir.OpView) -> Iterator[Requirement]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from tilec.artifact.architecture import runs_on
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel, Manifest
-from tilec.artifact.pipeline import Pipeline
+from tilec.artifact.pipeline import Pipeline, PipelineLaunch
 from tilec.compatibility.change import Change, Found
 from tilec.compatibility.contract import contract_changes, has_same_types
 from tilec.compatibility.launching import launch_changes
@@ -151,10 +150,22 @@ def _changes_of_pipeline(old: Pipeline, new: Pipeline) -> Found:
     yield from contract_changes(old, new)
     if old.temporaries != new.temporaries:
         yield "recompile", "has other temporaries: a workspace that is kept may be too small"
-    if _plan(old) != _plan(new):
-        yield "recompile", f"launches otherwise: {len(new.launches)}, was {len(old.launches)}"
+    if len(old.launches) != len(new.launches):
+        yield "recompile", f"has {len(new.launches)} launches, was {len(old.launches)}"
+        return
+    for number, (before, after) in enumerate(zip(old.launches, new.launches, strict=True)):
+        told = list(_differences(before, after))
+        if told:
+            yield "recompile", f"launch {number} {', '.join(told)}"
 
 
-def _plan(pipeline: Pipeline) -> object:
-    """What whoever runs it does, wherever that stands in the source."""
-    return tuple(replace(launch, file="", line=0) for launch in pipeline.launches)
+def _differences(old: PipelineLaunch, new: PipelineLaunch) -> Iterator[str]:
+    """What whoever runs a launch does otherwise, wherever it stands in the source."""
+    if old.kernel != new.kernel:
+        yield f"is of `{new.kernel}`, was `{old.kernel}`"
+    elif old.instances != new.instances:
+        yield f"is of {', '.join(f'`{symbol}`' for symbol in new.instances)}"
+    if old.arguments != new.arguments:
+        yield "is given other arguments"
+    if old.after != new.after:
+        yield f"comes after {list(new.after) or 'none'}, was {list(old.after) or 'none'}"

@@ -121,9 +121,8 @@ def key_of(stream: int, device: int | None) -> StreamKey:
 
 
 class _Loan(NamedTuple):
-    """A range that a launch has, and what its stream had waited for by then."""
+    """What a launch has borrowed, by whom, and what its stream had waited for by then."""
 
-    range: Range
     borrower: Borrower
     number: int
     clock: Clock
@@ -137,7 +136,7 @@ class _Stream:
     key: StreamKey
     address: int
     device: int | None
-    loans: dict[tuple[int, int, str | None], _Loan] = field(default_factory=dict)
+    loans: dict[tuple[int, int, str | None], tuple[Range, _Loan]] = field(default_factory=dict)
     last: int = 0
     clock: Clock = field(default_factory=dict)
     waits_for_legacy: bool | None = None  # None: not asked yet
@@ -173,9 +172,9 @@ class Ledger:
             stream = self._stream(borrower.stream, borrower.entry.device)
             ranges = [] if touched is None else ranges_of(touched)
         stream.last = next(self._numbers)
+        loan = _Loan(borrower, stream.last, stream.clock)
         for one in ranges:
-            loan = _Loan(one, borrower, stream.last, stream.clock)
-            stream.loans[one.start, one.end, one.own] = loan
+            stream.loans[one[:3]] = one, loan
 
     def admit(
         self, driver: Driver, touched: Touched, address: int, device: int | None, policy: Policy
@@ -204,7 +203,7 @@ class Ledger:
             return
         device = first.entry.device
         before, after = self._stream(first.stream, device), self._stream(then, device)
-        for loan in before.loans.values():
+        for _, loan in before.loans.values():
             if loan.borrower is first:
                 after.come_after(before.key, loan.number, loan.clock)
 
@@ -212,7 +211,7 @@ class Ledger:
         """Forgets what is over; the addresses of the streams that something is left of."""
         for key, stream in list(self._streams.items()):
             stream.loans = {
-                at: loan for at, loan in stream.loans.items() if not loan.borrower.is_over
+                at: lent for at, lent in stream.loans.items() if not lent[1].borrower.is_over
             }
             if not stream.loans:
                 del self._streams[key]
@@ -240,19 +239,16 @@ class Ledger:
     @staticmethod
     def _conflict(
         stream: _Stream, other: _Stream, wanted: Iterable[Range]
-    ) -> tuple[_Loan, Range] | None:
+    ) -> tuple[_Loan, Range, Range] | None:
         """The last launch on another stream that conflicts, and does not come before."""
         last = stream.clock.get(other.key, 0)
-        found: tuple[_Loan, Range] | None = None
-        for loan in other.loans.values():
-            if loan.number <= last:
-                continue
-            start, end, *_ = loan.range
+        found: tuple[_Loan, Range, Range] | None = None
+        for (start, end, _), (lent, loan) in other.loans.items():
             for one in wanted:
                 # The cheapest question first: few ranges meet.
-                if one[0] < end and start < one[1] and one.conflicts(loan.range):
+                if one[0] < end and start < one[1] and loan.number > last and one.conflicts(lent):
                     if not loan.borrower.is_over:
-                        found, last = (loan, one), loan.number
+                        found, last = (loan, lent, one), loan.number
                     break
         return found
 
@@ -266,6 +262,7 @@ class _Conflict:
     stream: _Stream
     other: _Stream
     loan: _Loan
+    lent: Range
     wanted: Range
 
     def resolve(self, policy: Policy) -> None:
@@ -314,7 +311,7 @@ class _Conflict:
         return (
             f"`{self.touched[0].label}` on {self._name(self.stream)} {_use(self.wanted)}, which "
             f"`{earlier[0].label}`, still under way on {self._name(self.other)}, "
-            f"{_use(self.loan.range, 'as ')}: wait for its handle, or give `order=True` to run "
+            f"{_use(self.lent, 'as ')}: wait for its handle, or give `order=True` to run "
             f"after it"
         )
 

@@ -42,7 +42,7 @@ def configuration(
 
     Assumes:  the device's context is current
     """
-    attributes = [] if variant.cluster == ALONE else [cluster_attribute(variant)]
+    attributes = [] if variant.cluster == ALONE else [_cluster_attribute(variant)]
     config = bindings.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = grid
     config.blockDimX, config.blockDimY, config.blockDimZ = variant.threads, 1, 1
@@ -57,7 +57,7 @@ def configuration(
     return config
 
 
-def cluster_attribute(variant: Variant) -> bindings.CUlaunchAttribute:
+def _cluster_attribute(variant: Variant) -> bindings.CUlaunchAttribute:
     """The clusters that a variant is launched in."""
     attribute = bindings.CUlaunchAttribute()
     attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION

@@ -131,9 +131,9 @@ class Shapes:
 class Fitted:
     """An instance whose contract holds for these shapes, but for what addresses decide.
 
-    The launcher reads the fields that have comments; `entry_at` is the whole of what it does with
-    addresses, for when its short tests do not suffice. Tensors go by their number among the
-    tensors, scalars by their position among the arguments.
+    The launcher looks an entry up in `entries` by the addresses, and asks `entry_for` where there
+    is none. Tensors go by their number among the tensors, scalars by their position among the
+    arguments.
 
     `extents` are those of the grid of programs.
 
@@ -142,12 +142,13 @@ class Fitted:
 
     __slots__ = (
         "_arrays",
-        "_entries",
         "_parameters",
+        "_ranges",
         "_tensor_at",
         "_touched",
         "_values",
         "_variants",
+        "entries",
         "extents",
         "first",
         "kernel",
@@ -167,6 +168,7 @@ class Fitted:
         self._parameters = shapes.parameters
         self._tensor_at = shapes.tensor_at
         self._arrays = shapes.arrays
+        self._ranges: dict[tuple[int, ...], list[Range]] = {}
         self._touched = [
             (i, span, parameter.own, parameter.name, array)
             for i, (span, (parameter, array)) in enumerate(
@@ -184,7 +186,7 @@ class Fitted:
             for variant, alignments in _usable_variants(kernel, shapes.tensors)
             for grid in _grids(variant, extents, lambda: sm_count(device))
         ]
-        self._entries: dict[tuple[int, ...], Entry] = {}
+        self.entries: dict[tuple[int, ...], Entry] = {}
         self.pairs = shapes.pairs  # of tensors that may overlap, with the bytes that each spans
         # The entry to launch if no address is null or has any of these bits.
         self.first = self._variants[0][0] if self._variants else None
@@ -210,6 +212,21 @@ class Fitted:
         packed += [one.told._replace(address=addresses[tensor[one.pointer]]) for one in entry.maps]
         return LaunchPlan(self.kernel, entry.variant, entry.device, entry.grid, tuple(packed))
 
+    def entry_for(self, addresses: Sequence[int], bits: int) -> Entry:
+        """As `entry_at`, by short tests where they suffice; `bits` are all that an address has set.
+
+        Raises:   ContractError, with the instance's name
+        """
+        entry = self.first
+        if bits & self.low_bits or not all(addresses) or entry is None:
+            return self.entry_at(addresses)
+        for i, j, i_bytes, j_bytes in self.pairs:
+            one, other = addresses[i], addresses[j]
+            if one < other + j_bytes and other < one + i_bytes:  # they may still interleave
+                return self.entry_at(addresses)
+        self._remember(addresses, entry)
+        return entry
+
     def entry_at(self, addresses: Sequence[int]) -> Entry:
         """The first variant whose preconditions tensors at these addresses meet.
 
@@ -217,7 +234,7 @@ class Fitted:
 
         Raises:   ContractError, with the instance's name
         """
-        known = self._entries.get(tuple(addresses))
+        known = self.entries.get(tuple(addresses))
         if known is not None:
             return known
         arrays = [
@@ -232,9 +249,7 @@ class Fitted:
             entry = self._aligned_entry(addresses)
         except ContractError as error:
             raise self.refusal(error) from None
-        if len(self._entries) >= _REMEMBERED_ADDRESSES:
-            self._entries.clear()
-        self._entries[tuple(addresses)] = entry
+        self._remember(addresses, entry)
         return entry
 
     @property
@@ -244,10 +259,16 @@ class Fitted:
 
     def touches(self, addresses: Sequence[int]) -> list[Range]:
         """The bytes that a launch reads and writes, of tensors at these addresses."""
-        return [
-            Range(addresses[i], addresses[i] + span, own, name, array)
-            for i, span, own, name, array in self._touched
-        ]
+        at = tuple(addresses)
+        known = self._ranges.get(at)
+        if known is None:
+            if len(self._ranges) >= _REMEMBERED_ADDRESSES:
+                self._ranges.clear()
+            known = self._ranges[at] = [
+                Range(addresses[i], addresses[i] + span, own, name, array)
+                for i, span, own, name, array in self._touched
+            ]
+        return known
 
     def cycles(self, multiprocessors: int) -> int | None:
         """What the model of families says that a launch takes; None if it says nothing."""
@@ -263,6 +284,11 @@ class Fitted:
     def refusal(self, error: ContractError) -> ContractError:
         """What went wrong, with the instance's name."""
         return ContractError(f"`{self.kernel.symbol}`: {error}")
+
+    def _remember(self, addresses: Sequence[int], entry: Entry) -> None:
+        if len(self.entries) >= _REMEMBERED_ADDRESSES:
+            self.entries.clear()
+        self.entries[tuple(addresses)] = entry
 
     def _aligned_entry(self, addresses: Sequence[int]) -> Entry:
         for entry, alignments in self._variants:

@@ -254,12 +254,17 @@ class UnderWay:
         """Keeps what a launch borrows until it is done. `record_now` where its stream may be gone
         later."""
         self._gathered.append(launch)
-        if record_now or weight >= LIMIT:
+        self._room -= weight
+        if self._room <= 0 or record_now or self.only is None:
+            self._look_closer(launch, record_now or weight >= LIMIT)
+
+    def _look_closer(self, launch: Launch, record: bool) -> None:
+        """What a launch needs that is not one of many small ones on one stream."""
+        if record:
             launch._recorded()
         if self.only is None:
             self._note(launch)
-        self._room -= weight
-        if self._room < 0:
+        if self._room <= 0:
             self.settle()
 
     def _note(self, launch: Launch) -> None:

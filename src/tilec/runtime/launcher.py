@@ -48,6 +48,7 @@ class Launcher:
         self._tensor_at = self._planner.tensor_at
         self._deciding_at = self._planner.deciding_at
         self._known_driver: Driver | None = None
+        self._several = True  # devices, for all that is known before the first launch
         self.__doc__ = kernels[0].documentation or None
 
     def __call__(self, *arguments: object, **named: object) -> None:
@@ -106,7 +107,7 @@ class Launcher:
         what it has borrowed, some of it of another library where `is_foreign`.
         """
         # 1. What the arguments are: the address of each tensor, and all else as a key.
-        found = read(given, self._tensor_at, self._deciding_at)
+        found = read(given, self._tensor_at, self._deciding_at, self._several)
         if found is None:  # described by the protocols of all libraries
             if stream is None:
                 stream = stream_for(given, self._tensor_at)
@@ -117,16 +118,8 @@ class Launcher:
         except (KeyError, TypeError):
             fitted = self._planner.fitted(key, self._described(given, stream or 0))
 
-        # 2. What addresses decide. Bytes that meet may still interleave: `entry_at` looks closer.
-        entry = fitted.first
-        if bits & fitted.low_bits or not all(addresses) or entry is None:
-            entry = fitted.entry_at(addresses)
-        for i, j, i_bytes, j_bytes in fitted.pairs:
-            one = addresses[i]
-            other = addresses[j]
-            if one < other + j_bytes and other < one + i_bytes:
-                entry = fitted.entry_at(addresses)
-                break
+        # 2. What addresses decide.
+        entry = fitted.entries.get(tuple(addresses)) or fitted.entry_for(addresses, bits)
 
         # 3. The stream, the frame, the launch.
         if stream is None:
@@ -159,6 +152,7 @@ class Launcher:
         cells = entry.cells()
         if entry.grid is None:
             return cells, _start_nothing
+        self._several = self._driver().device_count() > 1
         return cells, self._driver().prepared(self._module.code(), entry, cells)
 
     def _described(self, given: Sequence[Any], stream: int) -> list[object]:

@@ -64,6 +64,7 @@ class PipelineLauncher:
         self.name = pipelines[0].symbol if len(pipelines) == 1 else pipelines[0].name
         self._module = module
         self._known_driver: Driver | None = None
+        self._several = True  # devices, for all that is known before the first launch
         self._planners = _planners(pipelines, manifest, LazyMachine(self.driver))
         self._tensor_at = tuple(i for i, p in enumerate(self.parameters) if p.is_tensor)
         self._deciding_at = _deciding_scalars(self.pipelines, self._planners)
@@ -138,7 +139,7 @@ class PipelineLauncher:
 
         Raises:   ContractError
         """
-        found = read(given, self._tensor_at, self._deciding_at)
+        found = read(given, self._tensor_at, self._deciding_at, self._several)
         if found is None:
             if stream is None:
                 stream = self.stream_for(given)
@@ -242,6 +243,7 @@ class PipelineLauncher:
 
     def _new_frames(self, call: Call, streams: int) -> Frames:
         planned = call.planned
+        self._several = self.driver().device_count() > 1
         return Frames(
             planned.steps,
             call.addressed.entries,

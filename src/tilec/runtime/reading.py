@@ -22,10 +22,16 @@ if TYPE_CHECKING:
 Read: TypeAlias = "tuple[list[int], tuple[object, ...], int, int]"
 
 
-def read(given: Sequence[Any], tensor_at: Sequence[int], deciding_at: Sequence[int]) -> Read | None:
+def read(
+    given: Sequence[Any],
+    tensor_at: Sequence[int],
+    deciding_at: Sequence[int],
+    several: bool = True,
+) -> Read | None:
     """What the arguments are; None if some must be described first.
 
-    The path of every launch, so written for speed.
+    `several` says that there may be several devices. The path of every launch, so written for
+    speed: what PyTorch says of a tensor takes most of the time.
     """
     addresses: list[int] = []
     key: list[object] = []
@@ -42,15 +48,20 @@ def read(given: Sequence[Any], tensor_at: Sequence[int], deciding_at: Sequence[i
             key.append(tensor[1:])
         else:
             try:
-                on_gpu = tensor.is_cuda
+                if not tensor.is_cuda:
+                    return None
                 address = tensor.data_ptr()
-                device = tensor.get_device()
-                key.append((tensor.dtype, tensor.shape, tensor.stride(), device))
+                key.append(tensor.dtype)
+                key.append(tensor.shape)
+                if not tensor.is_contiguous():  # else the strides follow, as far as they matter
+                    key.append(tensor.stride())
+                if several:
+                    torch_device = tensor.get_device()
+                    key.append(torch_device)
+                else:
+                    torch_device = 0
             except (AttributeError, RuntimeError, TypeError):
                 return None
-            if not on_gpu:
-                return None
-            torch_device = device
         addresses.append(address)
         bits |= address
     for index in deciding_at:

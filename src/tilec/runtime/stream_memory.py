@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 
 from cuda.bindings import driver as bindings
@@ -122,9 +122,13 @@ def side_streams(count: int, entry: Started, beside: int) -> Iterator[Sequence[i
 
     Raises:   ContractError if that stream is another device's
     """
+    current: AbstractContextManager[int]
     if device_count() > 1:
         check_device(entry, beside)
-    with made_current(entry.device) as index:
+        current = made_current(entry.device)
+    else:  # making it current costs as much as two launches
+        current = nullcontext(current_device())
+    with current as index:
         taken = [_taken(index) for _ in range(count)]
         try:
             yield [int(stream.handle) for stream in taken]
@@ -143,5 +147,5 @@ def _taken(device: int) -> Stream:
     try:
         return _FREE[device].pop()
     except IndexError:
-        with outside_capture():
+        with made_current(device), outside_capture():
             return Device(device).create_stream()

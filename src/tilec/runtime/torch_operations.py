@@ -66,24 +66,25 @@ class Operations:
         operation = f"{self._namespace}::{name}"
         known: dict[object, _Made] = {}
         launch: Callable[..., object] | None = None
-        results: tuple[int, ...] = ()
         order: tuple[int, ...] = ()
+        tensors_at: tuple[int, ...] = ()
 
         def like(*given: Any) -> Any:
             _refuse_gradients(operation, given)
             made = _results(self._instances(called), given)
-            return _one_or_all(_allocated(made, given))
+            first = next(one for one in given if isinstance(one, torch.Tensor))
+            return _one_or_all([first.new_empty(shape, dtype=dtype) for shape, dtype in made])
 
         def run(*given: Any) -> Any:
-            nonlocal launch, results, order
+            nonlocal launch, order, tensors_at
             if launch is None:
                 parameters = self._instances(called)[0].parameters
                 results = tuple(i for i, p in enumerate(parameters) if p.is_written)
                 order = _order(len(parameters), results)
+                given_ = [p for p in parameters if not p.is_written]
+                tensors_at = tuple(i for i, p in enumerate(given_) if p.is_tensor)
                 launch = getattr(self._beside.module(), called).launch
-            key = tuple(
-                (one.dtype, one.shape) if isinstance(one, torch.Tensor) else None for one in given
-            )
+            key = tuple([(given[i].dtype, given[i].shape) for i in tensors_at])
             made = known.get(key)
             if made is None:
                 if len(known) >= _REMEMBERED:
@@ -91,7 +92,8 @@ class Operations:
                 made = known[key] = _results(self._instances(called), given)
             if torch.is_grad_enabled():
                 _refuse_gradients(operation, given)
-            tensors = _allocated(made, given)
+            first = given[tensors_at[0]]
+            tensors = [first.new_empty(shape, dtype=dtype) for shape, dtype in made]
             every = (*tensors, *given)
             launch(*[every[i] for i in order])
             return _one_or_all(tensors)
@@ -136,11 +138,6 @@ def _order(count: int, results: Sequence[int]) -> tuple[int, ...]:
     given = [i for i in range(count) if i not in results]
     every = [*results, *given]
     return tuple(every.index(i) for i in range(count))
-
-
-def _allocated(made: _Made, given: Sequence[Any]) -> list[Any]:
-    device = next(one.device for one in given if isinstance(one, torch.Tensor))
-    return [torch.empty(shape, dtype=dtype, device=device) for shape, dtype in made]
 
 
 def _one_or_all(tensors: list[Any]) -> Any:
