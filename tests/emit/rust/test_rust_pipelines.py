@@ -6,6 +6,14 @@ import pytest
 
 from tests.emit.pipeline_calling import CHECK, GRAPH, LAUNCH, LAUNCH_ON, LAUNCH_WITH, WORKSPACE
 from tests.emit.statuses import STATUS
+from tests.emit.test_emitted_pipelines import (  # noqa: F401
+    test_graphs_have_the_order_of_the_launches,
+    test_launches_are_side_by_side_where_they_have_no_order,
+    test_launches_are_those_of_the_runtime,
+    test_on_one_stream_a_launch_that_may_starts_early_but_the_first,
+    test_streams_are_taken_as_the_runtime_takes_them,
+    test_streams_keep_the_order_of_the_launches,
+)
 from tests.emit.test_graphs import (  # noqa: F401  (they run here with other fixtures)
     test_a_graph_is_launched_on_any_stream,
     test_a_graph_lives_in_a_context_of_its_device,
@@ -29,14 +37,6 @@ from tests.emit.test_pipeline_failures import (  # noqa: F401
     test_the_first_instance_that_takes_the_arguments_is_run,
     test_where_the_driver_refuses_midway_nothing_is_left_over,
     test_without_memory_nothing_is_launched,
-)
-from tests.emit.test_emitted_pipelines import (  # noqa: F401
-    test_graphs_have_the_order_of_the_launches,
-    test_launches_are_side_by_side_where_they_have_no_order,
-    test_launches_are_those_of_the_runtime,
-    test_on_one_stream_a_launch_that_may_starts_early_but_the_first,
-    test_streams_are_taken_as_the_runtime_takes_them,
-    test_streams_keep_the_order_of_the_launches,
 )
 
 WAYS = (LAUNCH, CHECK, WORKSPACE, LAUNCH_WITH, LAUNCH_ON, GRAPH)
