@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import product
+from math import prod
 
 import numpy as np
 import pytest
@@ -92,6 +94,52 @@ class Watch:
             self.stored |= touched
         elif touched - self.stored:
             self.has_read_first = True
+
+
+# Over z [A, B, C]: a grid, the indices of what each program stores, and under which condition.
+APART = {
+    ("A * B, C", "p / B, p % B, q", "true"): {FULL},
+    ("A * B * C, 1", "(p / C) / B, (p / C) % B, p % C", "true"): {FULL},
+    # One program too few, or rows of another length.
+    ("A * B - 1, C", "p / B, p % B, q", "true"): set(),
+    ("A * B, C", "p / C, p % C, q", "true"): set(),
+    ("A * C, C", "p / B, p % B, q", "true"): set(),
+    ("A * B, C", "p / B, 0, q", "true"): set(),
+    ("A * B, C", "p / B, p % B, q", "p >= 2 * B"): set(),
+    ("A * B, C", "p / B, p % B, q", "A * B > 2"): set(),
+}
+
+
+@pytest.mark.parametrize(
+    ("grid", "indices", "condition"), APART, ids=[" | ".join(c) for c in APART]
+)
+def test_programs_that_are_taken_apart_write_what_they_say(
+    grid: str, indices: str, condition: str
+) -> None:
+    text = f"""#[kernel(grid = [{grid}])]
+pub fn k<A: Dim, B: Dim, C: Dim>(z: &mut Tensor<f32, A, B, C>) {{
+    let [p, q, _] = program_id();
+    let one = Tile::<f32, 1, 1, 1>::ones();
+    if {condition} {{
+        unsafe {{ z.store::<1, 1, 1>([{indices}], one); }}
+    }}
+}}
+"""
+    instances, found, program = checked(text)
+    assert not found
+    with context():
+        module = emit(instances, program.sources)
+        inline_helpers(module)
+        [function] = functions(module)
+        [told] = coverage_of(Proof(function))
+        assert told.writes_all == (APART[grid, indices, condition] == {FULL})
+        fills = True
+        for shape in product((0, 1, 2, 3), repeat=3):
+            watch = Watch()
+            with suppress(BrokenContract):
+                run_kernel(function, {"z": np.ones(shape, np.float32)}, observer=watch)
+                fills &= len(watch.stored) == prod(shape)
+        assert fills == told.writes_all
 
 
 def seen(function: ir.OpView) -> Iterator[tuple[int, Watch]]:

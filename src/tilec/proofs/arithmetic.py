@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -47,6 +47,11 @@ class Arithmetic(ABC):
     @abstractmethod
     def _opaque(self, interval: tuple[int, int] | None, op: ir.OpView) -> Unknown:
         """An unknown for what is not followed."""
+
+    @property
+    def quotients(self) -> Mapping[tuple[str, Polynomial, Polynomial], Polynomial]:
+        """What stands for each rounding, dividend and divisor, in the order of their making."""
+        return self._quotients
 
     def decide(self, formula: Formula) -> bool | None:
         if formula in (TRUE, FALSE):

@@ -3,7 +3,8 @@
 Written in full: every element of the tensor is touched by some store of some program. The stores
 are projected to the elements they touch, and the tensor minus these must be empty, for all extents
 at once. A store counts only where its relation is exact: nothing opaque, and no product of
-unknowns (whose sets are too large, which is right for races and wrong here).
+unknowns (whose sets are too large, which is right for races and wrong here). Program numbers that
+are taken apart have products that are none (`digits.py`).
 
 Read before: some load may touch an element that its own program has not stored to before. What
 other programs store counts for nothing, for programs run in no order. A store comes before a load
@@ -25,6 +26,7 @@ from tilec.integers.formula import Formula, less
 from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
 from tilec.integers.polynomial import Unknown, variable
 from tilec.proofs.access import Access
+from tilec.proofs.digits import taken_apart
 from tilec.proofs.reasoning import Reasoning
 
 
@@ -131,7 +133,7 @@ def _touched(
     """The elements that a store touches, with the arguments; None if that is not exact."""
     if store.starts is None:
         return None
-    formulas = _formulas(reasoning, store, element)
+    formulas = taken_apart(reasoning, _formulas(reasoning, store, element))
     return projected(formulas, known) if _is_exact(formulas) else None
 
 
