@@ -214,8 +214,10 @@ class UnderWay:
             return
         with self._settling:
             ledger = self._ledger_for(stream, entry.device)
-            if ledger is not None and policy != "off":
-                ledger.admit(driver, touched, stream, entry.device, policy)
+            # What is captured into a graph runs when that does, and in the order that it has.
+            if ledger is None or policy == "off" or driver.is_captured(stream):
+                return
+            ledger.admit(driver, touched, stream, entry.device, policy)
 
     def ordered(self, first: Launch | tuple[int, int | None], then: int) -> None:
         """Notes that a stream waits for a launch, or for all that another stream was given."""
