@@ -52,10 +52,10 @@ class Launch:
         "__weakref__",
         "_borrowed",
         "_driver",
-        "_entry",
         "_event",
         "_is_over",
-        "_stream",
+        "entry",
+        "stream",
         "touched",
     )
 
@@ -70,8 +70,8 @@ class Launch:
         self.touched = touched
         self._is_over = False
         self._driver = driver
-        self._entry = entry
-        self._stream = stream
+        self.entry = entry  # what it is a launch of
+        self.stream = stream  # its address, 0 the default stream
         self._event: Completion | None = None
         self._borrowed = None if entry.grid is None else borrowed  # None: nothing is under way
 
@@ -98,7 +98,7 @@ class Launch:
         event = self._recorded()
         if event is None:
             if self._borrowed is not None:
-                symbol = self._entry.kernel.symbol
+                symbol = self.entry.kernel.symbol
                 raise LaunchError(f"`{symbol}` does not run before the graph it is captured into")
             return
         try:
@@ -117,19 +117,9 @@ class Launch:
         return self._is_over or self._borrowed is None
 
     @property
-    def stream(self) -> int:
-        """The address of its stream, 0 the default stream."""
-        return self._stream
-
-    @property
-    def entry(self) -> Started:
-        """What it is a launch of."""
-        return self._entry
-
-    @property
     def label(self) -> str:
         """What messages call it."""
-        return self._entry.kernel.symbol
+        return self.entry.kernel.symbol
 
     def ranges(self) -> list[Range]:
         """The bytes that it has borrowed."""
@@ -159,15 +149,15 @@ class Launch:
         Raises:   LaunchError if the device failed
         """
         if self._event is None and self._borrowed is not None:
-            self._event = self._driver.recorded(self._entry, self._stream)
+            self._event = self._driver.recorded(self.entry, self.stream)
         return self._event
 
     def _failure(self, error: Exception) -> LaunchError:
-        return failure(f"`{self._entry.kernel.symbol}` failed on the GPU", error)
+        return failure(f"`{self.entry.kernel.symbol}` failed on the GPU", error)
 
     def __repr__(self) -> str:
         state = "done" if self._borrowed is None else "under way"
-        return f"Launch({self._entry.kernel.symbol}, {state})"
+        return f"Launch({self.entry.kernel.symbol}, {state})"
 
 
 class UnderWay:
@@ -214,8 +204,10 @@ class UnderWay:
             return
         with self._settling:
             ledger = self._ledger_for(stream, entry.device)
-            if ledger is not None and policy != "off":
-                ledger.admit(driver, touched, stream, entry.device, policy)
+            # What is captured into a graph runs when that does, and in the order that it has.
+            if ledger is None or policy == "off" or driver.is_captured(stream):
+                return
+            ledger.admit(driver, touched, stream, entry.device, policy)
 
     def ordered(self, first: Launch | tuple[int, int | None], then: int) -> None:
         """Notes that a stream waits for a launch, or for all that another stream was given."""
@@ -293,7 +285,7 @@ class UnderWay:
             if launch._event is not None:
                 self._timed.append((launch._event, [launch]))
                 continue
-            place = launch._stream, launch._entry.device
+            place = launch.stream, launch.entry.device
             batch = batches.get(place)
             if batch is None:
                 batches[place] = [launch]
@@ -303,7 +295,7 @@ class UnderWay:
             self._record_for(batch)
 
     def _record_for(self, batch: list[Launch]) -> None:
-        driver, entry, stream = batch[-1]._driver, batch[-1]._entry, batch[-1]._stream
+        driver, entry, stream = batch[-1]._driver, batch[-1].entry, batch[-1].stream
         try:
             event = driver.recorded(entry, stream)
         except LaunchError:
@@ -325,7 +317,7 @@ class UnderWay:
                     launch._is_over = True
             else:
                 self._timed.append((event, batch))
-                heavy_left |= any(launch._entry.weight >= LIMIT for launch in batch)
+                heavy_left |= any(launch.entry.weight >= LIMIT for launch in batch)
         return heavy_left
 
     def _forget_streams(self) -> None:
