@@ -167,12 +167,23 @@ class UnderWay:
     with theirs and call `admit` where it is another one.
     """
 
-    __slots__ = ("_gathered", "_ledger", "_policy", "_room", "_settling", "_timed", "only")
+    __slots__ = (
+        "_gathered",
+        "_heavy",
+        "_ledger",
+        "_policy",
+        "_room",
+        "_settling",
+        "_timed",
+        "only",
+    )
 
     def __init__(self) -> None:
         self._room = LIMIT  # threads may miscount it, which moves an event by a few launches
         self._gathered: deque[Launch] = deque()  # without an event for all of them
-        self._timed: deque[tuple[Completion, list[Launch]]] = deque()
+        # With one, by stream: of these the first is done first.
+        self._timed: dict[tuple[int, int | None], deque[tuple[Completion, list[Launch]]]] = {}
+        self._heavy = 0  # how many of these hold much memory
         self._settling = Lock()
         self.only: int | None = None
         self._ledger: Ledger | None = None  # where launches are on several streams
@@ -239,7 +250,7 @@ class UnderWay:
         return ledger
 
     def _live(self) -> list[Launch]:
-        timed = [launch for _, batch in self._timed for launch in batch]
+        timed = [one for queue in self._timed.values() for _, batch in queue for one in batch]
         return [launch for launch in (*timed, *self._gathered) if not launch.is_over]
 
     def hold(self, launch: Launch, weight: int, record_now: bool = False) -> None:
@@ -283,7 +294,7 @@ class UnderWay:
             if launch._borrowed is None:
                 continue
             if launch._event is not None:
-                self._timed.append((launch._event, [launch]))
+                self._wait_for(launch._event, [launch])
                 continue
             place = launch.stream, launch.entry.device
             batch = batches.get(place)
@@ -305,20 +316,24 @@ class UnderWay:
         if event is None:  # the stream is being captured into a graph
             self._gathered.extend(batch)
         else:
-            self._timed.append((event, batch))
+            self._wait_for(event, batch)
+
+    def _wait_for(self, event: Completion, batch: list[Launch]) -> None:
+        place = batch[0].stream, batch[0].entry.device
+        self._timed.setdefault(place, deque()).append((event, batch))
+        self._heavy += _heavy_among(batch)
 
     def _let_go_of_done(self) -> bool:
         """Whether something heavy is left."""
-        heavy_left = False
-        for _ in range(len(self._timed)):
-            event, batch = self._timed.popleft()
-            if batch[0]._driver.is_over(event):
+        for place, queue in list(self._timed.items()):
+            while queue and queue[0][1][0]._driver.is_over(queue[0][0]):
+                _, batch = queue.popleft()
+                self._heavy -= _heavy_among(batch)
                 for launch in batch:
                     launch._is_over = True
-            else:
-                self._timed.append((event, batch))
-                heavy_left |= any(launch.entry.weight >= LIMIT for launch in batch)
-        return heavy_left
+            if not queue:
+                del self._timed[place]
+        return self._heavy > 0
 
     def _forget_streams(self) -> None:
         """Back to one stream, if launches under way are on one."""
@@ -328,6 +343,10 @@ class UnderWay:
         if len(left) <= 1 and PER_THREAD_STREAM not in left:
             self._ledger = None
             self.only = left[0] if left else None
+
+
+def _heavy_among(batch: list[Launch]) -> int:
+    return sum(launch.entry.weight >= LIMIT for launch in batch)
 
 
 UNDER_WAY = UnderWay()
