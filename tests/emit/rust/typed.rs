@@ -119,6 +119,26 @@ fn shapes() -> Result<()> {
     Ok(())
 }
 
+fn parts(fake: Fake) -> Result<()> {
+    let stream = Stream::new(0)?;
+    let mut buffer = DeviceBuffer::<f32>::zeroed(0, 100)?;
+    let launches = fake.launches();
+    let address = buffer.address();
+    let (mut left, mut right) = buffer.split_at_mut(40)?;
+    assert_eq!((right.address(), right.bytes()), (address + 160, 240));
+    let mut to = TensorMut::new(&mut left, [40])?;
+    let from = Tensor::new(&right, [40])?;
+    add(&stream, &mut to, &from, &from, 1.0)?;
+    assert_eq!(status(TensorMut::new(&mut left, [41])), Some(Status::Extent));
+    let mut other = TensorMut::strided(&mut right, 20, [40], [1])?;
+    add(&stream, &mut other, &Tensor::new(&left, [40])?, &Tensor::new(&left, [40])?, 1.0)?;
+    let (left, right) = buffer.split_at(100)?;
+    assert_eq!((left.bytes(), right.bytes()), (400, 0));
+    assert_eq!(status(buffer.split_at_mut(101)), Some(Status::Extent));
+    assert_eq!(fake.launches() - launches, 2);
+    Ok(())
+}
+
 fn waiting(fake: Fake) -> Result<()> {
     let stream = Stream::new(0)?;
     let x = DeviceBuffer::from_slice(0, &[1f32; 64])?;
@@ -296,6 +316,7 @@ fn main() {
     assert_eq!((fake.launches(), fake.count(c"fake_loads")), (16, 1));
     copies().unwrap();
     shapes().unwrap();
+    parts(fake).unwrap();
     waiting(fake).unwrap();
     scopes(fake).unwrap();
     elements().unwrap();
