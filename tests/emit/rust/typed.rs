@@ -254,9 +254,13 @@ fn pipelines(fake: Fake) -> Result<()> {
         let (x, mut out) = (scope.read(from), scope.write(to.reborrow()));
         let mut room = scope.write(TensorMut::new(&mut memory, [3 * 256])?);
         sums_launch(scope, &mut out, &x, 1.0)?;
-        sums_launch_with(scope, &mut room, &mut out, &x, 1.0)
+        sums_launch_with(scope, &mut room, &mut out, &x, 1.0)?;
+        let waits = fake.waits();
+        sums_launch_on(scope, &[&second], &mut out, &x, 1.0)?;
+        assert_eq!(fake.waits(), waits);
+        Ok(())
     })?;
-    assert_eq!(fake.launches() - launches, 5 * 5);
+    assert_eq!(fake.launches() - launches, 5 * 6);
     Ok(())
 }
 
