@@ -23,7 +23,7 @@ from tilec.checks.check_races import races_of
 from tilec.checks.check_resources import check_resources, is_within_shared_memory
 from tilec.checks.check_writes import check_writes
 from tilec.codegen.describe import parameters_of, requirements_of
-from tilec.codegen.start_early import FOLLOWS, PRECEDES
+from tilec.codegen.start_early import FOLLOWS
 from tilec.compilation import IN_KERNEL_CHECKS, Compiled, KernelReport, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
 from tilec.diagnostics.once import once
@@ -38,7 +38,7 @@ from tilec.ir.dialect import context, declarations
 from tilec.ir.places import span_of, text_with_places
 from tilec.ir.walk import functions
 from tilec.ops.lowering import NoGpuCodeError
-from tilec.pipelines.plan import followers, leaders, plan
+from tilec.pipelines.plan import followers, plan
 from tilec.pipelines.preconditions import Contract, check_contracts
 from tilec.proofs.account import accesses_of, coverage_of
 from tilec.proofs.mark import mark_residual
@@ -194,7 +194,7 @@ def _planned(
     proofs: Sequence[Proof],
     sources: dict[str, SourceFile],
 ) -> tuple[list[Pipeline], list[Diagnostic]]:
-    """The plans of pipelines; kernels that they launch after others, or before, are marked so."""
+    """The plans of pipelines; kernels that they launch after others are marked so."""
     found: list[Diagnostic] = []
     pipelines: list[Pipeline] = []
     if not instances:
@@ -212,9 +212,8 @@ def _planned(
         made, wrong = plan(pipeline, {s: coverage_of(proof) for s, proof in launched.items()})
         found += wrong
         pipelines += [made] if made is not None else []
-    for mark_name, marked in ((FOLLOWS, followers(pipelines)), (PRECEDES, leaders(pipelines))):
-        for symbol in marked:
-            by_symbol[symbol].function.attributes[mark_name] = ir.UnitAttr.get()
+    for symbol in followers(pipelines):
+        by_symbol[symbol].function.attributes[FOLLOWS] = ir.UnitAttr.get()
     return pipelines, found
 
 

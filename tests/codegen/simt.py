@@ -28,7 +28,7 @@ from simt_copies import MappedTensor
 from simt_memory import LANES, SHARED_BASE, Clock, Memory, Segment, SimtError
 from simt_strands import LATE, Timing
 
-from tilec.codegen.start_early import SIGNAL, WAIT
+from tilec.codegen.start_early import WAIT
 from tilec.ops.formats import dtype_of, saturated_f8
 from tilec.ops.global_memory import KEEP_TOGETHER
 from tilec.ops.registry import rules
@@ -527,7 +527,7 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
     text = ir.StringAttr(op.attributes["asm_string"]).value
     if "wgmma" in text or not text:
         return simt_async.wgmma_text(self, text, operands, active)
-    if text in (KEEP_TOGETHER, SIGNAL):
+    if text == KEEP_TOGETHER:
         return []
     if text == WAIT:
         if self.memory.waited is not None:

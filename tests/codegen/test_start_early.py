@@ -17,13 +17,14 @@ from overlapped import small, wide
 from simt import Code
 from simt_memory import SimtError
 
-from tilec.codegen.start_early import FOLLOWS, PRECEDES, SIGNAL, WAIT
+from tilec.codegen.start_early import FOLLOWS, WAIT
 from tilec.codegen.verify_early import problems_of
 from tilec.compilation import Options
 from tilec.driver import front_end
 from tilec.ir.dialect import context
 from tilec.ir.walk import operations
 from tilec.machine_code import MachineCode, Tools, compile_kernels
+from tilec.ops.global_memory import KEEP_TOGETHER
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.resolve import resolve
@@ -137,17 +138,11 @@ def test_kernels_are_marked_by_where_pipelines_launch_them() -> None:
     with context():
         front = front_end(Sources(SourceFile("chain.tile", CHAIN), {}, {}, {}), Options())
         marked = {
-            ir.StringAttr(proof.function.attributes["sym_name"]).value: {
-                name for name in (FOLLOWS, PRECEDES) if name in proof.function.attributes
-            }
+            ir.StringAttr(proof.function.attributes["sym_name"]).value
             for proof in front.proofs
+            if FOLLOWS in proof.function.attributes
         }
-    assert marked == {
-        "first": {PRECEDES},
-        "middle": {FOLLOWS, PRECEDES},
-        "last": {FOLLOWS},
-        "beside": set(),
-    }
+    assert marked == {"middle", "last"}
 
 
 # ---- threads -------------------------------------------------------------------------------------
@@ -200,7 +195,7 @@ def test_threads_that_do_not_wait_are_found(symbol: str) -> None:
         ]
         assert waits
         for op in waits:
-            op.attributes["asm_string"] = ir.StringAttr.get(SIGNAL)
+            op.attributes["asm_string"] = ir.StringAttr.get(KEEP_TOGETHER)
             threads.take(symbol, ALIGNED, point, Code(function))
             with pytest.raises(SimtError, match="without a wait"):
                 expect_right(symbol, threads, ALIGNED, **how(symbol))
@@ -234,21 +229,6 @@ def test_nothing_that_an_earlier_grid_may_write_is_read_as_constant() -> None:
     assert not any(".nc" in ptx for _, ptx in entries())
 
 
-def test_blocks_signal_once_each() -> None:
-    for symbol, _ in entries():
-        assert lines_of(symbol).count(SIGNAL) == 1, symbol
-
-
-def test_the_first_of_several_signals_and_does_not_wait() -> None:
-    with program(TEXT, chosen=["twice"]) as kernels:
-        [instance] = kernels.instances.values()
-        instance.function.attributes[PRECEDES] = ir.UnitAttr.get()
-        made = compile_kernels([instance], resolve("sm_90a"), Tools(ptxas(), libdevice()))
-    assert made.ptx.count(SIGNAL) == made.ptx.count(".entry") == 2
-    assert WAIT not in made.ptx and "ld.global.nc" in made.ptx
-    assert not any(v.starts_early for k in made.kernels for v in k.variants)
-
-
 def test_threads_know_their_program_before_they_wait() -> None:
     lines = lines_of("twice__v16")
     wait, first = lines.index(WAIT), next(i for i, x in enumerate(lines) if "ld.global" in x)
@@ -269,8 +249,8 @@ def test_the_assembler_moves_no_access_before_a_wait(tmp_path: Path) -> None:
     file.write_bytes(compiled("twice", follows=True).image)
     done = subprocess.run([nvdisasm(), "-c", file], capture_output=True, text=True, check=True)
     for code in re.split(r"\n\.text\.\w+:\n", done.stdout)[1:]:
-        found = re.findall(r"\b(ACQBULK|PREEXIT|LDG|STG)\b", code)
-        assert found[:3] == ["PREEXIT", "ACQBULK", "LDG"]
+        found = re.findall(r"\b(ACQBULK|LDG|STG)\b", code)
+        assert found[:2] == ["ACQBULK", "LDG"]
 
 
 def test_checked_builds_wait_before_threads_end() -> None:

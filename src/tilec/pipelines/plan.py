@@ -67,16 +67,6 @@ def followers(pipelines: Sequence[Pipeline]) -> set[str]:
     }
 
 
-def leaders(pipelines: Sequence[Pipeline]) -> set[str]:
-    """The instances that some pipeline launches before another launch, which may start early."""
-    return {
-        symbol
-        for pipeline in pipelines
-        for launch in pipeline.launches[:-1]
-        for symbol in launch.instances
-    }
-
-
 def _placed(
     temporaries: Sequence[TracedTemporary],
     effects: Sequence[Mapping[str, Effect]],
