@@ -104,7 +104,7 @@ fn shapes() -> Result<()> {
     let mut buffer = DeviceBuffer::<f32>::zeroed(0, 100)?;
     assert_eq!(Tensor::new(&buffer, [4, 25])?.strides(), [25, 1]);
     assert_eq!(Tensor::new(&buffer, vec![100])?.extents(), [100]);
-    let refused = Tensor::new(&buffer, [4, 26]).err().unwrap();
+    let refused = Tensor::new(&buffer, [4, 26]).unwrap_err();
     assert_eq!(refused.status, Status::Extent);
     assert_eq!(refused.to_string(), "shape (4, 26), strides (26, 1) need 416 bytes of memory, got 400");
     assert_eq!(status(Tensor::new(&buffer, [usize::MAX, usize::MAX])), Some(Status::Extent));
@@ -270,6 +270,7 @@ fn graphs() -> Result<()> {
     let mut out = DeviceBuffer::from_slice(0, &[3f32; 64])?;
     let mut graph = sums_graph(TensorMut::new(&mut out, [64])?, Tensor::new(&x, [64])?, 2.0)?;
     assert_eq!(graph.workspace_bytes(), 3 * 256);
+    assert_eq!(format!("{graph:?}"), r#"Graph { pipeline: "sums", nodes: 5, workspace_bytes: 768, .. }"#);
     graph.replay(&stream)?;
     assert_eq!(graph.tensor::<f32>("out")?.to_vec()?, [3.0; 64]);
     assert_eq!(status(graph.tensor::<f64>("out")), Some(Status::Dtype));
