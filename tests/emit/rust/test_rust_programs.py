@@ -84,6 +84,13 @@ def mixed(written: str, read: str):
 
 
 MIXED = """
+axpy::take_buffers!(axpy, sample);
+fn of_two_files(z: &mut Numbers, x: &sample::DeviceBuffer<sample::BF16>) -> Result<()> {
+    let y = DeviceBuffer::from_slice(0, &[1f32; 8])?;
+    let (x, y) = (Tensor::new(x, [8])?, Tensor::new(&y, [8])?);
+    axpy::mixed(&Stream::of_device(0), &mut TensorMut::new(z, [8])?, &x, &y, 1.0)
+}
+type Numbers = sample::DeviceBuffer<f32>;
 type Read<'a> = Tensor<'a, axpy::F16>;
 fn two_types(z: &mut TensorMut<'_, f32>, x: &Read<'_>, y: &Tensor<'_, f32>) -> Result<()> {
     axpy::mixed(&Stream::of_device(0), z, x, y, 1.0)

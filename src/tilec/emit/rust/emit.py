@@ -34,14 +34,14 @@ from tilec.emit.rust.text import function_names
 _SUPPORT = (
     "opening", "status", "elements", "tables", "tensors", "messages", "expressions", "shapes",
     "scalars", "claims", "variants", "addresses", "driver", "devices", "instance", "costs",
-    "choice", "plan", "code", "maps", "launch", "streams", "buffers",
+    "choice", "plan", "code", "maps", "launch", "streams", "buffers", "slices",
 )  # fmt: skip
 _PIPELINE_SUPPORT = ("pipelines", "runs", "lanes", "graphs")
 _OF_PIPELINES = ("Graph", "InFlightGraph")
 _PUBLIC = (
-    "set_driver", "BF16", "DeviceBuffer", "DeviceMemory", "DeviceMemoryMut", "Dtype", "Element",
-    "Error", "F16", "F8E4M3", "F8E5M2", "InFlight", "InFlightMut", "Plan", "Result", "Scope",
-    "Status", "Stream", "Tensor", "TensorMut",
+    "set_driver", "BF16", "DeviceBuffer", "DeviceMemory", "DeviceMemoryMut", "DeviceSlice",
+    "DeviceSliceMut", "Dtype", "Element", "Error", "F16", "F8E4M3", "F8E5M2", "InFlight",
+    "InFlightMut", "Plan", "Result", "Scope", "Status", "Stream", "Tensor", "TensorMut",
 )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     public = sorted([*_PUBLIC, *(_OF_PIPELINES if pipelines else ())])
     yield from file_comment(manifests, sets, pipelines, options.prefix)
     yield ""
-    yield "#[allow(clippy::all, dead_code, unsafe_code)]"
+    yield "#[allow(clippy::all, dead_code, unsafe_code, unused)]"
     yield "#[rustfmt::skip]"
     yield "mod tilec {"
     yield support()
@@ -95,6 +95,8 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     yield ""
     yield "#[allow(unused_imports)]"
     yield f"pub use tilec::{{{', '.join(public)}}};"
+    yield "#[allow(unused_imports)]"
+    yield "pub(crate) use tilec::take_buffers;"
     yield ""
     yield "#[allow(clippy::all, dead_code, non_snake_case, non_upper_case_globals, unused)]"
     yield "#[rustfmt::skip]"

@@ -359,6 +359,14 @@ impl Graph<'_> {
     }
 }
 
+impl fmt::Debug for Graph<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = formatter.debug_struct("Graph");
+        fields.field("pipeline", &self.run.pipeline.contract.symbol).field("nodes", &self.run.steps.len());
+        fields.field("workspace_bytes", &self.workspace_bytes).finish_non_exhaustive()
+    }
+}
+
 fn is_captured(driver: &Driver, stream: *mut c_void) -> bool {
     let mut how = 0;
     // SAFETY: a stream of the driver, and a place for what is asked for.

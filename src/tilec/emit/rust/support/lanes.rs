@@ -288,3 +288,16 @@ pub(super) fn run_on_streams(set: &'static Pipelines, streams: &[&Stream], argum
     let started = unsafe { run_on_lanes(set, &handles, arguments) };
     streams.first().map_or(started.clone(), |first| settled(started, first))
 }
+
+/// Starts a pipeline in a scope, on its stream and on others; what the scope starts later comes after all of it.
+pub(super) fn run_in_lanes(
+    set: &'static Pipelines,
+    scope: &Scope<'_, '_>,
+    others: &[&Stream],
+    arguments: &[Argument<'_>],
+) -> Result<()> {
+    let streams = std::iter::once(scope.stream).chain(others.iter().copied());
+    let handles = streams.map(Stream::parts).collect::<Result<Vec<_>>>()?;
+    // SAFETY: the tensors are borrowed until the scope has waited for its stream, which waits for the others.
+    unsafe { run_on_lanes(set, &handles, arguments) }
+}

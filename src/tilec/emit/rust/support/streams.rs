@@ -132,6 +132,18 @@ impl<'scope> Scope<'scope, '_> {
     }
 }
 
+impl<T> fmt::Debug for InFlight<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        described("InFlight", &self.raw, formatter)
+    }
+}
+
+impl<T> fmt::Debug for InFlightMut<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        described("InFlightMut", &self.raw, formatter)
+    }
+}
+
 impl<T> Clone for InFlight<'_, T> {
     fn clone(&self) -> Self {
         *self
