@@ -21,6 +21,7 @@ from tilec.runtime.borrows import (
     Policy,
     Range,
     Touched,
+    is_over_soon,
     key_of,
     ranges_of,
 )
@@ -133,7 +134,7 @@ class Launch:
         if self.is_over:
             return False
         event = self._recorded()
-        return event is None or not self._driver.is_over(event)
+        return event is None or not is_over_soon(self._driver, event)
 
     def event(self) -> Completion | None:
         """What tells when it is done, as far as it is not known to be; None for one that is being
