@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 from tests.emit.samples import everything
 from tests.unit.manifest_samples import add_kernel, mapped_kernel
@@ -198,6 +199,31 @@ def apart() -> Pipeline:
     )
 
 
+def tangled(seed: int) -> Pipeline:
+    """Launches in an order that chance made, which their tensors would not ask for."""
+    random = Random(seed)
+    launches: list[PipelineLaunch] = []
+    for number in range(16):
+        earlier = sorted(random.sample(range(number), min(number, random.randrange(4))))
+        kernel = random.choice(("following", "scaled"))
+        launches.append(
+            launch(
+                kernel, (f"{kernel}__bf16",), 80 + number, tuple(earlier), y=f"t{number}", x="x",
+                scale=value(1.0),
+            )
+        )  # fmt: skip
+    return pipeline(
+        f"tangled{seed}",
+        (
+            Parameter("y", "tensor", "bf16", ("M", "K"), "mut"),
+            Parameter("x", "tensor", "bf16", ("M", "K"), "shared"),
+        ),
+        ("M", "K"),
+        tuple(Temporary(f"t{i}", "bf16", ("M", "K"), i) for i in range(16)),
+        tuple(launches),
+    )
+
+
 def mlp() -> Pipeline:
     """The pipeline of the documentation; its kernel does not matter."""
     return pipeline(
@@ -223,5 +249,16 @@ def pipelined() -> Manifest:
         doubled("f32", "add__f32_1024", symbol="doubled__f32"),
         doubled("bf16", "add__bf16_2048", symbol="doubled__bf16"),
     )
-    pipelines = (sums(), layers(), wide(), turned(), counted(), apart(), mlp(), *instances)
+    pipelines = (
+        sums(),
+        layers(),
+        wide(),
+        turned(),
+        counted(),
+        apart(),
+        mlp(),
+        tangled(1),
+        tangled(2),
+        *instances,
+    )
     return replace(base, kernels=kernels, pipelines=pipelines)

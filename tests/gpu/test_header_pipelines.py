@@ -87,7 +87,7 @@ def functions(tmp_path_factory):
     @cache
     def compiled(module):
         folder = tmp_path_factory.mktemp("header")
-        return PipelineFunctions([module.manifest], folder, module._cubin)
+        return PipelineFunctions([module.manifest], folder, module.cubin)
 
     return compiled
 

@@ -140,6 +140,9 @@ fn waiting(fake: Fake) -> Result<()> {
     let other = Stream::of_device(1);
     let refused = add(&other, &mut to, &from, &from, 2.0).err().unwrap();
     assert_eq!(refused.message, "`add__f32_1024`: the tensors are on device 0, the stream on device 1");
+    let none = Stream::of_device(-1);
+    assert_eq!(status(add(&none, &mut to, &from, &from, 2.0)), Some(Status::NoDevice));
+    assert_eq!(status(none.scope(|_| Ok(()))), Some(Status::NoDevice));
     assert_eq!(fake.launches() - launches, 2);
     z.to_vec()?;
     Ok(())

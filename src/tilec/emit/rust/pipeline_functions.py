@@ -18,6 +18,12 @@ from tilec.emit.rust.functions import (
 from tilec.emit.rust.signature import Argument, Signature
 from tilec.emit.rust.text import in_comment
 
+# What follows a pipeline's name in the names of its functions.
+SUFFIXES = (
+    "", "_launch", "_check", "_workspace", "_with", "_launch_with", "_on", "_graph",
+    "_graph_update",
+)  # fmt: skip
+
 
 def pipeline_documentation(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
     """What callers promise, and what is launched, as text that no tool reads as markup."""

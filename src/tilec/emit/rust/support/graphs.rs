@@ -330,9 +330,10 @@ impl Graph<'_> {
 
     /// Launches the graph on a stream, and returns when it is done.
     pub fn replay(&mut self, stream: &Stream) -> Result<()> {
+        let (handle, device) = stream.parts()?;
         // SAFETY: it is borrowed until this returns, and this waits.
-        let started = unsafe { self.launch(stream.handle, stream.device) };
-        started.and_then(|()| stream.wait())
+        unsafe { self.launch(handle, device)? };
+        stream.wait()
     }
 
     /// A tensor that it was given, by the name of the parameter, to read while nothing of the graph is under way.
@@ -394,7 +395,8 @@ impl<'scope> Scope<'scope, '_> {
 impl InFlightGraph<'_> {
     /// Launches the graph on the stream of the scope, and returns at once.
     pub fn replay(&mut self) -> Result<()> {
+        let (handle, device) = self.stream.parts()?;
         // SAFETY: the graph, and all that it borrows, is borrowed until the scope has waited; replays are on one stream.
-        unsafe { self.graph.launch(self.stream.handle, self.stream.device) }
+        unsafe { self.graph.launch(handle, device) }
     }
 }

@@ -283,7 +283,7 @@ pub(super) unsafe fn run_on_lanes(
 
 /// Runs a pipeline on several streams and waits for the first one, which has all of it.
 pub(super) fn run_on_streams(set: &'static Pipelines, streams: &[&Stream], arguments: &[Argument<'_>]) -> Result<()> {
-    let handles: Vec<(*mut c_void, i32)> = streams.iter().map(|stream| (stream.handle, stream.device)).collect();
+    let handles = streams.iter().map(|stream| stream.parts()).collect::<Result<Vec<_>>>()?;
     // SAFETY: the tensors are borrowed until this returns, and it waits: also for what a failure left.
     let started = unsafe { run_on_lanes(set, &handles, arguments) };
     streams.first().map_or(started.clone(), |first| settled(started, first))
