@@ -17,6 +17,7 @@ from overlapped import small, wide
 from simt import Code
 from simt_memory import SimtError
 
+from tilec.artifact.pipeline import Pipeline, PipelineLaunch
 from tilec.codegen.start_early import FOLLOWS, PRECEDES, SIGNAL, WAIT
 from tilec.codegen.verify_early import problems_of
 from tilec.compilation import Options
@@ -25,6 +26,7 @@ from tilec.ir.dialect import context
 from tilec.ir.walk import operations
 from tilec.machine_code import MachineCode, Tools, compile_kernels
 from tilec.ops.global_memory import KEEP_TOGETHER
+from tilec.pipelines.plan import leaders
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.resolve import resolve
@@ -150,6 +152,17 @@ def test_kernels_are_marked_by_where_pipelines_launch_them() -> None:
         "last": {FOLLOWS},
         "beside": set(),
     }
+
+
+def test_what_is_right_before_is_so_on_one_stream_and_in_the_order_of_the_plan() -> None:
+    names = ("a", "b", "product", "c")
+    launches = tuple(
+        PipelineLaunch(name, (name,), (), after, "p.tile", 1)
+        for name, after in zip(names, ((), (), (0,), (2,)), strict=True)
+    )
+    pipeline = Pipeline("p", "p", (), "", 1, (), (), (), (), launches, ())
+    assert leaders([pipeline], {"product"}) == {"a", "b"}
+    assert leaders([pipeline], {"a"}) == leaders([pipeline], set()) == set()
 
 
 # ---- threads -------------------------------------------------------------------------------------
