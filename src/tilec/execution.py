@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tilec.artifact.pipelines import comes_after
 from tilec.compilation import Executed, Options
 from tilec.diagnostics import Diagnostic
 from tilec.driver import Front, front_end
@@ -21,8 +22,8 @@ from tilec.interpret.sanitize import Sanitizer
 from tilec.ir.dialect import context
 from tilec.sources import Sources
 
-# The orders in which a sanitized pipeline runs: that of the source, then others by these seeds.
-_ORDERS = (None, 1, 2)
+# Beside the order of the source, a sanitized pipeline runs in others, by these seeds.
+_SEEDS = (1, 2)
 
 _Result = tuple[dict[str, Array], tuple[Diagnostic, ...]]
 
@@ -77,8 +78,10 @@ def _run_pipeline(front: Front, name: str, given: Mapping[str, Any], sanitize: b
     if not sanitize:
         run_pipeline(ready)
         return {**ready.tensors}, ()
+    before = comes_after(ready.pipeline.launches)
+    has_others = any(len(earlier) < number for number, earlier in enumerate(before))
     findings: dict[Diagnostic, None] = {}
-    for seed in _ORDERS:
+    for seed in (None, *(_SEEDS if has_others else ())):
         once = make_ready(front.pipelines, front.module, name, given)
         watch = Watch(once)
         run_pipeline(once, seed, watch)

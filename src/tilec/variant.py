@@ -190,8 +190,8 @@ def _lowered(wanted: Wanted, body: ir.Block) -> EntryPoint:
             return _lowered(replace(wanted, fitting=made.depth - 1), body)
     if is_early:
         start_early(code.function)
-    elif is_before:
-        let_start_early(code.function)
+    if is_before:
+        let_start_early(code.function, wanted.target.multiprocessors)
     blocks = blocks_at_once(made.stages, warps, shared.bytes, target)
     if blocks is not None:
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), blocks)

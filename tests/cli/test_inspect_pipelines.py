@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from lark import Lark, Token, Tree
 
+from tests.unit.manifest_samples import add_kernel
 from tests.unit.pipeline_samples import launch, sums, with_pipelines
 from tilec.artifact.embed import embed
 from tilec.artifact.manifest import to_json
@@ -163,6 +164,20 @@ def test_a_graph_has_launches_as_nodes_and_tensors_on_edges(tilec):
         "launch4 -> left out": "out",
     }
     assert r"slot 0: a (4 * N bytes), then d (4 * N bytes)\l" in found["workspace"]["label"]
+
+
+def test_of_many_instances_some_are_shown(tilec):
+    """In a family of 6; 4 are shown whole."""
+    for count, lines in ((4, 6), (6, 6)):
+        kernels = tuple(add_kernel(block=128 * (n + 1)) for n in range(count))
+        symbols = tuple(kernel.symbol for kernel in kernels)
+        one = replace(launch("out", "x", "x", (), 1), instances=symbols)
+        pipeline = replace(sums(), launches=(one,), temporaries=())
+        made = replace(with_pipelines(pipeline), kernels=kernels)
+        Path("sums.json").write_text(to_json(made))
+        label = graph(tilec)["launch0"]["label"].split(r"\n")
+        assert len(label) == lines
+        assert (label[-1] == "and 3 more") == (count == 6)
 
 
 def test_order_that_carries_no_tensor_is_dashed(tilec):

@@ -817,6 +817,7 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "nvvm.read.ptx.sreg.nclusterid.x": _register(lambda b: b.launch.grid[0] // _blocks(b)),
     "nvvm.read.ptx.sreg.nctaid.x": _register(lambda b: b.launch.grid[0]),
     "nvvm.read.ptx.sreg.nctaid.y": _register(lambda b: b.launch.grid[1]),
+    "nvvm.read.ptx.sreg.nctaid.z": _register(lambda b: b.launch.grid[2]),
     "cf.assert": _assert,
     "nvvm.convert.f32x2.to.f8x2": _f32_to_f8,
     "nvvm.convert.f16x2.to.f8x2": _f16_to_f8,

@@ -116,6 +116,12 @@ def build(folder: Path) -> None:
     _build([*kernels, Path("tests/gpu/trapping.tile")], tests / "checked", TARGET, "--checked")
     _build([Path("kernels/add.tile")], tests / "joined", f"{OLDER},{TARGET}", "--fatbin")
     _run("tests.programs.expect", str(tests))
+    if shutil.which("rustc"):
+        cubins = [
+            *folder.glob(f"*.{TARGET}.cubin"),
+            *(tests / "pipelines").glob(f"*.{TARGET}.cubin"),
+        ]
+        _run("tests.emit.rust.library", str(tests / "rust"), *map(str, cubins))
 
 
 def _build_for_both(sources: Sequence[Path], folder: Path) -> None:

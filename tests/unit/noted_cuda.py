@@ -18,6 +18,7 @@ from tilec.runtime import (
     devices,
     driver,
     encoding,
+    events,
     graph_nodes,
     machine_code,
     stream_memory,
@@ -265,7 +266,8 @@ def installed(monkeypatch, count):
     """The CUDA of a test, with so many devices; forgets what the runtime knows of another one."""
     cuda = Bindings(count)
     for module in (
-        clusters, devices, driver, encoding, graph_nodes, machine_code, stream_memory, streams,
+        clusters, devices, driver, encoding, events, graph_nodes, machine_code, stream_memory,
+        streams,
     ):  # fmt: skip
         monkeypatch.setattr(module, "bindings", cuda)
     device = _device_class(cuda)
@@ -292,6 +294,8 @@ def forget():
         stream_memory._keep_freed_memory,
     ):
         known.cache_clear()
+    devices._PRIMARY.clear()
+    events._FREE.clear()
 
 
 def _device_class(cuda):

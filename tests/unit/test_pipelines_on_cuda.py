@@ -214,33 +214,43 @@ def test_a_graph_is_not_launched_into_another(cuda):
     graph.replay(65)
 
 
-def test_clusters_and_tensor_maps_are_told_to_nodes(installs):
-    cuda = installs(1)
-    kernel = mapped_kernel(cluster=(1, 2, 1), dynamic_smem_bytes=1024)
+def scaled(**changes):
+    """A pipeline of one launch, of a variant with tensor maps that `changes` say more of."""
+    kernel = mapped_kernel(**changes)
     base = sums()
     tensors = tuple(
         replace(p, element="bf16", extents=("M", "K")) if p.is_tensor else p
         for p in base.parameters
     )
-    one = PipelineLaunch(
-        "scaled",
-        (kernel.symbol,),
-        (Argument("y", "out"), Argument("x", "x"), Argument("scale", value="scale")),
-        (),
-        "sums.tile",
-        3,
-    )
+    arguments = Argument("y", "out"), Argument("x", "x"), Argument("scale", value="scale")
+    one = PipelineLaunch("scaled", (kernel.symbol,), arguments, (), "sums.tile", 3)
     made = replace(
         base, parameters=tensors, dims=("M", "K"), temporaries=(), launches=(one,), requires=()
     )
     manifest = replace(with_pipelines(), kernels=(kernel,), pipelines=(made,))
-    out, x = (Array(2**40 * n, "bf16", (192, 64), (64, 1), 0) for n in (1, 2))
-    graph = module_of(real_driver, manifest).sums.graph(out, x, 1.0)
+    return module_of(real_driver, manifest).sums
+
+
+def matrices(rows):
+    return [Array(2**40 * n, "bf16", (rows, 64), (64, 1), 0) for n in (1, 2)]
+
+
+def test_clusters_and_tensor_maps_are_told_to_nodes(installs):
+    cuda = installs(1)
+    out, x = matrices(192)
+    graph = scaled(cluster=(1, 2, 1), dynamic_smem_bytes=1024).graph(out, x, 1.0)
     [node] = cuda.graphs[0]["nodes"]
     assert node["cluster"] == (1, 2, 1) and node["grid"] == (1, 4, 1) and node["smem"] == 1024
     assert [told["address"] for told in cuda.maps] == [x.pointer, out.pointer]
     graph.update(x=x._replace(pointer=2**43))
     assert [told["address"] for told in cuda.maps[2:]] == [2**43]
+
+
+@pytest.mark.parametrize(("rows", "blocks"), [(64 * 1000, 128), (64 * 5, 8)])
+def test_persistent_clusters_of_a_node_all_have_room(installs, rows, blocks):
+    cuda = installs(1)
+    _ = scaled(cluster=(4, 1, 1), persistent_blocks_per_sm=1).graph(*matrices(rows), 1.0)
+    assert cuda.graphs[0]["nodes"][0]["grid"] == (blocks, 1, 1)
 
 
 def test_what_a_graph_holds_is_destroyed_with_it(cuda):

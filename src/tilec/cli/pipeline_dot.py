@@ -16,6 +16,8 @@ from tilec.artifact.pipeline import Pipeline, PipelineLaunch
 from tilec.cli.pipeline_details import bytes_of, longest, slots_of
 from tilec.cli.signature_texts import tensor_of, type_of
 
+_SHOWN = 3  # instances of a launch, and no more if there are many
+
 
 def dot_of(pipeline: Pipeline, manifest: Manifest, times_us: Mapping[int, float]) -> str:
     """The text of the graph; launches that have a time show it.
@@ -72,6 +74,8 @@ def _callers(pipeline: Pipeline, flows: list[Flow]) -> Iterator[str]:
 
 def _launch(number: int, launch: PipelineLaunch, times_us: Mapping[int, float]) -> str:
     symbols = [symbol for symbol in launch.instances if symbol != launch.kernel]
+    if len(symbols) > _SHOWN + 1:
+        symbols[_SHOWN:] = [f"and {len(symbols) - _SHOWN} more"]
     lines = [f"{number}: {launch.kernel}", f"{launch.file}:{launch.line}", *symbols]
     if number not in times_us:
         return f"label={_quoted(*lines)}"

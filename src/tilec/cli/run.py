@@ -81,10 +81,9 @@ def command(
     NumPy has no bf16 and f8: they are read from files of uint16 and uint8 (or of the untyped
     bytes that np.save makes of ml_dtypes arrays), and written as uint16 and uint8.
 
-    With --sanitize, accesses in `unsafe` are watched too. A pipeline runs three times, each time in
-    another order that its borrows allow, and reads of temporaries that have no value are found.
-    What is found is reported at its place in the source; nothing is written then, and the exit
-    status is 1.
+    With --sanitize, accesses in `unsafe` are watched too. A pipeline also runs in other orders that
+    its borrows allow, and reads of temporaries without a value are found. What is found is reported
+    at its place in the source; nothing is written then, and the exit status is 1.
     """
     from tilec.execution import execute
 

@@ -25,7 +25,7 @@ def extended_launch(
 
     Assumes:  the device's context is current; an early variant waits for earlier kernels itself
     """
-    config = configuration(grid, variant, function, early)
+    config = _configuration(launched_grid(grid, variant, function), variant, early)
 
     def launch(queue: bindings.CUstream) -> bindings.CUresult:
         config.hStream = queue
@@ -35,25 +35,33 @@ def extended_launch(
     return launch
 
 
-def configuration(
-    grid: Grid, variant: Variant, function: bindings.CUfunction, early: bool = False
-) -> bindings.CUlaunchConfig:
-    """What a launch is but for its stream and parameters.
+def launched_grid(grid: Grid, variant: Variant, function: bindings.CUfunction) -> Grid:
+    """The grid, but of a persistent variant no more blocks than all run at one time.
+
+    Multiprocessors come in groups, which hold whole clusters: on an H100 only 32 of 33 clusters of
+    4 blocks have room at once, and the last one would begin when all others are done.
 
     Assumes:  the device's context is current
     """
+    if variant.persistent_blocks_per_sm is None or variant.cluster[0] <= _PAIR:
+        return grid
+    status, clusters = _clusters_at_once(function, _configuration(grid, variant))
+    if status != _SUCCESS or not clusters:
+        return grid
+    x, y, z = grid
+    return min(x, int(clusters) * variant.cluster[0]), y, z
+
+
+def _configuration(grid: Grid, variant: Variant, early: bool = False) -> bindings.CUlaunchConfig:
+    """What a launch is but for its function, its stream and its parameters."""
     attributes = [] if variant.cluster == ALONE else [_cluster_attribute(variant)]
+    attributes += [_early_attribute()] if early else []
     config = bindings.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = grid
     config.blockDimX, config.blockDimY, config.blockDimZ = variant.threads, 1, 1
     config.sharedMemBytes = variant.dynamic_smem_bytes
     config.attrs = attributes
     config.numAttrs = len(attributes)
-    if variant.persistent_blocks_per_sm is not None and variant.cluster[0] > _PAIR:
-        config.gridDimX = _at_once(config, function, grid[0], variant.cluster[0])
-    if early:  # last, since occupancy is no question of order
-        config.attrs = [*attributes, _early_attribute()]
-        config.numAttrs = len(attributes) + 1
     return config
 
 
@@ -73,17 +81,3 @@ def _early_attribute() -> bindings.CUlaunchAttribute:
     )
     attribute.value.programmaticStreamSerializationAllowed = 1
     return attribute
-
-
-def _at_once(
-    config: bindings.CUlaunchConfig, function: bindings.CUfunction, blocks: int, cluster: int
-) -> int:
-    """So many of the blocks of a persistent variant that all their clusters run at one time.
-
-    Multiprocessors come in groups, which hold whole clusters: on an H100 only 32 of 33 clusters of
-    4 blocks have room at once, and the last one would begin when all others are done.
-    """
-    status, clusters = _clusters_at_once(function, config)
-    if status != _SUCCESS or not clusters:
-        return blocks
-    return min(blocks, int(clusters) * cluster)

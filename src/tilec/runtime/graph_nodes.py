@@ -12,7 +12,7 @@ from weakref import finalize
 from cuda.bindings import driver as bindings
 
 from tilec.artifact.geometry import ALONE
-from tilec.runtime.clusters import configuration
+from tilec.runtime.clusters import launched_grid
 from tilec.runtime.devices import SUCCESS, current_device, device_count, made_current, text_of
 from tilec.runtime.entry import Node, Started
 from tilec.runtime.errors import LaunchError, failure
@@ -128,18 +128,13 @@ class GraphExec:
         entry = node.entry
         assert entry.grid is not None, "what has no programs is no node"
         kernel = self._code.kernel(entry.variant, self._device)
-        function = bindings.CUfunction(int(kernel.handle))
-        config = configuration(entry.grid, entry.variant, function)
         pointers, maps = passed(entry, node.cells)
         parameters = bindings.CUDA_KERNEL_NODE_PARAMS()
         parameters.kern = bindings.CUkernel(int(kernel.handle))
-        parameters.gridDimX, parameters.gridDimY = config.gridDimX, config.gridDimY
-        parameters.gridDimZ = config.gridDimZ
-        parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ = (
-            entry.variant.threads,
-            1,
-            1,
-        )
+        grid = launched_grid(entry.grid, entry.variant, bindings.CUfunction(int(kernel.handle)))
+        parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ = grid
+        threads = entry.variant.threads
+        parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ = threads, 1, 1
         parameters.sharedMemBytes = entry.variant.dynamic_smem_bytes
         parameters.kernelParams = pointers.buffer_info()[0]
         return parameters, (kernel, pointers, maps)

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from cuda.bindings import driver as bindings
-from cuda.core import LEGACY_DEFAULT_STREAM, Event, Stream
+from cuda.core import Stream
 
+from tilec.runtime.cuda_driver import Completion
 from tilec.runtime.devices import (
     SUCCESS,
+    context_of,
     current_device,
     device_count,
     made_current,
@@ -18,6 +20,7 @@ from tilec.runtime.devices import (
 )
 from tilec.runtime.entry import Started
 from tilec.runtime.errors import ContractError, TilecError, failure
+from tilec.runtime.events import Event
 
 # Streams that every device has, of cuda.h. An address of 0 is one of the two, by what the process
 # was set up for, so the legacy one is always asked for by name.
@@ -111,22 +114,24 @@ def tail(stream: int, device: int | None) -> Event | None:
 
 
 def _recorded(stream: int, device: int | None, what_failed: str) -> Event | None:
-    with made_current(device), outside_capture():
+    with context_of(device) as index, outside_capture():
         if is_captured(stream):
             return None
-        try:
-            return _core_stream(stream).record()
-        except Exception as error:
-            raise failure(what_failed, error) from error
+        event = Event(index)
+        [status] = bindings.cuEventRecord(event.handle, queue_of(stream))
+    if status != SUCCESS:
+        raise failure(what_failed, text_of(status))
+    return event
 
 
-def order(event: Event, stream: int, device: int | None) -> bool:
+def order(event: Completion, stream: int, device: int | None) -> bool:
     """Has what a stream is given from now on come after an event; False if the stream is being
     captured into a graph, which does not wait for what is outside of it.
 
     Raises:   LaunchError
     """
-    with made_current(device), outside_capture():
+    assert isinstance(event, Event), "events are what `recorded` and `tail` gave"
+    with context_of(device), outside_capture():
         if is_captured(stream):
             return False
         [status] = bindings.cuStreamWaitEvent(queue_of(stream), event.handle, 0)
@@ -147,7 +152,7 @@ def is_captured(stream: int) -> bool:
     return bool(status == _IN_CAPTURE or (status == SUCCESS and capture != _NO_CAPTURE))
 
 
-def is_over(event: Event) -> bool:
+def is_over(event: Completion) -> bool:
     """Whether what an event waits for is done; after a device error nothing runs any more."""
     current_device()  # without a context the answer would be an error too
     with outside_capture():
@@ -167,10 +172,3 @@ def outside_capture() -> Iterator[None]:
         yield
     finally:
         bindings.cuThreadExchangeStreamCaptureMode(before)
-
-
-def _core_stream(stream: int) -> Stream:
-    # cuda.core may remember for its default stream which device was current first.
-    if stream in (0, LEGACY_STREAM) and device_count() == 1:
-        return LEGACY_DEFAULT_STREAM
-    return Stream.from_handle(stream or LEGACY_STREAM)

@@ -138,3 +138,10 @@ pub fn changed_to_what_lives_shorter(stream: &Stream, graph: &mut Graph<'_>) -> 
     sums_graph_update(graph, None, Some(Tensor::new(&buffer, [8])?), None)?; //~ E0597
     graph.replay(stream)
 }
+
+pub fn written_whole_while_in_parts(stream: &Stream, buffer: &mut Buffer, x: &Tensor<'_, f32>) -> Result<()> {
+    let (mut left, _) = buffer.split_at_mut(8)?;
+    let mut whole = TensorMut::new(buffer, [8])?; //~ E0499
+    add(stream, &mut TensorMut::new(&mut left, [8])?, x, x, 1.0)?;
+    add(stream, &mut whole, x, x, 1.0)
+}

@@ -1,12 +1,19 @@
-"""The functions of an emitted file of Rust in a library, under the names of those of a header."""
+"""The functions of an emitted file of Rust in a library, under the names of those of a header.
+
+`python -m tests.emit.rust.library FOLDER CUBIN…` makes one of each cubin, called after it.
+"""
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.emit.toolchain import run
-from tilec.artifact.manifest import Manifest
+from tilec.artifact.embed import extract
+from tilec.artifact.manifest import Manifest, from_json
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header.pipelines import pipeline_sets
 from tilec.emit.header.sets import LaunchSet, launch_sets
@@ -34,7 +41,7 @@ def rust_library(
     (folder / name).write_text(text.decode().replace(support(), support() + inside))
     (folder / "shim.rs").write_text(_shim(manifests[0]))
     made = folder / "libshim.so"
-    flags = "--edition=2021", "--crate-type=cdylib", "-Dwarnings"
+    flags = "--edition=2021", "--crate-type=cdylib", "-Cstrip=symbols", "-Dwarnings"
     done = run("rustc", *flags, "-o", made, folder / "shim.rs")
     assert done.returncode == 0 and not done.stderr, done.stderr[:4000]
     return made
@@ -67,3 +74,18 @@ def _call(launched: LaunchSet, kind: str, data: str) -> str:
                 f"tilec::Argument::whole(w({i}) as {one.rust_type.replace('usize', 'i64')})"
             )
     return f"{kind}! {{ {kind}_{launched.name}, {data}, tensors, w, r, {', '.join(passed)} }}"
+
+
+def main(folder: Path, cubins: Sequence[Path]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for cubin in cubins:
+        image = cubin.read_bytes()
+        embedded = extract(image)
+        assert embedded is not None, f"{cubin} holds no manifest"
+        with tempfile.TemporaryDirectory() as made:
+            library = rust_library([from_json(embedded)], image, Path(made))
+            shutil.copy(library, folder / f"{cubin.name.removesuffix('.cubin')}.so")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]])

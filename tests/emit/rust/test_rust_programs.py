@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,8 @@ import pytest
 
 from tests.emit.launching import CUBIN, slot_bytes
 from tests.emit.pipeline_samples import pipelined
-from tests.emit.rust.compiler import compile_rust, compiled_rust
-from tests.emit.toolchain import fake_driver, run
+from tests.emit.rust.compiler import compile_rust, compiled_rust, rustc
+from tests.emit.toolchain import compiled, fake_driver, run
 from tests.unit.manifest_samples import add_kernel, manifest
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.rust import emit_rust
@@ -47,8 +48,9 @@ def test_a_program_does_what_its_types_allow(sample, tools):
 @pytest.mark.parametrize("name", ["borrows", "types"])
 def test_the_compiler_refuses_what_would_race(sample, name):
     if not (sample / "libsample.rmeta").exists():
-        flags = "--crate-type=lib", "--emit=metadata", "-Dwarnings"
-        compiled_rust(*flags, "--out-dir", sample, sample / "sample.rs", edition="2024")
+        flags = "--crate-type=lib", "--emit=metadata", "-Dwarnings", "--edition=2024"
+        linter = shutil.which("clippy-driver") or rustc()
+        compiled(linter, *flags, "--out-dir", sample, sample / "sample.rs")
     text = (HERE / f"{name}.rs").read_text(encoding="utf-8")
     wanted = {
         number: code
@@ -69,6 +71,33 @@ def test_the_compiler_refuses_what_would_race(sample, name):
     assert len(wanted) >= 4
 
 
+def mixed(written: str, read: str):
+    """A kernel of which several element types vary, and not as one."""
+    kernel = add_kernel()
+    z, x, y, scale = kernel.parameters
+    z, x, y = replace(z, element=written), replace(x, element=read), replace(y, element=written)
+    symbol = f"mixed__{written}_{read}"
+    variants = (replace(kernel.variants[1], symbol=symbol),)
+    return replace(
+        kernel, name="mixed", symbol=symbol, parameters=(z, x, y, scale), variants=variants
+    )
+
+
+MIXED = """
+axpy::take_buffers!(axpy, sample);
+fn of_two_files(z: &mut Numbers, x: &sample::DeviceBuffer<sample::BF16>) -> Result<()> {
+    let y = DeviceBuffer::from_slice(0, &[1f32; 8])?;
+    let (x, y) = (Tensor::new(x, [8])?, Tensor::new(&y, [8])?);
+    axpy::mixed(&Stream::of_device(0), &mut TensorMut::new(z, [8])?, &x, &y, 1.0)
+}
+type Numbers = sample::DeviceBuffer<f32>;
+type Read<'a> = Tensor<'a, axpy::F16>;
+fn two_types(z: &mut TensorMut<'_, f32>, x: &Read<'_>, y: &Tensor<'_, f32>) -> Result<()> {
+    axpy::mixed(&Stream::of_device(0), z, x, y, 1.0)
+}
+"""
+
+
 def test_the_examples_of_the_documentation_compile(sample):
     page = (ROOT / "docs" / "launchers-rust.md").read_text(encoding="utf-8")
     plain = re.findall(r"^```rs\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
@@ -79,13 +108,14 @@ def test_the_examples_of_the_documentation_compile(sample):
     y, x, a = replace(y, name="y"), replace(x, name="x"), replace(a, name="a")
     variants = tuple(replace(one, preconditions=()) for one in kernel.variants[1:])
     axpy = replace(kernel, name="axpy", parameters=(y, x, a), variants=variants)
-    [text] = emit_rust([Artifact(manifest(axpy), CUBIN)], "axpy", EmitOptions()).values()
+    kernels = axpy, mixed("f32", "bf16"), mixed("f32", "f16"), mixed("f64", "f16")
+    [text] = emit_rust([Artifact(manifest(*kernels), CUBIN)], "axpy", EmitOptions()).values()
     (sample / "axpy.rs").write_bytes(text)
     page_code = "\n".join(plain).replace("../build/axpy.rs", "axpy.rs")
     (sample / "page.rs").write_text(
         "#![deny(warnings)]\n#![allow(dead_code)]\n"
         f'#[path = "{HERE / "cudarc.rs"}"]\n#[allow(non_camel_case_types)]\nmod cudarc;\n'
-        f"{page_code}\n"
+        f"{page_code}\n{MIXED}\n"
         f'#[path = "sample.rs"]\nmod sample;\nmod piped {{\nuse super::sample::*;\n{piped}}}\n'
     )
     compiled_rust("--crate-type=lib", "--emit=metadata", "--out-dir", sample, sample / "page.rs")

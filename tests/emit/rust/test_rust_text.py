@@ -7,15 +7,20 @@ import re
 import pytest
 
 from tests.emit.launching import CUBIN
+from tests.emit.pipeline_samples import pipelined
 from tests.emit.samples import everything
 from tests.emit.statuses import STATUS
 from tilec.artifact import abi
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
 from tilec.emit.header.emit import support as c_support
+from tilec.emit.header.pipelines import pipeline_sets
+from tilec.emit.header.sets import launch_sets
 from tilec.emit.rust import emit_rust
 from tilec.emit.rust.emit import support
-from tilec.emit.rust.text import function_name, parameter_name, string
+from tilec.emit.rust.functions import SUFFIXES
+from tilec.emit.rust.pipeline_functions import SUFFIXES as PIPELINE_SUFFIXES
+from tilec.emit.rust.text import function_names, parameter_name, string
 
 
 @pytest.fixture(scope="module")
@@ -97,5 +102,17 @@ def test_names_are_no_words_of_rust():
     assert [parameter_name(name) for name in ("x", "fn", "type", "stream", "data")] == [
         "x", "fn_", "type_", "stream_", "data_",
     ]  # fmt: skip
-    assert [function_name(name) for name in ("add", "match", "load")] == ["add", "match_", "load_"]
+    names = function_names((name, SUFFIXES) for name in ("add_launch", "add", "match", "load"))
+    assert names == {"add": "add", "match": "match_", "load": "load_", "add_launch": "add_launch_"}
     assert string('a"b\\\nä') == '"a\\"b\\\\\\n\\u{e4}"'
+
+
+def test_functions_have_the_names_that_are_kept_for_them():
+    [made] = emit_rust([Artifact(pipelined(), CUBIN)], "sample", EmitOptions()).values()
+    functions = re.findall(r"^pub fn (\w+)", made.decode(), re.MULTILINE)
+    sets = launch_sets(pipelined())
+    pipelines = pipeline_sets(pipelined())
+    wanted = {one.name + word for one in sets for word in SUFFIXES}
+    wanted |= {one.name + word for one in pipelines for word in PIPELINE_SUFFIXES}
+    assert set(functions) == wanted | {"load"}
+    assert len(functions) == len(set(functions))

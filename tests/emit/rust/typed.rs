@@ -104,7 +104,7 @@ fn shapes() -> Result<()> {
     let mut buffer = DeviceBuffer::<f32>::zeroed(0, 100)?;
     assert_eq!(Tensor::new(&buffer, [4, 25])?.strides(), [25, 1]);
     assert_eq!(Tensor::new(&buffer, vec![100])?.extents(), [100]);
-    let refused = Tensor::new(&buffer, [4, 26]).err().unwrap();
+    let refused = Tensor::new(&buffer, [4, 26]).unwrap_err();
     assert_eq!(refused.status, Status::Extent);
     assert_eq!(refused.to_string(), "shape (4, 26), strides (26, 1) need 416 bytes of memory, got 400");
     assert_eq!(status(Tensor::new(&buffer, [usize::MAX, usize::MAX])), Some(Status::Extent));
@@ -116,6 +116,26 @@ fn shapes() -> Result<()> {
     assert_eq!(status(Tensor::strided(&buffer, usize::MAX, [1], [1])), Some(Status::Extent));
     assert_eq!(status(Tensor::strided(&buffer, 0, [5, 5], [1])), Some(Status::Rank));
     assert_eq!(status(TensorMut::new(&mut buffer, [101])), Some(Status::Extent));
+    Ok(())
+}
+
+fn parts(fake: Fake) -> Result<()> {
+    let stream = Stream::new(0)?;
+    let mut buffer = DeviceBuffer::<f32>::zeroed(0, 100)?;
+    let launches = fake.launches();
+    let address = buffer.address();
+    let (mut left, mut right) = buffer.split_at_mut(40)?;
+    assert_eq!((right.address(), right.bytes()), (address + 160, 240));
+    let mut to = TensorMut::new(&mut left, [40])?;
+    let from = Tensor::new(&right, [40])?;
+    add(&stream, &mut to, &from, &from, 1.0)?;
+    assert_eq!(status(TensorMut::new(&mut left, [41])), Some(Status::Extent));
+    let mut other = TensorMut::strided(&mut right, 20, [40], [1])?;
+    add(&stream, &mut other, &Tensor::new(&left, [40])?, &Tensor::new(&left, [40])?, 1.0)?;
+    let (left, right) = buffer.split_at(100)?;
+    assert_eq!((left.bytes(), right.bytes()), (400, 0));
+    assert_eq!(status(buffer.split_at_mut(101)), Some(Status::Extent));
+    assert_eq!(fake.launches() - launches, 2);
     Ok(())
 }
 
@@ -140,6 +160,9 @@ fn waiting(fake: Fake) -> Result<()> {
     let other = Stream::of_device(1);
     let refused = add(&other, &mut to, &from, &from, 2.0).err().unwrap();
     assert_eq!(refused.message, "`add__f32_1024`: the tensors are on device 0, the stream on device 1");
+    let none = Stream::of_device(-1);
+    assert_eq!(status(add(&none, &mut to, &from, &from, 2.0)), Some(Status::NoDevice));
+    assert_eq!(status(none.scope(|_| Ok(()))), Some(Status::NoDevice));
     assert_eq!(fake.launches() - launches, 2);
     z.to_vec()?;
     Ok(())
@@ -231,9 +254,13 @@ fn pipelines(fake: Fake) -> Result<()> {
         let (x, mut out) = (scope.read(from), scope.write(to.reborrow()));
         let mut room = scope.write(TensorMut::new(&mut memory, [3 * 256])?);
         sums_launch(scope, &mut out, &x, 1.0)?;
-        sums_launch_with(scope, &mut room, &mut out, &x, 1.0)
+        sums_launch_with(scope, &mut room, &mut out, &x, 1.0)?;
+        let waits = fake.waits();
+        sums_launch_on(scope, &[&second], &mut out, &x, 1.0)?;
+        assert_eq!(fake.waits(), waits);
+        Ok(())
     })?;
-    assert_eq!(fake.launches() - launches, 5 * 5);
+    assert_eq!(fake.launches() - launches, 5 * 6);
     Ok(())
 }
 
@@ -243,6 +270,7 @@ fn graphs() -> Result<()> {
     let mut out = DeviceBuffer::from_slice(0, &[3f32; 64])?;
     let mut graph = sums_graph(TensorMut::new(&mut out, [64])?, Tensor::new(&x, [64])?, 2.0)?;
     assert_eq!(graph.workspace_bytes(), 3 * 256);
+    assert_eq!(format!("{graph:?}"), r#"Graph { pipeline: "sums", nodes: 5, workspace_bytes: 768, .. }"#);
     graph.replay(&stream)?;
     assert_eq!(graph.tensor::<f32>("out")?.to_vec()?, [3.0; 64]);
     assert_eq!(status(graph.tensor::<f64>("out")), Some(Status::Dtype));
@@ -293,6 +321,7 @@ fn main() {
     assert_eq!((fake.launches(), fake.count(c"fake_loads")), (16, 1));
     copies().unwrap();
     shapes().unwrap();
+    parts(fake).unwrap();
     waiting(fake).unwrap();
     scopes(fake).unwrap();
     elements().unwrap();

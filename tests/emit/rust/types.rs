@@ -30,3 +30,7 @@ pub fn of_a_number_that_is_none(stream: &Stream, z: &mut TensorMut<'_, f32>, x: 
 pub fn without_saying_who_vouches() -> Result<Floats<'static>> {
     Tensor::from_raw(4096, &[8], &[1], 0) //~ E0133
 }
+
+pub fn made_to_be_written_of_a_part_that_is_shared<'a>(part: &'a mut DeviceSlice<'_, f32>) -> Result<TensorMut<'a, f32>> {
+    TensorMut::new(part, [8]) //~ E0277
+}

@@ -16,30 +16,32 @@ from tilec.emit.header.text import identifier
 from tilec.emit.rust.contract import documentation_of, file_comment
 from tilec.emit.rust.cubin import cubin_lines
 from tilec.emit.rust.functions import (
+    SUFFIXES,
     Build,
     elements_lines,
     function_lines,
     kernel_name,
     set_lines,
 )
+from tilec.emit.rust.pipeline_functions import SUFFIXES as PIPELINE_SUFFIXES
 from tilec.emit.rust.pipeline_functions import pipeline_documentation, pipeline_function_lines
 from tilec.emit.rust.pipelines import pipeline_lines, pipelines_name
 from tilec.emit.rust.signature import signature_of
 from tilec.emit.rust.tables import kernel_lines
-from tilec.emit.rust.text import function_name
+from tilec.emit.rust.text import function_names
 
 # The parts of the support, in the order in which they use each other.
 _SUPPORT = (
     "opening", "status", "elements", "tables", "tensors", "messages", "expressions", "shapes",
     "scalars", "claims", "variants", "addresses", "driver", "devices", "instance", "costs",
-    "choice", "plan", "code", "maps", "launch", "streams", "buffers",
+    "choice", "plan", "code", "maps", "launch", "streams", "buffers", "slices",
 )  # fmt: skip
 _PIPELINE_SUPPORT = ("pipelines", "runs", "lanes", "graphs")
 _OF_PIPELINES = ("Graph", "InFlightGraph")
 _PUBLIC = (
-    "set_driver", "BF16", "DeviceBuffer", "DeviceMemory", "DeviceMemoryMut", "Dtype", "Element",
-    "Error", "F16", "F8E4M3", "F8E5M2", "InFlight", "InFlightMut", "Plan", "Result", "Scope",
-    "Status", "Stream", "Tensor", "TensorMut",
+    "set_driver", "BF16", "DeviceBuffer", "DeviceMemory", "DeviceMemoryMut", "DeviceSlice",
+    "DeviceSliceMut", "Dtype", "Element", "Error", "F16", "F8E4M3", "F8E5M2", "InFlight",
+    "InFlightMut", "Plan", "Result", "Scope", "Status", "Stream", "Tensor", "TensorMut",
 )  # fmt: skip
 
 
@@ -83,7 +85,7 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     public = sorted([*_PUBLIC, *(_OF_PIPELINES if pipelines else ())])
     yield from file_comment(manifests, sets, pipelines, options.prefix)
     yield ""
-    yield "#[allow(clippy::all, dead_code)]"
+    yield "#[allow(clippy::all, dead_code, unsafe_code, unused)]"
     yield "#[rustfmt::skip]"
     yield "mod tilec {"
     yield support()
@@ -93,6 +95,8 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     yield ""
     yield "#[allow(unused_imports)]"
     yield f"pub use tilec::{{{', '.join(public)}}};"
+    yield "#[allow(unused_imports)]"
+    yield "pub(crate) use tilec::take_buffers;"
     yield ""
     yield "#[allow(clippy::all, dead_code, non_snake_case, non_upper_case_globals, unused)]"
     yield "#[rustfmt::skip]"
@@ -102,10 +106,16 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     yield from _data(artifacts, sets, pipelines)
     yield "}"
     yield ""
+    names = function_names(
+        [(f"{options.prefix}{one.name}", SUFFIXES) for one in sets]
+        + [(f"{options.prefix}{one.name}", PIPELINE_SUFFIXES) for one in pipelines]
+    )
     for launched in sets:
-        yield from _functions(launched, manifests[0], options)
+        name = names[f"{options.prefix}{launched.name}"]
+        yield from _functions(name, launched, manifests[0], options)
     for launched in pipelines:
-        yield from _pipeline_functions(launched, manifests[0], options)
+        name = names[f"{options.prefix}{launched.name}"]
+        yield from _pipeline_functions(name, launched, manifests[0], options)
     yield "/// Loads the machine code on a device now: otherwise the first launch there does."
     yield "#[allow(dead_code)]"
     yield "pub fn load(device: i32) -> Result<()> {"
@@ -135,21 +145,21 @@ def _set_name(launched: LaunchSet) -> str:
     return f"SET_{identifier(launched.name)}"
 
 
-def _functions(launched: LaunchSet, manifest: Manifest, options: EmitOptions) -> Iterator[str]:
+def _functions(
+    name: str, launched: LaunchSet, manifest: Manifest, options: EmitOptions
+) -> Iterator[str]:
     signature = signature_of(launched)
     assert signature is not None, "those without a signature were left out"
-    name = function_name(f"{options.prefix}{launched.name}")
     yield from elements_lines(name, signature)
     documentation = documentation_of(launched, manifest, options.prefix)
     yield from function_lines(name, signature, _set_name(launched), documentation)
 
 
 def _pipeline_functions(
-    launched: LaunchSet, manifest: Manifest, options: EmitOptions
+    name: str, launched: LaunchSet, manifest: Manifest, options: EmitOptions
 ) -> Iterator[str]:
     signature = signature_of(launched)
     assert signature is not None, "those without a signature were left out"
-    name = function_name(f"{options.prefix}{launched.name}")
     yield from elements_lines(name, signature)
     documentation = pipeline_documentation(launched, manifest, options.prefix)
     yield from pipeline_function_lines(name, signature, pipelines_name(launched), documentation)

@@ -12,6 +12,8 @@ from tilec.emit.rust.signature import Argument, Signature
 from tilec.emit.rust.tables import table_rows
 from tilec.emit.rust.text import bracketed, listed, string, structure
 
+# What follows a kernel's name in the names of its functions.
+SUFFIXES = ("", "_launch", "_check", "_plan")
 _ALLOWED = "#[allow(clippy::too_many_arguments, dead_code, non_snake_case)]"
 
 

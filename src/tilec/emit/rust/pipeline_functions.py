@@ -18,6 +18,12 @@ from tilec.emit.rust.functions import (
 from tilec.emit.rust.signature import Argument, Signature
 from tilec.emit.rust.text import in_comment
 
+# What follows a pipeline's name in the names of its functions.
+SUFFIXES = (
+    "", "_launch", "_check", "_workspace", "_with", "_launch_with", "_on",
+    "_launch_on", "_graph", "_graph_update",
+)  # fmt: skip
+
 
 def pipeline_documentation(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
     """What callers promise, and what is launched, as text that no tool reads as markup."""
@@ -78,6 +84,14 @@ def _functions(name: str, target: str) -> Iterator[tuple[str, Function]]:
             f"{name}_on", "run_on_streams", f"{target}, streams", plain, ("streams: &[&Stream]",)
         ),
     )
+    yield (
+        f"Starts `{name}` on the stream of a scope and on others; what the scope starts later "
+        "comes after all of it.",
+        Function(
+            f"{name}_launch_on", "run_in_lanes", f"{target}, scope, streams", in_flight,
+            (scope, "streams: &[&Stream]"), "'scope",
+        ),
+    )  # fmt: skip
     yield (
         f"`{name}` as a CUDA graph, which keeps its tensors borrowed.",
         Function(f"{name}_graph", "Graph::new", target, owned, (), "'a", "Graph<'a>"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tilec.emit.header.text import identifier
 
@@ -29,10 +29,18 @@ def parameter_name(name: str) -> str:
     return f"{plain}_" if plain in _KEYWORDS or plain in _OWN else plain
 
 
-def function_name(name: str) -> str:
-    """The name of a function at the top of a file."""
-    plain = identifier(name)
-    return f"{plain}_" if plain in _KEYWORDS or plain in _TAKEN else plain
+def function_names(sets: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
+    """By the name of each set the name of its functions, of which each is followed by one of these
+    words; all are different, and shorter names stay what they are."""
+    taken = set(_TAKEN)
+    found: dict[str, str] = {}
+    for name, words in sorted(sets, key=lambda pair: (len(pair[0]), pair[0])):
+        plain = identifier(name)
+        while plain in _KEYWORDS or not taken.isdisjoint(plain + word for word in words):
+            plain += "_"
+        taken.update(plain + word for word in words)
+        found[name] = plain
+    return found
 
 
 def string(text: str) -> str:

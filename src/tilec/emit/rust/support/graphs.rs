@@ -330,9 +330,10 @@ impl Graph<'_> {
 
     /// Launches the graph on a stream, and returns when it is done.
     pub fn replay(&mut self, stream: &Stream) -> Result<()> {
+        let (handle, device) = stream.parts()?;
         // SAFETY: it is borrowed until this returns, and this waits.
-        let started = unsafe { self.launch(stream.handle, stream.device) };
-        started.and_then(|()| stream.wait())
+        unsafe { self.launch(handle, device)? };
+        stream.wait()
     }
 
     /// A tensor that it was given, by the name of the parameter, to read while nothing of the graph is under way.
@@ -355,6 +356,14 @@ impl Graph<'_> {
     /// The bytes of memory that it holds for temporaries.
     pub fn workspace_bytes(&self) -> usize {
         self.workspace_bytes as usize
+    }
+}
+
+impl fmt::Debug for Graph<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = formatter.debug_struct("Graph");
+        fields.field("pipeline", &self.run.pipeline.contract.symbol).field("nodes", &self.run.steps.len());
+        fields.field("workspace_bytes", &self.workspace_bytes).finish_non_exhaustive()
     }
 }
 
@@ -394,7 +403,8 @@ impl<'scope> Scope<'scope, '_> {
 impl InFlightGraph<'_> {
     /// Launches the graph on the stream of the scope, and returns at once.
     pub fn replay(&mut self) -> Result<()> {
+        let (handle, device) = self.stream.parts()?;
         // SAFETY: the graph, and all that it borrows, is borrowed until the scope has waited; replays are on one stream.
-        unsafe { self.graph.launch(self.stream.handle, self.stream.device) }
+        unsafe { self.graph.launch(handle, device) }
     }
 }

@@ -283,8 +283,21 @@ pub(super) unsafe fn run_on_lanes(
 
 /// Runs a pipeline on several streams and waits for the first one, which has all of it.
 pub(super) fn run_on_streams(set: &'static Pipelines, streams: &[&Stream], arguments: &[Argument<'_>]) -> Result<()> {
-    let handles: Vec<(*mut c_void, i32)> = streams.iter().map(|stream| (stream.handle, stream.device)).collect();
+    let handles = streams.iter().map(|stream| stream.parts()).collect::<Result<Vec<_>>>()?;
     // SAFETY: the tensors are borrowed until this returns, and it waits: also for what a failure left.
     let started = unsafe { run_on_lanes(set, &handles, arguments) };
     streams.first().map_or(started.clone(), |first| settled(started, first))
+}
+
+/// Starts a pipeline in a scope, on its stream and on others; what the scope starts later comes after all of it.
+pub(super) fn run_in_lanes(
+    set: &'static Pipelines,
+    scope: &Scope<'_, '_>,
+    others: &[&Stream],
+    arguments: &[Argument<'_>],
+) -> Result<()> {
+    let streams = std::iter::once(scope.stream).chain(others.iter().copied());
+    let handles = streams.map(Stream::parts).collect::<Result<Vec<_>>>()?;
+    // SAFETY: the tensors are borrowed until the scope has waited for its stream, which waits for the others.
+    unsafe { run_on_lanes(set, &handles, arguments) }
 }

@@ -421,8 +421,9 @@ pub(super) fn run_and_wait(
     workspace: Option<&Raw>,
     arguments: &[Argument<'_>],
 ) -> Result<()> {
+    let (handle, device) = stream.parts()?;
     // SAFETY: the tensors are borrowed until this returns, and it waits: also for what was started before a failure.
-    let started = unsafe { run_on(set, stream.handle, stream.device, workspace, arguments) };
+    let started = unsafe { run_on(set, handle, device, workspace, arguments) };
     settled(started, stream)
 }
 
@@ -444,6 +445,7 @@ pub(super) fn run_in(
     workspace: Option<&Raw>,
     arguments: &[Argument<'_>],
 ) -> Result<()> {
+    let (handle, device) = scope.stream.parts()?;
     // SAFETY: the tensors are borrowed until the scope has waited for the stream.
-    unsafe { run_on(set, scope.stream.handle, scope.stream.device, workspace, arguments) }
+    unsafe { run_on(set, handle, device, workspace, arguments) }
 }

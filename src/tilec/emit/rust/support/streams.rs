@@ -48,6 +48,15 @@ impl Stream {
         self.device
     }
 
+    /// The handle, and the device, of which there are none below 0.
+    fn parts(&self) -> Result<(*mut c_void, i32)> {
+        let device = self.device;
+        if device < 0 {
+            return failed(Status::NoDevice, format!("there is no device {device}"));
+        }
+        Ok((self.handle, device))
+    }
+
     /// Returns when all that was given to the stream is done.
     ///
     /// Errors: `Launch` for what went wrong while kernels ran.
@@ -123,6 +132,18 @@ impl<'scope> Scope<'scope, '_> {
     }
 }
 
+impl<T> fmt::Debug for InFlight<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        described("InFlight", &self.raw, formatter)
+    }
+}
+
+impl<T> fmt::Debug for InFlightMut<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        described("InFlightMut", &self.raw, formatter)
+    }
+}
+
 impl<T> Clone for InFlight<'_, T> {
     fn clone(&self) -> Self {
         *self
@@ -140,13 +161,15 @@ impl<'scope, T> InFlightMut<'scope, T> {
 
 /// Starts a kernel in a scope.
 pub(super) fn launch_in(set: &'static Set, scope: &Scope<'_, '_>, arguments: &[Argument<'_>]) -> Result<()> {
+    let (handle, device) = scope.stream.parts()?;
     // SAFETY: the tensors are borrowed until the scope has waited for the stream.
-    unsafe { launch(set, scope.stream.handle, scope.stream.device, arguments) }
+    unsafe { launch(set, handle, device, arguments) }
 }
 
 /// Starts a kernel and waits for the stream.
 pub(super) fn launch_and_wait(set: &'static Set, stream: &Stream, arguments: &[Argument<'_>]) -> Result<()> {
+    let (handle, device) = stream.parts()?;
     // SAFETY: the tensors are borrowed until this returns, and it waits.
-    let launched = unsafe { launch(set, stream.handle, stream.device, arguments) };
-    launched.and_then(|()| stream.wait())
+    unsafe { launch(set, handle, device, arguments)? };
+    stream.wait()
 }

@@ -111,12 +111,24 @@ fn fitted<M: DeviceMemory + ?Sized>(memory: &M, first: usize, extents: &[i64], s
     Ok(raw)
 }
 
+fn described(name: &str, raw: &Raw, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut fields = formatter.debug_struct(name);
+    fields.field("dtype", &raw.dtype).field("address", &format_args!("{:#x}", raw.data));
+    fields.field("extents", &raw.extents()).field("strides", &raw.strides()).finish_non_exhaustive()
+}
+
 macro_rules! tensors {
     ($(#[$attribute:meta])* $name:ident, $reference:ty, $memory:ident, $borrowed:ty) => {
         $(#[$attribute])*
         pub struct $name<'a, T> {
             pub(super) raw: Raw,
             borrowed: PhantomData<$reference>,
+        }
+
+        impl<T> fmt::Debug for $name<'_, T> {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                described(stringify!($name), &self.raw, formatter)
+            }
         }
 
         impl<'a, T: Element<Same = T>> $name<'a, T> {
