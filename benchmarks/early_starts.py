@@ -163,7 +163,12 @@ def rows(kernels: Kernels) -> Iterator[Row]:
         yield _steps(kernels, blocks)
     for blocks, turns in ((16, 4000), (132, 1500), (1056, 150)):
         yield _stress(kernels, blocks, turns)
-    for rows_, wide, inner in ((128, 1024, 4096), (512, 2048, 4096), (2048, 4096, 4096)):
+    for rows_, wide, inner in (
+        (16, 2048, 4096),
+        (128, 1024, 2048),
+        (512, 2048, 4096),
+        (2048, 4096, 4096),
+    ):
         yield _layers(kernels, rows_, wide, inner)
 
 

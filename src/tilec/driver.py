@@ -23,7 +23,7 @@ from tilec.checks.check_races import races_of
 from tilec.checks.check_resources import check_resources, is_within_shared_memory
 from tilec.checks.check_writes import check_writes
 from tilec.codegen.describe import parameters_of, requirements_of
-from tilec.codegen.start_early import FOLLOWS
+from tilec.codegen.start_early import FOLLOWS, PRECEDES
 from tilec.compilation import IN_KERNEL_CHECKS, Compiled, KernelReport, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
 from tilec.diagnostics.once import once
@@ -36,9 +36,10 @@ from tilec.frontend.pipeline.trace import PipelineInstance
 from tilec.frontend.pipeline.values import traced
 from tilec.ir.dialect import context, declarations
 from tilec.ir.places import span_of, text_with_places
-from tilec.ir.walk import functions
+from tilec.ir.walk import functions, operations
 from tilec.ops.lowering import NoGpuCodeError
-from tilec.pipelines.plan import followers, plan
+from tilec.ops.registry import rules
+from tilec.pipelines.plan import followers, leaders, plan
 from tilec.pipelines.preconditions import Contract, check_contracts
 from tilec.proofs.account import accesses_of, coverage_of
 from tilec.proofs.mark import mark_residual
@@ -194,7 +195,7 @@ def _planned(
     proofs: Sequence[Proof],
     sources: dict[str, SourceFile],
 ) -> tuple[list[Pipeline], list[Diagnostic]]:
-    """The plans of pipelines; kernels that they launch after others are marked so."""
+    """The plans of pipelines; kernels are marked by where they launch them."""
     found: list[Diagnostic] = []
     pipelines: list[Pipeline] = []
     if not instances:
@@ -212,14 +213,23 @@ def _planned(
         made, wrong = plan(pipeline, {s: coverage_of(proof) for s, proof in launched.items()})
         found += wrong
         pipelines += [made] if made is not None else []
-    for symbol in followers(pipelines):
-        by_symbol[symbol].function.attributes[FOLLOWS] = ir.UnitAttr.get()
+    # Kernels that multiply make barriers, fetch tensor maps and meet in clusters before they load.
+    slow_to_begin = {symbol for symbol, proof in by_symbol.items() if _multiplies(proof.function)}
+    before = leaders(pipelines, slow_to_begin)
+    for name, marked in ((FOLLOWS, followers(pipelines)), (PRECEDES, before)):
+        for symbol in marked:
+            by_symbol[symbol].function.attributes[name] = ir.UnitAttr.get()
     return pipelines, found
 
 
 def _contract(proof: Proof) -> Contract:
     function = proof.function
     return Contract(parameters_of(function), requirements_of(function))
+
+
+def _multiplies(function: ir.OpView) -> bool:
+    asked = (rules()[op.operation.name].multiplied(op) for op in operations(function))
+    return any(found is not None for found in asked)
 
 
 def _wrong(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 from tilec import __version__
 from tilec.artifact.embed import embed
 from tilec.artifact.families import families_of
+from tilec.artifact.family import Family
 from tilec.artifact.manifest import Manifest, Source, Toolchain, to_json
 from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.pipelines import faults_of_pipelines
@@ -77,6 +78,7 @@ def outputs_of(
     if "mlir" in options.emit:
         module = kernels[0].function.operation.parent
         outputs[f"{stem}{INTERMEDIATE['mlir']}"] = f"{module}\n".encode()
+    files = {one.description.symbol: one.function.location.filename for one in kernels}
     artifacts: list[Artifact] = []
     manifests: dict[str, bytes] = {}
     for name in options.targets:
@@ -88,7 +90,8 @@ def outputs_of(
             if step in options.emit:
                 outputs[f"{stem}.{target.name}{INTERMEDIATE[step]}"] = text.encode()
         with stage("manifest"):
-            manifest = _manifest(made, target.name, sources, options, tuple(pipelines))
+            families = _tuned(families_of(made.kernels), sources, files, target.name)
+            manifest = _manifest(made, target.name, sources, options, families, tuple(pipelines))
             as_json = to_json(manifest).encode()
             cubin = embed(made.image, as_json)
         outputs[f"{stem}.{target.name}.cubin"] = cubin
@@ -105,15 +108,32 @@ def outputs_of(
     return outputs | manifests
 
 
+def _tuned(
+    families: Sequence[Family], sources: Sources, files: Mapping[str, str], target: str
+) -> tuple[Family, ...]:
+    """The families, each with what was measured of it where it is written; `files` go by symbol."""
+    texts = dict(sources.used_tuning)
+    if sources.tuning is not None:
+        texts[sources.root.name] = sources.tuning
+    tuning = {file: from_text(text) for file, text in texts.items()}
+    return tuple(
+        tuned
+        for family in families
+        for tuned in with_tables(
+            [family], tuning.get(files[family.members[0]], TuningFile()), target
+        )
+    )
+
+
 def _manifest(
     made: MachineCode,
     target: str,
     sources: Sources,
     options: Options,
+    families: tuple[Family, ...],
     pipelines: tuple[Pipeline, ...],
 ) -> Manifest:
     file = sources.root.name
-    tuning = TuningFile() if sources.tuning is None else from_text(sources.tuning)
     manifest = Manifest(
         source=Source(Path(file).name, sources.digests[file]),
         toolchain=Toolchain(
@@ -123,7 +143,7 @@ def _manifest(
         target=target,
         checked=options.checked,
         kernels=made.kernels,
-        families=with_tables(families_of(made.kernels), tuning, target),
+        families=families,
         pipelines=pipelines,
     )
     # Order and memory of pipelines are proved again, by what knows nothing of how they were made.

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilec.diagnostics.diagnostic import Diagnostic, Label
@@ -26,7 +26,8 @@ class Sources:
     """The file to compile and what it may use.
 
     `digests` are SHA-256 of the bytes on disk. `problems` are the files that are no text; nothing
-    can be compiled when there are any. `tuning` is the text of the tuning file that a build reads.
+    can be compiled when there are any. `tuning` is the text of the tuning file that a build reads,
+    `used_tuning` that of each other file that has one.
     """
 
     root: SourceFile
@@ -35,6 +36,7 @@ class Sources:
     modules: Mapping[tuple[str, str], str]  # (importing file, module) -> the module's file
     problems: tuple[Diagnostic, ...] = ()
     tuning: str | None = None
+    used_tuning: Mapping[str, str] = field(default_factory=dict)  # by the source file's name
 
     def module(self, name: str, importer: SourceFile) -> SourceFile | None:
         """The file that `use name::…;` in `importer` reads, or None if there is none."""

@@ -14,7 +14,7 @@ from mlir import ir
 from tilec.artifact.schedule_report import ScheduleReport
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import SHARED, ThreadCode, lower_tiles
-from tilec.codegen.start_early import FOLLOWS, start_early
+from tilec.codegen.start_early import FOLLOWS, PRECEDES, let_start_early, start_early
 from tilec.codegen.warps import warps_for
 from tilec.codegen.whole_rows import whole_rows
 from tilec.ops.lowering import TensorMap, teams_of
@@ -163,9 +163,10 @@ def _lowered(wanted: Wanted, body: ir.Block) -> EntryPoint:
     function = wanted.instance.function.operation.clone().opview
     if wanted.hints.get("fast_math"):
         relax_floats(function)
-    if FOLLOWS in function.attributes and not wanted.target.has_early_starts:
-        del function.attributes[FOLLOWS]
-    is_early = FOLLOWS in function.attributes
+    for name in (FOLLOWS, PRECEDES):
+        if name in function.attributes and not wanted.target.has_early_starts:
+            del function.attributes[name]
+    is_early, is_before = FOLLOWS in function.attributes, PRECEDES in function.attributes
     with stage("access facts"):
         rows = whole_rows(function, wanted.vector_bytes)
         find_access_facts(function, rows.of_extents)
@@ -189,6 +190,8 @@ def _lowered(wanted: Wanted, body: ir.Block) -> EntryPoint:
             return _lowered(replace(wanted, fitting=made.depth - 1), body)
     if is_early:
         start_early(code.function)
+    if is_before:
+        let_start_early(code.function, wanted.target.multiprocessors)
     blocks = blocks_at_once(made.stages, warps, shared.bytes, target)
     if blocks is not None:
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), blocks)

@@ -80,6 +80,31 @@ def test_what_was_measured_is_in_the_manifest_and_counts_as_input(tilec, source)
     assert built().families[0].tables == ()
 
 
+def test_kernels_of_other_files_have_what_was_measured_there(tilec, source):
+    """`twice` of `twice.tile` is launched by a pipeline of `main.tile`, which has a `thrice`."""
+    thrice = SOURCE.replace("twice", "thrice").replace("B = 1024", "B = 256")
+    pipeline = """
+#[pipeline]
+pub fn again<N: Dim>(z: &mut Tensor<f32, N>, x: &Tensor<f32, N>) { twice(z, x); }
+"""
+    Path("main.tile").write_text(f"use twice::twice;\n{thrice}{pipeline}")
+    families = [
+        TunedFamily(name, ("N",), (Trial((64,), f"{name}__128", 2.0),))
+        for name in ("twice", "thrice")
+    ]
+    run = Run("A Card", "sm_90a", "", "", "", (), tuple(families))
+    Path("twice.tune.json").write_text(to_text(TuningFile((run,))))
+    ended = tilec("build", "main.tile", "--emit", "dep")
+    assert (ended.status, ended.err) == (0, "")
+    told = from_json(Path("build/main.json").read_bytes())
+    # What the file says of a kernel that is not its own is not about that kernel.
+    assert {family.name: len(family.tables) for family in told.families} == {
+        "twice": 1,
+        "thrice": 0,
+    }
+    assert Path("build/main.d").read_text().endswith(": main.tile twice.tile twice.tune.json\n")
+
+
 def test_what_is_no_tuning_file_ends_the_build(tilec, source):
     Path("twice.tune.json").write_text('{"tilec_tune": 2,\n runs: []}')
     ended = tilec("build", "twice.tile")

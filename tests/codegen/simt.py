@@ -28,7 +28,7 @@ from simt_copies import MappedTensor
 from simt_memory import LANES, SHARED_BASE, Clock, Memory, Segment, SimtError
 from simt_strands import LATE, Timing
 
-from tilec.codegen.start_early import WAIT
+from tilec.codegen.start_early import SIGNAL, WAIT
 from tilec.ops.formats import dtype_of, saturated_f8
 from tilec.ops.global_memory import KEEP_TOGETHER
 from tilec.ops.registry import rules
@@ -527,7 +527,7 @@ def _assembly(self: _Block, op: ir.OpView, operands: list[Array], active: Array)
     text = ir.StringAttr(op.attributes["asm_string"]).value
     if "wgmma" in text or not text:
         return simt_async.wgmma_text(self, text, operands, active)
-    if text == KEEP_TOGETHER:
+    if text in (KEEP_TOGETHER, SIGNAL):
         return []
     if text == WAIT:
         if self.memory.waited is not None:
@@ -817,6 +817,7 @@ _RULES: dict[str, Callable[[_Block, ir.OpView, list[Array], Array], list[Array]]
     "nvvm.read.ptx.sreg.nclusterid.x": _register(lambda b: b.launch.grid[0] // _blocks(b)),
     "nvvm.read.ptx.sreg.nctaid.x": _register(lambda b: b.launch.grid[0]),
     "nvvm.read.ptx.sreg.nctaid.y": _register(lambda b: b.launch.grid[1]),
+    "nvvm.read.ptx.sreg.nctaid.z": _register(lambda b: b.launch.grid[2]),
     "cf.assert": _assert,
     "nvvm.convert.f32x2.to.f8x2": _f32_to_f8,
     "nvvm.convert.f16x2.to.f8x2": _f16_to_f8,

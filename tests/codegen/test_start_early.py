@@ -17,7 +17,8 @@ from overlapped import small, wide
 from simt import Code
 from simt_memory import SimtError
 
-from tilec.codegen.start_early import FOLLOWS, WAIT
+from tilec.artifact.pipeline import Pipeline, PipelineLaunch
+from tilec.codegen.start_early import FOLLOWS, PRECEDES, SIGNAL, WAIT
 from tilec.codegen.verify_early import problems_of
 from tilec.compilation import Options
 from tilec.driver import front_end
@@ -25,6 +26,7 @@ from tilec.ir.dialect import context
 from tilec.ir.walk import operations
 from tilec.machine_code import MachineCode, Tools, compile_kernels
 from tilec.ops.global_memory import KEEP_TOGETHER
+from tilec.pipelines.plan import leaders
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.target.resolve import resolve
@@ -110,25 +112,26 @@ def lines_of(symbol: str) -> list[str]:
 
 CHAIN = """
 #[kernel]
-pub fn first<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>) {
+pub fn first<M: Dim, N: Dim>(z: Part<&mut Tensor<f16, M, N>, 1, 64>, x: &Tensor<f16, M, N>) {
     z.store(x.load_like(&z) + 1.0);
 }
 #[kernel]
-pub fn middle<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>) {
-    z.store(x.load_like(&z) + 2.0);
+pub fn product<M: Dim, N: Dim>(z: Part<&mut Tensor<f32, M, N>, 64, 64>, x: &Tensor<f16, M, N>) {
+    let t = x.load::<64, 64>([z.id(0), 0]);
+    z.store(dot(t, t, Tile::<f32, 64, 64>::zeros()));
 }
 #[kernel]
-pub fn last<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>) {
+pub fn last<M: Dim, N: Dim>(z: Part<&mut Tensor<f32, M, N>, 1, 64>, x: &Tensor<f32, M, N>) {
     z.store(x.load_like(&z) + 3.0);
 }
 #[kernel]
 pub fn beside<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>) { z.store(z.load() + 4.0); }
 #[pipeline]
-pub fn chain<N: Dim>(z: &mut Tensor<f32, N>, x: &Tensor<f32, N>) {
-    let mut a = Tensor::<f32, N>::uninit();
-    let mut b = Tensor::<f32, N>::uninit();
+pub fn chain<M: Dim, N: Dim>(z: &mut Tensor<f32, M, N>, x: &Tensor<f16, M, N>) {
+    let mut a = Tensor::<f16, M, N>::uninit();
+    let mut b = Tensor::<f32, M, N>::uninit();
     first(&mut a, x);
-    middle(&mut b, &a);
+    product(&mut b, &a);
     last(z, &b);
 }
 """
@@ -138,11 +141,28 @@ def test_kernels_are_marked_by_where_pipelines_launch_them() -> None:
     with context():
         front = front_end(Sources(SourceFile("chain.tile", CHAIN), {}, {}, {}), Options())
         marked = {
-            ir.StringAttr(proof.function.attributes["sym_name"]).value
+            ir.StringAttr(proof.function.attributes["sym_name"]).value: {
+                name for name in (FOLLOWS, PRECEDES) if name in proof.function.attributes
+            }
             for proof in front.proofs
-            if FOLLOWS in proof.function.attributes
         }
-    assert marked == {"middle", "last"}
+    assert marked == {
+        "first": {PRECEDES},
+        "product": {FOLLOWS},
+        "last": {FOLLOWS},
+        "beside": set(),
+    }
+
+
+def test_what_is_right_before_is_so_on_one_stream_and_in_the_order_of_the_plan() -> None:
+    names = ("a", "b", "product", "c")
+    launches = tuple(
+        PipelineLaunch(name, (name,), (), after, "p.tile", 1)
+        for name, after in zip(names, ((), (), (0,), (2,)), strict=True)
+    )
+    pipeline = Pipeline("p", "p", (), "", 1, (), (), (), (), launches, ())
+    assert leaders([pipeline], {"product"}) == {"a", "b"}
+    assert leaders([pipeline], {"a"}) == leaders([pipeline], set()) == set()
 
 
 # ---- threads -------------------------------------------------------------------------------------
@@ -227,6 +247,19 @@ def test_targets_before_hopper_have_no_early_starts() -> None:
 def test_nothing_that_an_earlier_grid_may_write_is_read_as_constant() -> None:
     assert "ld.global.nc" in compiled("twice", follows=False).ptx
     assert not any(".nc" in ptx for _, ptx in entries())
+
+
+def test_what_is_before_a_product_signals_where_its_blocks_are_few() -> None:
+    with program(TEXT, chosen=["twice"]) as kernels:
+        [instance] = kernels.instances.values()
+        instance.function.attributes[PRECEDES] = ir.UnitAttr.get()
+        made = compile_kernels([instance], resolve("sm_90a"), Tools(ptxas(), libdevice()))
+        for blocks in (1, 5):
+            expect_right("twice", kernels, ALIGNED, grid_x=blocks)
+    assert made.ptx.count(SIGNAL) == made.ptx.count(".entry") == 2
+    assert re.search(r"setp\.(lt|gt|le)\.u64 \s*%p\d+, %rd\d+, 13[23]", made.ptx)
+    assert WAIT not in made.ptx and "ld.global.nc" in made.ptx
+    assert not any(v.starts_early for k in made.kernels for v in k.variants)
 
 
 def test_threads_know_their_program_before_they_wait() -> None:

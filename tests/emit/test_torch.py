@@ -13,6 +13,7 @@ from tests.emit.test_python import emitted
 from tests.unit.manifest_samples import add_kernel, manifest
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch's compiler has many of its own
 
 
 @pytest.fixture(scope="module")

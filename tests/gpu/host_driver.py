@@ -144,6 +144,9 @@ class HostDriver:
     def order(self, event, stream, device):
         return True
 
+    def is_captured(self, stream):
+        return False
+
     def waits_for_legacy(self, stream):
         return True
 

@@ -15,7 +15,10 @@ from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.python import emit_python
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.skipif(DRY_RUN, reason="a dry run has no PyTorch on the device")
+pytestmark = [
+    pytest.mark.skipif(DRY_RUN, reason="a dry run has no PyTorch on the device"),
+    pytest.mark.filterwarnings("ignore"),  # PyTorch's compiler has many of its own
+]
 
 
 @pytest.fixture

@@ -157,6 +157,9 @@ class NotingDriver:
         self.log.append(("ordered", self.events.index(event), stream))
         return not self.captures
 
+    def is_captured(self, stream):
+        return self.captures
+
     def waits_for_legacy(self, stream):
         return False
 

@@ -78,6 +78,9 @@ class Streams(NotingDriver):
     def is_over(self, event):
         return event.is_done
 
+    def is_captured(self, stream):
+        return stream in self.captured
+
     def waits_for_legacy(self, stream):
         return stream in self.blocking
 

@@ -265,6 +265,24 @@ def test_somebody_may_have_waited_before_later_launches(add, driver):
     assert driver.launches == 3
 
 
+@pytest.mark.parametrize("use", ["launch", "free"])
+def test_an_event_takes_a_moment_even_on_a_stream_that_is_done(use, add, driver):
+    z = own(0)
+    add.launch(z, own(8), own(16), 1.0, stream=stream(A))
+    driver.finish_all(A)  # as `a.sync()` of another library: no event tells of it yet
+    asked = []
+
+    def is_over(event):
+        asked.append(event)
+        return len(asked) > 5 and event.is_done
+
+    driver.is_over = is_over
+    if use == "launch":
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+    else:
+        z.free()
+
+
 # What callers choose
 
 

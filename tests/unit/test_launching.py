@@ -396,6 +396,30 @@ def test_what_holds_much_memory_is_let_go_by_the_next_launch():
     assert alive() is None
 
 
+def test_however_much_is_under_way_a_launch_asks_for_the_first_of_each_stream():
+    class Counting(NotingDriver):
+        asked = 0
+
+        def is_over(self, event):
+            self.asked += 1
+            return event.is_done
+
+    driver = Counting()
+    add = module(driver).add
+    tensors = [
+        [Array(BASE + (3 * n + i) * 2**30, "f32", (2**24,), (1,), 0) for i in range(3)]
+        for n in range(50)
+    ]
+    for one in tensors:
+        add.launch(*one, 2.0)
+    assert len(driver.events) == 50 and driver.asked <= 50
+    for event in driver.events[:49]:
+        event.is_done = True
+    driver.asked = 0
+    add.launch(*tensors[0], 2.0)
+    assert driver.asked == 50  # those that are done, and the one that is not
+
+
 def test_asking_for_memory_lets_go_of_what_is_done(monkeypatch):
     class Allocating(NotingDriver):
         def allocated(self, size_bytes, device):

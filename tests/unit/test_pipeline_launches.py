@@ -688,3 +688,12 @@ def test_handles_of_pipelines_hold_what_they_borrow():
     assert alive() is not None and repr(handle) == "Launch(sums, under way)"
     with pytest.raises(rt.LaunchError, match="`sums` failed on the GPU"):
         handle.wait()
+
+
+def test_launches_of_a_graph_share_events_however_much_it_holds():
+    driver = NotingDriver()
+    out, x = given(999_999)
+    graph, many = loaded(driver).sums.graph(out, x._replace(pointer=2**43), 1.0), 200
+    for _ in range(many):
+        graph.replay(Stream(5))
+    assert 1 <= len(driver.events) <= many // launch_module.LIMIT + 1

@@ -151,6 +151,7 @@ def installs(monkeypatch):
     monkeypatch.setattr(real_driver, "tail", lambda stream, device: Event())
     monkeypatch.setattr(real_driver, "order", lambda event, stream, device: True)
     monkeypatch.setattr(real_driver, "waits_for_legacy", lambda stream: False)
+    monkeypatch.setattr(real_driver, "is_captured", lambda stream: False)
     monkeypatch.setattr(real_driver, "is_over", lambda event: True)
     yield lambda count: installed(monkeypatch, count)
     forget()

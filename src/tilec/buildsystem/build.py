@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tilec.buildsystem.cache import Cache
 from tilec.buildsystem.key import key_of
-from tilec.buildsystem.tuning import notes_of, tuning_path, with_tuning
+from tilec.buildsystem.tuning import notes_of, tuning_paths, with_tuning
 from tilec.buildsystem.writing import write_together
 from tilec.children import Crashed, run_in_children
 from tilec.compilation import Compiled, Options
@@ -162,9 +162,7 @@ def _finished(sources: Sources, compiled: Compiled, request: Request, status: St
     outputs = tuple(request.folder / name for name in contents)
     if outputs and "dep" in request.options.emit:
         stem = Path(sources.root.name).stem
-        read = compiled.used
-        if sources.tuning is not None:
-            read = (*read, tuning_path(sources))
+        read = (*compiled.used, *tuning_paths(sources, compiled.used))
         contents = {f"{stem}.d": _make_rule(outputs, read), **contents}
         outputs = (*outputs, request.folder / f"{stem}.d")
     changed = write_together(request.folder, contents) if contents else ()

@@ -33,7 +33,7 @@ def key_of(sources: Sources, options: Options) -> str:
         "files": dict(sources.digests),
         "modules": sorted([*pair, name] for pair, name in sources.modules.items()),
         "options": asdict(options),
-        "tuning": sources.tuning,
+        "tuning": [sources.tuning, dict(sources.used_tuning)],
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -1,8 +1,8 @@
-"""The tuning file of a source file: an input of its build, if it is there."""
+"""The tuning files of source files: inputs of a build, where they are there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,22 +14,38 @@ from tilec.diagnostics.setup_error import SetupError
 from tilec.sources import Sources
 
 
-def tuning_path(sources: Sources) -> str:
-    """Where the tuning file of a program is, if it has one."""
-    return f"{sources.root.name.removesuffix('.tile')}{SUFFIX}"
+def tuning_path(file: str) -> str:
+    """Where the tuning file of a source file is, if it has one."""
+    return f"{file.removesuffix('.tile')}{SUFFIX}"
+
+
+def tuning_paths(sources: Sources, used: Sequence[str]) -> list[str]:
+    """The tuning files that a build has read, of those source files that it used."""
+    return [
+        tuning_path(file)
+        for file in used
+        if file in sources.used_tuning or (file == sources.root.name and sources.tuning is not None)
+    ]
 
 
 def with_tuning(sources: Sources) -> Sources:
-    """The sources with their tuning file, where there is one.
+    """The sources with their tuning files, where there are any.
 
-    Raises:   SetupError if it cannot be read, or is no tuning file: nobody shall wonder why choices
-              that were measured are not made
+    Raises:   SetupError if one cannot be read, or is no tuning file: nobody shall wonder why
+              choices that were measured are not made
     """
-    path = tuning_path(sources)
+    texts = {file: text for file in sources.files if (text := _text_of(file)) is not None}
+    own = texts.pop(sources.root.name, None)
+    return replace(sources, tuning=own, used_tuning=texts)
+
+
+def _text_of(file: str) -> str | None:
+    """The tuning file of a source file. Raises SetupError"""
+    path = tuning_path(file)
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        return sources
+        return None
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"cannot read `{path}`: {error}") from error
     try:
@@ -39,11 +55,14 @@ def with_tuning(sources: Sources) -> Sources:
             f"`{path}` is no tuning file: {error}",
             help="`tilec tune` writes it anew where it is deleted; without it costs are estimated",
         ) from None
-    return replace(sources, tuning=text)
+    return text
 
 
 def notes_of(sources: Sources, outputs: Mapping[str, bytes]) -> Iterator[str]:
-    """What of a tuning file is not used, or is not of this build."""
+    """What of the program's own tuning file is not used, or is not of this build.
+
+    Of other files that is told where they are built themselves.
+    """
     if sources.tuning is None:
         return
     told: dict[str, None] = {}
@@ -53,4 +72,4 @@ def notes_of(sources: Sources, outputs: Mapping[str, bytes]) -> Iterator[str]:
             codes = codes_of(manifest, cubin)
             told |= dict.fromkeys(remarks(from_text(sources.tuning), manifest, codes))
     for remark in told:
-        yield f"`{tuning_path(sources)}`: {remark}"
+        yield f"`{tuning_path(sources.root.name)}`: {remark}"

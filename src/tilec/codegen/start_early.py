@@ -17,9 +17,10 @@ Every thread of every block waits, once, whatever way it takes: stores too must 
 the grid before reads there, and a grid that is done must mean that all before it are, for the next
 one waits for this one only.
 
-No block tells the next grid to come before it ends (`griddepcontrol.launch_dependents`): blocks
-that come while others run, and wait, lie where these leave room, and are not spread over the
-multiprocessors (docs/notes.md has figures).
+A grid lets the next one come when its blocks end, or, if that is slow to begin, when all of its
+blocks have begun (`griddepcontrol.launch_dependents`): only where there are so few that each has a
+multiprocessor to itself. Blocks that come while many others run lie where these leave room, many on
+one multiprocessor and none on others (docs/notes.md has figures).
 
 Before:   threads, with shared memory resolved: `scf` and what LLVM takes
 After:    the same; `verify_early.py` holds PTX against it
@@ -28,13 +29,17 @@ Source:   PTX ISA, "griddepcontrol"; CUDA C++ Programming Guide, "Programmatic D
 
 from __future__ import annotations
 
+from functools import reduce
+
 from mlir import ir
 
-from tilec.ir.dialects import llvm, scf
+from tilec.ir.dialects import arith, llvm, nvvm, scf
 
-# The unit attribute of a kernel that a pipeline launches after another one of its launches.
-FOLLOWS = "tile.follows"
+# The unit attributes of kernels that a pipeline launches after another one of its launches, and
+# right before one that is slow to begin.
+FOLLOWS, PRECEDES = "tile.follows", "tile.precedes"
 WAIT = "griddepcontrol.wait;"
+SIGNAL = "griddepcontrol.launch_dependents;"
 
 _BRANCH = "scf.if"
 _ADDRESSING = "llvm.getelementptr"
@@ -54,6 +59,19 @@ def start_early(function: ir.OpView) -> None:
     [body] = function.regions[0].blocks
     with function.location:
         _wait_in(body)
+
+
+def let_start_early(function: ir.OpView, most_blocks: int) -> None:
+    """Let what follows a function of threads start when its blocks have begun, if they are few."""
+    [body] = function.regions[0].blocks
+    words = (nvvm.read_ptx_sreg_nctaid_x, nvvm.read_ptx_sreg_nctaid_y, nvvm.read_ptx_sreg_nctaid_z)
+    short, long = (ir.IntegerType.get_signless(bits) for bits in (32, 64))
+    with function.location, ir.InsertionPoint.at_block_begin(body):
+        count = reduce(arith.muli, [arith.extui(long, read(short)) for read in words])
+        few = arith.cmpi(arith.CmpIPredicate.ule, count, arith.constant(long, most_blocks))
+        with ir.InsertionPoint(scf.IfOp(few).then_block):
+            llvm.inline_asm(None, [], SIGNAL, "", has_side_effects=True)
+            scf.yield_([])
 
 
 def _wait_in(block: ir.Block) -> None:

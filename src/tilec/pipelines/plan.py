@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from tilec.artifact.pipeline import Pipeline, PipelineLaunch, Temporary
@@ -64,6 +64,21 @@ def followers(pipelines: Sequence[Pipeline]) -> set[str]:
         for launch in pipeline.launches
         if launch.after
         for symbol in launch.instances
+    }
+
+
+def leaders(pipelines: Sequence[Pipeline], slow_to_begin: Set[str]) -> set[str]:
+    """The instances that some pipeline launches right before one of those that are slow to begin.
+
+    Right before is: on one stream, or where the other one comes after it.
+    """
+    return {
+        symbol
+        for pipeline in pipelines
+        for number, launch in enumerate(pipeline.launches[1:], 1)
+        if not slow_to_begin.isdisjoint(launch.instances)
+        for before in {number - 1, *launch.after}
+        for symbol in pipeline.launches[before].instances
     }
 
 

@@ -25,10 +25,11 @@ So no program that is right is refused: an event between what was in order alrea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from threading import get_ident
+from time import perf_counter
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from tilec.runtime.array import Array
@@ -44,9 +45,9 @@ POLICIES: tuple[Policy, ...] = ("refuse", "wait", "off")
 
 PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD of cuda.h
 _LEGACY = (0, 1)
-# How often a stream is asked whether it is done with an event that was just given to it: some
-# microseconds each, and a stream that has nothing else to do needs a few.
-_PATIENCE = 20
+# How long a stream that has nothing else to do may take to come to an event that it was given: some
+# microseconds, unless the device has other work.
+_PATIENCE_S = 100e-6
 
 StreamKey = object  # what tells streams apart: see `key_of`
 Clock = Mapping[StreamKey, int]
@@ -108,6 +109,15 @@ class Borrower(Protocol):
     def touched(self) -> Touched | None: ...
 
     def event(self) -> Completion | None: ...
+
+
+def is_over_soon(driver: Driver, event: Completion) -> bool:
+    """Whether an event is over, which was perhaps recorded just now on a stream that is done."""
+    until = perf_counter() + _PATIENCE_S
+    while not driver.is_over(event):
+        if perf_counter() > until:
+            return False
+    return True
 
 
 def key_of(stream: int, device: int | None) -> StreamKey:
@@ -280,8 +290,11 @@ class _Conflict:
         if self.driver.is_over(event):
             self._come_after()
             return
-        if policy == "refuse" and self._is_certain() and not self.driver.is_over(event):
-            raise BorrowError(self._message())
+        if policy == "refuse" and self._is_certain():
+            if not is_over_soon(self.driver, event):
+                raise BorrowError(self._message())
+            self._come_after()
+            return
         if self.driver.order(event, self.stream.address, self.stream.device):
             self._come_after()
 
@@ -295,15 +308,9 @@ class _Conflict:
             return False
         if self.loan.number != self.other.last:
             return False
-        return any(self._asked_whether_idle())
-
-    def _asked_whether_idle(self) -> Iterator[bool]:
-        """A stream that waits for the earlier launch is not idle before that is done."""
+        # A stream that waits for the earlier launch does not come to its end before that is done.
         tail = self.driver.tail(self.stream.address, self.stream.device)
-        if tail is None:
-            return
-        for _ in range(_PATIENCE):
-            yield self.driver.is_over(tail)
+        return tail is not None and is_over_soon(self.driver, tail)
 
     def _message(self) -> str:
         earlier = self.loan.borrower.touched

@@ -33,8 +33,9 @@ class Event:
         try:
             self.handle = _FREE[device].pop()
         except IndexError:
-            status, self.handle = bindings.cuEventCreate(_NO_TIMING)
+            status, handle = bindings.cuEventCreate(_NO_TIMING)
             _check(status)
+            self.handle = handle
 
     @property
     def is_done(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
 from tilec.runtime.entry import Node
@@ -14,8 +14,19 @@ from tilec.runtime.tensor import Tensor
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from tilec.artifact.pipeline import Pipeline
     from tilec.runtime.cuda_driver import Completion, Executable, Memory
     from tilec.runtime.pipeline import Call, PipelineLauncher
+
+
+class Replayed(NamedTuple):
+    """What a launch of a graph is to those who hold it. It borrows no memory that would be free
+    without it: the graph has it anyway."""
+
+    kernel: Pipeline
+    device: int | None
+    grid: tuple[int, int, int] | None
+    weight: int = 1
 
 
 class Graph:
@@ -60,7 +71,8 @@ class Graph:
                 on = self._pipeline.stream_for(given)
             borrowed = given, self._memory, self._executable, stream
             touched = call.touched(0)
-            handle = Launch(self._driver, call.planned, on, borrowed, touched)
+            what = Replayed(call.planned.kernel, call.planned.device, call.planned.grid)
+            handle = Launch(self._driver, what, on, borrowed, touched)
             if self._executable is None:
                 return handle
             if self._before is not None:
@@ -75,7 +87,7 @@ class Graph:
             self._executable.launch(on)
             self._before = self._previous = None
             self._last = ref(handle)
-            UNDER_WAY.hold(handle, call.planned.weight, record_now=is_passing(on, stream))
+            UNDER_WAY.hold(handle, what.weight, record_now=is_passing(on, stream))
             return handle
 
     def update(self, **changes: object) -> None:

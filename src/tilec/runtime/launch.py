@@ -21,6 +21,7 @@ from tilec.runtime.borrows import (
     Policy,
     Range,
     Touched,
+    is_over_soon,
     key_of,
     ranges_of,
 )
@@ -52,10 +53,10 @@ class Launch:
         "__weakref__",
         "_borrowed",
         "_driver",
-        "_entry",
         "_event",
         "_is_over",
-        "_stream",
+        "entry",
+        "stream",
         "touched",
     )
 
@@ -70,8 +71,8 @@ class Launch:
         self.touched = touched
         self._is_over = False
         self._driver = driver
-        self._entry = entry
-        self._stream = stream
+        self.entry = entry  # what it is a launch of
+        self.stream = stream  # its address, 0 the default stream
         self._event: Completion | None = None
         self._borrowed = None if entry.grid is None else borrowed  # None: nothing is under way
 
@@ -98,7 +99,7 @@ class Launch:
         event = self._recorded()
         if event is None:
             if self._borrowed is not None:
-                symbol = self._entry.kernel.symbol
+                symbol = self.entry.kernel.symbol
                 raise LaunchError(f"`{symbol}` does not run before the graph it is captured into")
             return
         try:
@@ -117,19 +118,9 @@ class Launch:
         return self._is_over or self._borrowed is None
 
     @property
-    def stream(self) -> int:
-        """The address of its stream, 0 the default stream."""
-        return self._stream
-
-    @property
-    def entry(self) -> Started:
-        """What it is a launch of."""
-        return self._entry
-
-    @property
     def label(self) -> str:
         """What messages call it."""
-        return self._entry.kernel.symbol
+        return self.entry.kernel.symbol
 
     def ranges(self) -> list[Range]:
         """The bytes that it has borrowed."""
@@ -143,7 +134,7 @@ class Launch:
         if self.is_over:
             return False
         event = self._recorded()
-        return event is None or not self._driver.is_over(event)
+        return event is None or not is_over_soon(self._driver, event)
 
     def event(self) -> Completion | None:
         """What tells when it is done, as far as it is not known to be; None for one that is being
@@ -159,15 +150,15 @@ class Launch:
         Raises:   LaunchError if the device failed
         """
         if self._event is None and self._borrowed is not None:
-            self._event = self._driver.recorded(self._entry, self._stream)
+            self._event = self._driver.recorded(self.entry, self.stream)
         return self._event
 
     def _failure(self, error: Exception) -> LaunchError:
-        return failure(f"`{self._entry.kernel.symbol}` failed on the GPU", error)
+        return failure(f"`{self.entry.kernel.symbol}` failed on the GPU", error)
 
     def __repr__(self) -> str:
         state = "done" if self._borrowed is None else "under way"
-        return f"Launch({self._entry.kernel.symbol}, {state})"
+        return f"Launch({self.entry.kernel.symbol}, {state})"
 
 
 class UnderWay:
@@ -177,12 +168,23 @@ class UnderWay:
     with theirs and call `admit` where it is another one.
     """
 
-    __slots__ = ("_gathered", "_ledger", "_policy", "_room", "_settling", "_timed", "only")
+    __slots__ = (
+        "_gathered",
+        "_heavy",
+        "_ledger",
+        "_policy",
+        "_room",
+        "_settling",
+        "_timed",
+        "only",
+    )
 
     def __init__(self) -> None:
         self._room = LIMIT  # threads may miscount it, which moves an event by a few launches
         self._gathered: deque[Launch] = deque()  # without an event for all of them
-        self._timed: deque[tuple[Completion, list[Launch]]] = deque()
+        # With one, by stream: of these the first is done first.
+        self._timed: dict[tuple[int, int | None], deque[tuple[Completion, list[Launch]]]] = {}
+        self._heavy = 0  # how many of these hold much memory
         self._settling = Lock()
         self.only: int | None = None
         self._ledger: Ledger | None = None  # where launches are on several streams
@@ -214,8 +216,10 @@ class UnderWay:
             return
         with self._settling:
             ledger = self._ledger_for(stream, entry.device)
-            if ledger is not None and policy != "off":
-                ledger.admit(driver, touched, stream, entry.device, policy)
+            # What is captured into a graph runs when that does, and in the order that it has.
+            if ledger is None or policy == "off" or driver.is_captured(stream):
+                return
+            ledger.admit(driver, touched, stream, entry.device, policy)
 
     def ordered(self, first: Launch | tuple[int, int | None], then: int) -> None:
         """Notes that a stream waits for a launch, or for all that another stream was given."""
@@ -247,7 +251,7 @@ class UnderWay:
         return ledger
 
     def _live(self) -> list[Launch]:
-        timed = [launch for _, batch in self._timed for launch in batch]
+        timed = [one for queue in self._timed.values() for _, batch in queue for one in batch]
         return [launch for launch in (*timed, *self._gathered) if not launch.is_over]
 
     def hold(self, launch: Launch, weight: int, record_now: bool = False) -> None:
@@ -291,9 +295,9 @@ class UnderWay:
             if launch._borrowed is None:
                 continue
             if launch._event is not None:
-                self._timed.append((launch._event, [launch]))
+                self._wait_for(launch._event, [launch])
                 continue
-            place = launch._stream, launch._entry.device
+            place = launch.stream, launch.entry.device
             batch = batches.get(place)
             if batch is None:
                 batches[place] = [launch]
@@ -303,7 +307,7 @@ class UnderWay:
             self._record_for(batch)
 
     def _record_for(self, batch: list[Launch]) -> None:
-        driver, entry, stream = batch[-1]._driver, batch[-1]._entry, batch[-1]._stream
+        driver, entry, stream = batch[-1]._driver, batch[-1].entry, batch[-1].stream
         try:
             event = driver.recorded(entry, stream)
         except LaunchError:
@@ -313,20 +317,24 @@ class UnderWay:
         if event is None:  # the stream is being captured into a graph
             self._gathered.extend(batch)
         else:
-            self._timed.append((event, batch))
+            self._wait_for(event, batch)
+
+    def _wait_for(self, event: Completion, batch: list[Launch]) -> None:
+        place = batch[0].stream, batch[0].entry.device
+        self._timed.setdefault(place, deque()).append((event, batch))
+        self._heavy += _heavy_among(batch)
 
     def _let_go_of_done(self) -> bool:
         """Whether something heavy is left."""
-        heavy_left = False
-        for _ in range(len(self._timed)):
-            event, batch = self._timed.popleft()
-            if batch[0]._driver.is_over(event):
+        for place, queue in list(self._timed.items()):
+            while queue and queue[0][1][0]._driver.is_over(queue[0][0]):
+                _, batch = queue.popleft()
+                self._heavy -= _heavy_among(batch)
                 for launch in batch:
                     launch._is_over = True
-            else:
-                self._timed.append((event, batch))
-                heavy_left |= any(launch._entry.weight >= LIMIT for launch in batch)
-        return heavy_left
+            if not queue:
+                del self._timed[place]
+        return self._heavy > 0
 
     def _forget_streams(self) -> None:
         """Back to one stream, if launches under way are on one."""
@@ -336,6 +344,10 @@ class UnderWay:
         if len(left) <= 1 and PER_THREAD_STREAM not in left:
             self._ledger = None
             self.only = left[0] if left else None
+
+
+def _heavy_among(batch: list[Launch]) -> int:
+    return sum(launch.entry.weight >= LIMIT for launch in batch)
 
 
 UNDER_WAY = UnderWay()

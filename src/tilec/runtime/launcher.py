@@ -16,7 +16,6 @@ from tilec.runtime.plan import Planner
 from tilec.runtime.reading import described, read, stream_for
 
 if TYPE_CHECKING:
-    from tilec.runtime.borrows import Touched
     from tilec.runtime.entry import Entry, Frame
     from tilec.runtime.fitted import Fitted, LaunchPlan
 
@@ -58,14 +57,12 @@ class Launcher:
         """
         if named or len(arguments) != self._count:
             arguments = self._planner.positional(arguments, named)
-        entry, stream, touched = self._start(arguments, None, False)
-        if entry.grid is None:
+        handle = self._start(arguments, None, False, arguments)
+        if handle.is_over:
             return
-        driver = self._driver()
-        handle = Launch(driver, entry, stream, arguments, touched)
         UNDER_WAY.hold(handle, 1)
         try:
-            driver.finish(entry, stream)
+            self._driver().finish(handle.entry, handle.stream)
         finally:  # after a failure nothing runs either
             handle.let_go()
 
@@ -81,15 +78,13 @@ class Launcher:
         """
         if named or len(arguments) != self._count:
             arguments = self._planner.positional(arguments, named)
-        driver = self._known_driver or self._driver()
         if stream is None:
-            entry, on, touched = self._start(arguments, None, order)
-            handle = Launch(driver, entry, on, arguments, touched)
-            UNDER_WAY.hold(handle, entry.weight)
+            handle = self._start(arguments, None, order, arguments)
+            UNDER_WAY.hold(handle, handle.entry.weight)
             return handle
-        entry, on, touched = self._start(arguments, driver.stream_of(stream), order)
-        handle = Launch(driver, entry, on, (arguments, stream), touched)
-        UNDER_WAY.hold(handle, entry.weight, record_now=is_passing(on, stream))
+        on = self._driver().stream_of(stream)
+        handle = self._start(arguments, on, order, (arguments, stream))
+        UNDER_WAY.hold(handle, handle.entry.weight, record_now=is_passing(on, stream))
         return handle
 
     def plan(self, *arguments: object, **named: object) -> LaunchPlan:
@@ -98,20 +93,25 @@ class Launcher:
         return self._planner.plan(self._described(given, DEFAULT_STREAM))
 
     def _start(
-        self, given: Sequence[Any], stream: int | None, order: bool, is_foreign: bool = False
-    ) -> tuple[Entry, int, Touched]:
+        self,
+        given: Sequence[Any],
+        stream: int | None,
+        order: bool,
+        borrowed: object,
+        is_foreign: bool = False,
+    ) -> Launch:
         """Checks the contract and launches: the path of every launch, so written for speed.
 
         What shapes decide was worked out when they were first seen. Each launch looks that up,
-        looks at the addresses, and fills a frame. Returns what was launched, on which stream, and
-        what it has borrowed, some of it of another library where `is_foreign`.
+        looks at the addresses, and fills a frame. The handle, which is not held yet, keeps what is
+        `borrowed`, some of it of another library where `is_foreign`.
         """
         # 1. What the arguments are: the address of each tensor, and all else as a key.
         found = read(given, self._tensor_at, self._deciding_at, self._several)
         if found is None:  # described by the protocols of all libraries
             if stream is None:
                 stream = stream_for(given, self._tensor_at)
-            return self._start(self._described(given, stream), stream, order, True)
+            return self._start(self._described(given, stream), stream, order, borrowed, True)
         addresses, key, bits, torch_device = found
         try:
             fitted = self._planner.known[key]
@@ -124,9 +124,10 @@ class Launcher:
         # 3. The stream, the frame, the launch.
         if stream is None:
             stream = DEFAULT_STREAM if torch_device < 0 else current_stream(torch_device)
+        driver = self._known_driver or self._driver()
         touched = fitted, addresses, is_foreign or torch_device >= 0
         if stream != UNDER_WAY.only:  # something may be under way on another one
-            UNDER_WAY.admit(self._driver(), touched, entry, stream, order)
+            UNDER_WAY.admit(driver, touched, entry, stream, order)
         try:
             frame = entry.frames.pop()
         except IndexError:
@@ -138,7 +139,7 @@ class Launcher:
             self._fill_scalars(fitted, frame, given)
         start(stream)
         entry.frames.append(frame)
-        return entry, stream, touched
+        return Launch(driver, entry, stream, borrowed, touched)
 
     def _fill_scalars(self, fitted: Fitted, frame: Frame, given: Sequence[object]) -> None:
         cells = frame[0]
