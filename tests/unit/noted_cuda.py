@@ -145,6 +145,11 @@ class Bindings:
         self.streams.append(("free", address, int(stream), self.device))
         return [SUCCESS]
 
+    def cuEventCreate(self, flags):  # noqa: N802
+        assert self.current, "events are made in the current context"
+        self.made += 1
+        return SUCCESS, self.made
+
     def cuEventRecord(self, event, stream):  # noqa: N802
         self.streams.append(("record", event, int(stream), self.device))
         return [SUCCESS]
@@ -314,11 +319,6 @@ def _device_class(cuda):
                 raise RuntimeError(f"Device {self.index} is not yet initialized")
             assert cuda.device == self.index
             return SimpleNamespace(handle=2**40, size=size_bytes, device=self.index)
-
-        def create_event(self):
-            assert cuda.device == self.index
-            cuda.made += 1
-            return SimpleNamespace(handle=cuda.made)
 
         def create_stream(self):
             assert cuda.device == self.index

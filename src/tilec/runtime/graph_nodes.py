@@ -13,7 +13,7 @@ from cuda.bindings import driver as bindings
 
 from tilec.artifact.geometry import ALONE
 from tilec.runtime.clusters import launched_grid
-from tilec.runtime.devices import SUCCESS, current_device, device_count, made_current, text_of
+from tilec.runtime.devices import SUCCESS, context_of, device_count, made_current, text_of
 from tilec.runtime.entry import Node, Started
 from tilec.runtime.errors import LaunchError, failure
 from tilec.runtime.machine_code import Code, passed
@@ -64,13 +64,10 @@ class GraphExec:
                 f"the graph of `{self._entry.kernel.symbol}` is not launched on a stream that is "
                 "being captured into another graph; `launch` of the pipeline is"
             )
-        if device_count() == 1:
-            current_device()
-            [status] = bindings.cuGraphLaunch(self._exec, queue)
-        else:
+        if device_count() > 1:
             check_device(self._entry, stream)
-            with made_current(self._entry.device):
-                [status] = bindings.cuGraphLaunch(self._exec, queue)
+        with context_of(self._entry.device):
+            [status] = bindings.cuGraphLaunch(self._exec, queue)
         if status != SUCCESS:
             raise failure(f"`{self._entry.kernel.symbol}` was not launched", text_of(status))
 

@@ -125,7 +125,8 @@ class PlannedPipeline:
         self.steps = [self._all_steps[n] for n in kept]
         self.after = _without_others([one.after for one in pipeline.launches], kept)
         self.computes = any(step.computed for step in self.steps)
-        self.weight = weight_of(sum(a.span_bytes for a in self._arrays) + self.workspace.bytes)
+        # A workspace of the pool goes back by itself.
+        self.weight = weight_of(sum(array.span_bytes for array in self._arrays))
         tensors = list(zip(self._parameters, self._arrays, strict=True))
         self.pairs = [
             (i, j, self._arrays[i].span_bytes, self._arrays[j].span_bytes)

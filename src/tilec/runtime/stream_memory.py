@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 
 from cuda.bindings import driver as bindings
-from cuda.core import Device, Event, Stream
+from cuda.core import Device, Stream
 
+from tilec.runtime.cuda_driver import Completion
 from tilec.runtime.devices import (
     SUCCESS,
+    context_of,
     current_device,
     device_count,
     made_current,
@@ -24,6 +26,7 @@ from tilec.runtime.devices import (
 )
 from tilec.runtime.entry import Started
 from tilec.runtime.errors import LaunchError, failure
+from tilec.runtime.events import Event
 from tilec.runtime.streams import QUEUES, check_device, is_captured, outside_capture, queue_of
 
 
@@ -34,13 +37,10 @@ def stream_memory(size_bytes: int, entry: Started, stream: int) -> int:
     """
     _keep_freed_memory(entry.device)
     queue = QUEUES.get(stream) or queue_of(stream)
-    if device_count() == 1:
-        current_device()
-        status, address = bindings.cuMemAllocAsync(size_bytes, queue)
-    else:
+    if device_count() > 1:
         check_device(entry, stream)
-        with made_current(entry.device):
-            status, address = bindings.cuMemAllocAsync(size_bytes, queue)
+    with context_of(entry.device):
+        status, address = bindings.cuMemAllocAsync(size_bytes, queue)
     if status != SUCCESS:
         raise failure(
             f"`{entry.kernel.symbol}` was not launched: no workspace of {size_bytes} bytes",
@@ -55,11 +55,8 @@ def free_stream_memory(address: int, entry: Started, stream: int) -> None:
     Raises:   LaunchError if the device failed
     """
     queue = QUEUES.get(stream) or queue_of(stream)
-    if device_count() == 1:
+    with context_of(entry.device):
         [status] = bindings.cuMemFreeAsync(address, queue)
-    else:
-        with made_current(entry.device):
-            [status] = bindings.cuMemFreeAsync(address, queue)
     if status != SUCCESS:
         raise failure(f"`{entry.kernel.symbol}` failed on the GPU", text_of(status))
 
@@ -79,24 +76,26 @@ def _keep_freed_memory(device: int | None) -> None:
 
 def made_event(device: int | None) -> Event:
     """An event of a device, which has not happened."""
-    with made_current(device) as index, outside_capture():
-        return Device(index).create_event()
+    with context_of(device) as index, outside_capture():
+        return Event(index)
 
 
-def record(event: Event, stream: int) -> None:
+def record(event: Completion, stream: int) -> None:
     """Makes an event stand for all that a stream was given so far.
 
     Raises:   LaunchError
     """
+    assert isinstance(event, Event), "events are what this module made"
     [status] = bindings.cuEventRecord(event.handle, queue_of(stream))
     _check(status)
 
 
-def wait_for(event: Event, stream: int) -> None:
+def wait_for(event: Completion, stream: int) -> None:
     """Has what a stream is given from now on come after an event.
 
     Raises:   LaunchError
     """
+    assert isinstance(event, Event), "events are what this module and `recorded` made"
     [status] = bindings.cuStreamWaitEvent(queue_of(stream), event.handle, 0)
     _check(status)
 
@@ -122,13 +121,9 @@ def side_streams(count: int, entry: Started, beside: int) -> Iterator[Sequence[i
 
     Raises:   ContractError if that stream is another device's
     """
-    current: AbstractContextManager[int]
     if device_count() > 1:
         check_device(entry, beside)
-        current = made_current(entry.device)
-    else:  # making it current costs as much as two launches
-        current = nullcontext(current_device())
-    with current as index:
+    with context_of(entry.device) as index:
         taken = [_taken(index) for _ in range(count)]
         try:
             yield [int(stream.handle) for stream in taken]
