@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -81,6 +82,8 @@ def main() -> None:
         folder = bundle / "examples" / project / "build"
         sources = [Path(f"examples/c/{name}.tile") for name in names]
         _build(sources, folder, TARGET, "--emit", "header")
+    if shutil.which("cargo"):
+        _build_with_cargo(Path("examples/rust"), bundle / "examples/rust/build")
     folder = bundle / "examples/python/build"
     _build([Path("examples/python/gated.tile")], folder, TARGET, "--emit", "python")
     _validate(bundle / "build")
@@ -98,7 +101,9 @@ def copy(bundle: Path) -> None:
         target = bundle / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if Path(name).is_dir():
-            shutil.copytree(name, target, ignore=shutil.ignore_patterns("__pycache__", "build"))
+            shutil.copytree(
+                name, target, ignore=shutil.ignore_patterns("__pycache__", "build", "target")
+            )
         else:
             shutil.copy(name, target)
 
@@ -124,6 +129,16 @@ def build(folder: Path) -> None:
             *(tests / "pipelines").glob(f"*.{TARGET}.cubin"),
         ]
         _run("tests.emit.rust.library", str(tests / "rust"), *map(str, cubins))
+
+
+def _build_with_cargo(project: Path, folder: Path) -> None:
+    """The program of a project, for machines without cargo."""
+    with tempfile.TemporaryDirectory() as made:
+        environment = {"CARGO_TARGET_DIR": made, "TILEC": f"{sys.executable} -m tilec"}
+        command = ["cargo", "build", "-q", "--release", "--offline"]
+        subprocess.run(command, check=True, cwd=project, env={**os.environ, **environment})
+        folder.mkdir()
+        shutil.copy(Path(made, "release", "axpy"), folder)
 
 
 def _build_for_both(sources: Sequence[Path], folder: Path) -> None:

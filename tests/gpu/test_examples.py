@@ -40,6 +40,20 @@ def test_c():
     assert lines[-3:] == ["at once: 1.0000", "as a graph: 1.0000", "of another vector: 1.0000"]
 
 
+def test_rust():
+    program = EXAMPLES / "rust" / "build" / "axpy"
+    if not program.exists():
+        pytest.skip(f"{program} was not built: there was no cargo")
+    done = subprocess.run([program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shorter, *rest = done.stdout.splitlines()
+    assert "`x`: expected extent 1000 of axis 0 (`N`, as axis 0 of `y`), got 999" in shorter
+    assert rest == [
+        "the sum of y = 500500", "at once: 1.0000", "as a graph: 1.0000",
+        "of another vector: 1.0000",
+    ]  # fmt: skip
+
+
 def test_python():
     pytest.importorskip("torch")
     folder = EXAMPLES / "python"

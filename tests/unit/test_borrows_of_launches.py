@@ -158,6 +158,19 @@ def test_interleaved_rows_do_not_meet(driver):
         copy.launch(rows[1], rows[2], 1, stream=stream(0xC0))
 
 
+def test_a_later_launch_hides_an_earlier_one_of_the_same_bytes_only(driver):
+    copy = module(driver).copy
+    whole, comb = (Array(BASE, "i8", (n, 64), (s, 1), 0) for n, s in ((10, 64), (4, 192)))
+    assert whole.span_bytes == comb.span_bytes  # but between the teeth of the comb is the whole
+    far = [Array(2 * BASE + 2**20 * n, "i8", (n, 64), (64, 1), 0) for n in (2, 4, 10)]
+    copy.launch(whole, far[2], 1, stream=stream(A))
+    copy.launch(comb, far[1], 1, stream=stream(A))
+    between = Array(BASE + 64, "i8", (2, 64), (192, 1), 0)
+    copy.launch(far[0], between, 1, stream=stream(B))
+    [event] = waits(driver, B)
+    assert 0 in event.before
+
+
 def test_without_programs_nothing_is_borrowed(driver, add):
     empty = [Array(BASE, "f32", (0,), (1,), 0)] * 3
     add.launch(*empty, 1.0, stream=stream(A))

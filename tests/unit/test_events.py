@@ -103,3 +103,16 @@ def test_streams_under_capture_neither_record_nor_wait(cuda):
     assert driver.recorded(entry(), 8192) is None and driver.tail(8192, 0) is None
     assert not driver.order(event, 8192, 0)
     assert driver.order(event, 4096, 0)
+
+
+def test_a_stream_under_capture_is_not_asked_for_its_flags(cuda):
+    asked = []
+
+    def flags(stream):
+        asked.append(int(stream))
+        return SUCCESS, 0
+
+    cuda.cuStreamGetFlags = flags
+    cuda.capturing.add(8192)
+    assert driver.waits_for_legacy(4096) and not driver.waits_for_legacy(8192)
+    assert asked == [4096]

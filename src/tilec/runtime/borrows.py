@@ -32,7 +32,7 @@ from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
-from tilec.runtime.array import Array
+from tilec.runtime.array import Array, facts_of
 from tilec.runtime.errors import BorrowError, LaunchError
 from tilec.runtime.overlap import may_overlap
 
@@ -56,11 +56,13 @@ Clock = Mapping[StreamKey, int]
 class Range(NamedTuple):
     """The bytes of one argument, from `start` to before `end`; `own` and `name` as in `Parameter`.
 
-    `form` is the tensor, at whatever address: its strides say which of the bytes it has.
+    `form` is the tensor, at whatever address: its strides say which of the bytes it has. Ranges of
+    one `key` have the same bytes, and own them alike.
     """
 
     start: int
     end: int
+    key: object
     own: str | None
     name: str
     form: Array
@@ -71,6 +73,12 @@ class Range(NamedTuple):
             return False
         one, two = self.form._replace(pointer=self.start), other.form._replace(pointer=other.start)
         return may_overlap(one, two)
+
+
+def range_at(address: int, span_bytes: int, own: str | None, name: str, form: Array) -> Range:
+    """The range of a tensor of this form at an address."""
+    key = address, own, facts_of(form)
+    return Range(address, address + span_bytes, key, own, name, form)
 
 
 class Touching(Protocol):
@@ -140,13 +148,13 @@ class _Loan(NamedTuple):
 
 @dataclass
 class _Stream:
-    """What one stream was given. `loans` has the last launch that had each range, for each way to
-    own it: what comes after that launch comes after all earlier ones."""
+    """What one stream was given. `loans` has the last launch that had each range, by its key: what
+    comes after that launch comes after all earlier ones."""
 
     key: StreamKey
     address: int
     device: int | None
-    loans: dict[tuple[int, int, str | None], tuple[Range, _Loan]] = field(default_factory=dict)
+    loans: dict[object, tuple[Range, _Loan]] = field(default_factory=dict)
     last: int = 0
     clock: Clock = field(default_factory=dict)
     waits_for_legacy: bool | None = None  # None: not asked yet
@@ -184,7 +192,7 @@ class Ledger:
         stream.last = next(self._numbers)
         loan = _Loan(borrower, stream.last, stream.clock)
         for one in ranges:
-            stream.loans[one[:3]] = one, loan
+            stream.loans[one.key] = one, loan
 
     def admit(
         self, driver: Driver, touched: Touched, address: int, device: int | None, policy: Policy
@@ -219,12 +227,12 @@ class Ledger:
 
     def prune(self) -> list[int]:
         """Forgets what is over; the addresses of the streams that something is left of."""
-        for key, stream in list(self._streams.items()):
+        for place, stream in list(self._streams.items()):
             stream.loans = {
-                at: lent for at, lent in stream.loans.items() if not lent[1].borrower.is_over
+                key: lent for key, lent in stream.loans.items() if not lent[1].borrower.is_over
             }
             if not stream.loans:
-                del self._streams[key]
+                del self._streams[place]
         self._admitted = None
         return [stream.address for stream in self._streams.values()]
 
@@ -253,7 +261,8 @@ class Ledger:
         """The last launch on another stream that conflicts, and does not come before."""
         last = stream.clock.get(other.key, 0)
         found: tuple[_Loan, Range, Range] | None = None
-        for (start, end, _), (lent, loan) in other.loans.items():
+        for lent, loan in other.loans.values():
+            start, end = lent[0], lent[1]
             for one in wanted:
                 # The cheapest question first: few ranges meet.
                 if one[0] < end and start < one[1] and loan.number > last and one.conflicts(lent):

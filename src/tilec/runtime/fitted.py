@@ -13,7 +13,7 @@ from tilec.artifact.manifest import Kernel, Precondition, Variant
 from tilec.artifact.signature import Parameter
 from tilec.artifact.tensor_maps import MULTIPLE_BYTES
 from tilec.runtime.array import Array
-from tilec.runtime.borrows import Range
+from tilec.runtime.borrows import Range, range_at
 from tilec.runtime.contract import (
     bound_dims,
     check_address,
@@ -265,7 +265,7 @@ class Fitted:
             if len(self._ranges) >= _REMEMBERED_ADDRESSES:
                 self._ranges.clear()
             known = self._ranges[at] = [
-                Range(addresses[i], addresses[i] + span, own, name, array)
+                range_at(addresses[i], span, own, name, array)
                 for i, span, own, name, array in self._touched
             ]
         return known

@@ -15,7 +15,7 @@ from tilec.artifact.expression import Value
 from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.workspace import SLOT_ALIGNMENT_BYTES, Workspace, WorkspaceError, workspace_of
 from tilec.runtime.array import Array, contiguous_strides
-from tilec.runtime.borrows import Range
+from tilec.runtime.borrows import Range, range_at
 from tilec.runtime.contract import (
     bound_dims,
     check_address,
@@ -149,7 +149,7 @@ class PlannedPipeline:
         of a workspace that the caller brings, whose address is the last, if it is not 0."""
         *tensors, workspace = addresses
         found = [
-            Range(address, address + array.span_bytes, parameter.own, parameter.name, array)
+            range_at(address, array.span_bytes, parameter.own, parameter.name, array)
             for address, parameter, array in zip(
                 tensors, self._parameters, self._arrays, strict=True
             )
@@ -158,7 +158,7 @@ class PlannedPipeline:
         if workspace:
             size = self.workspace.bytes
             bytes_ = Array(workspace, "u8", (size,), (1,), self.device or 0)
-            found.append(Range(workspace, workspace + size, "mut", "workspace", bytes_))
+            found.append(range_at(workspace, size, "mut", "workspace", bytes_))
         return found
 
     def at(self, addresses: Sequence[int]) -> Addressed:

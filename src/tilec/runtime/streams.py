@@ -141,7 +141,10 @@ def order(event: Completion, stream: int, device: int | None) -> bool:
 
 
 def waits_for_legacy(stream: int) -> bool:
-    """Whether a stream and the legacy default stream wait for each other."""
+    """Whether a stream and the legacy default stream wait for each other; False of one that is
+    being captured into a graph, which the question would spoil."""
+    if is_captured(stream):
+        return False
     status, flags = bindings.cuStreamGetFlags(queue_of(stream))
     return bool(status == SUCCESS and not int(flags) & _NON_BLOCKING)
 

@@ -32,11 +32,15 @@ from tilec.emit.rust.text import function_names
 
 # The parts of the support, in the order in which they use each other.
 _SUPPORT = (
-    "opening", "status", "elements", "tables", "tensors", "messages", "expressions", "shapes",
-    "scalars", "claims", "variants", "addresses", "driver", "devices", "instance", "costs",
-    "choice", "plan", "code", "maps", "launch", "streams", "buffers", "slices",
+    "opening", "status", "elements", "tables", "arguments", "memory", "tensors", "messages",
+    "expressions", "shapes", "scalars", "claims", "variants", "addresses", "declarations", "driver",
+    "devices", "instance", "costs", "choice", "plan", "code", "maps", "launch", "streams",
+    "buffers", "slices",
 )  # fmt: skip
-_PIPELINE_SUPPORT = ("pipelines", "runs", "lanes", "graphs")
+_PIPELINE_SUPPORT = (
+    "pipelines", "run", "workspace", "one_stream", "order", "lanes", "several_streams", "nodes",
+    "graphs",
+)  # fmt: skip
 _OF_PIPELINES = ("Graph", "InFlightGraph")
 _PUBLIC = (
     "set_driver", "BF16", "DeviceBuffer", "DeviceMemory", "DeviceMemoryMut", "DeviceSlice",

@@ -30,9 +30,16 @@ TILEC_INNER void tilec_guess_build(tilec_call *call)
 /* The instance for the arguments, with all of its contract but addresses checked. */
 TILEC_INNER tilec_status tilec_take_instance(tilec_call *call)
 {
-    uint64_t shapes = tilec_shapes_of(call);
-    tilec_memory *memory = &tilec_memory_1[shapes % TILEC_REMEMBERED];
+    const tilec_group *first = &call->build->groups[0];
+    uint64_t shapes;
+    tilec_memory *memory;
     int32_t g, chosen;
+    if (call->build->group_count == 1 && first->kernel_count == 1) {
+        tilec_status status = tilec_fit(call, first->kernels[0]);
+        return status ? tilec_blame(first->kernels[0], status) : TILEC_SUCCESS;
+    }
+    shapes = tilec_shapes_of(call);
+    memory = &tilec_memory_1[shapes % TILEC_REMEMBERED];
     if (memory->build == call->build && memory->shapes == shapes && !tilec_fit(call, memory->kernel))
         return TILEC_SUCCESS;
     for (g = 0; g < call->build->group_count; g++) {
