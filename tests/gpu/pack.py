@@ -64,6 +64,8 @@ PACKED = (
     # The command `tilec tune`.
     "src/tilec/tune",
 )
+# Programs of the tests beside this file.
+GPU_PROGRAMS = ("tests/gpu/early.tile", "tests/gpu/large.tile")
 NEEDED_THERE = ("numpy", "pytest", "click", "cuda-python", "cuda-core")
 
 
@@ -112,7 +114,7 @@ def build(folder: Path) -> None:
     _run("tests.gpu.accuracy_programs", str(tests))
     _run("tests.programs.generate", str(tests))
     _run("tests.gpu.mapped_kernels", str(tests))
-    programs = [*sorted(Path("tests/programs").glob("*.tile")), Path("tests/gpu/large.tile")]
+    programs = [*sorted(Path("tests/programs").glob("*.tile")), *map(Path, GPU_PROGRAMS)]
     programs += sorted(tests.glob("*.tile"))
     kernels = sorted(Path("kernels").glob("*.tile"))
     pipelines = sorted(Path("tests/pipelines/programs").glob("*.tile"))
