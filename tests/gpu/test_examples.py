@@ -59,10 +59,11 @@ def test_python():
     folder = EXAMPLES / "python"
     if not (folder / "build" / "gated_torch.py").exists():
         pytest.skip(f"{folder}/build is not built")
+    found = os.pathsep.join(["build", *map(os.path.abspath, sys.path)])
     done = subprocess.run(
         [sys.executable, "main.py"],
         cwd=folder, capture_output=True, text=True, timeout=240, check=False,
-        env={**os.environ, "PYTHONPATH": f"build:{os.environ.get('PYTHONPATH', '')}"},
+        env={**os.environ, "PYTHONPATH": found},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines() == [

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 import pytest
 from host_driver import DRY_RUN
 from placement import PLACEMENTS
 from red_zones import GUARD_BYTES, RedZones
-from test_kernels import fault, has_rows
+from test_kernels import fault, has_rows, placed
 
 import tilec.runtime as rt
 from tests.emit.calling import Functions
@@ -28,6 +29,12 @@ class FromC:
         given = [arguments[parameter.name] for parameter in self._kernel.parameters]
         plain = [one.array if isinstance(one, rt.Tensor) else one for one in given]
         return self._functions.call(self._kernel.symbol, plain)
+
+    @property
+    def adds_in_any_order(self):
+        """Whether it adds floats by atomic updates."""
+        floats = ("f16", "bf16", "f32", "f64")
+        return any(p.own == "atomic" and p.element in floats for p in self._kernel.parameters)
 
     def __call__(self, **arguments):
         done = self.outcome(arguments)
@@ -63,6 +70,29 @@ def test_results_and_guards(load, functions, file, symbol):
             if found:
                 faults.append(found)
     assert not faults, f"{len(faults)} launches are wrong:\n" + "\n".join(faults[:12])
+
+
+@pytest.mark.parametrize(("file", "symbol"), symbols())
+def test_bits_are_those_of_the_runtime(load, functions, file, symbol):
+    """The same arguments give the same bits, whoever launches."""
+    kernel = from_c(load, functions, file, symbol)
+    if kernel.adds_in_any_order:
+        pytest.skip("sums of floats whose order is left open, launch by launch")
+    problem = problems(symbol)[-1]
+    for placement in (PLACEMENTS[0], PLACEMENTS[-1]):
+        if placement.gap and not has_rows(problem):
+            continue
+        found = [written(one, problem, placement) for one in (load(file).instance(symbol), kernel)]
+        for name, bits in found[0].items():
+            np.testing.assert_array_equal(bits, found[1][name], f"`{name}` of {problem}")
+
+
+def written(kernel, problem, placement):
+    """The bits of what a launch writes, by name."""
+    zones = RedZones()
+    arguments = {n: placed(zones, n, a, placement) for n, a in problem.arguments.items()}
+    kernel(**arguments)
+    return {name: arguments[name].bits() for name in problem.outputs}
 
 
 def test_a_broken_contract_launches_nothing(load, functions):

@@ -18,6 +18,7 @@ from test_header_pipelines import (  # noqa: F401  (they run here with other fun
 )
 from test_headers import (  # noqa: F401
     test_a_broken_contract_launches_nothing,
+    test_bits_are_those_of_the_runtime,
     test_results_and_guards,
 )
 
