@@ -146,7 +146,7 @@ def test_two_loops_of_which_one_is_shared() -> None:
 # ---- with warpgroups that do programs by turns ---------------------------------------------------
 
 
-@pytest.mark.parametrize("extents", [(128, 64, 96), (384, 192, 40), (1160, 64, 20), (384, 64, 0)])
+@pytest.mark.parametrize("extents", [(128, 64, 96), (384, 192, 40), (776, 64, 20), (384, 64, 0)])
 @pytest.mark.parametrize("cluster", ["[2, 1]", "[1, 2]"])
 def test_programs_by_turns(cluster: str, extents: tuple[int, int, int]) -> None:
     m, n, k = extents
