@@ -78,7 +78,7 @@ def test_bits_are_those_of_the_runtime(load, functions, file, symbol):
     kernel = from_c(load, functions, file, symbol)
     if kernel.adds_in_any_order:
         pytest.skip("sums of floats whose order is left open, launch by launch")
-    problem = problems(symbol)[-1]
+    problem = [*problems(symbol)][-1]
     for placement in (PLACEMENTS[0], PLACEMENTS[-1]):
         if placement.gap and not has_rows(problem):
             continue
