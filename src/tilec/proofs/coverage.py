@@ -73,7 +73,7 @@ def _is_stored_before(reasoning: Reasoning, load: Access, before: Sequence[Acces
         with one_question():
             for store in (access for access in before if access.writes):
                 stored = _formulas(reasoning, store, element)
-                if not _is_exact(stored):
+                if store.starts is None or not _is_exact(stored):
                     continue
                 kept = [*known, *_turns_of_both(store, load, [*stored, *touched])]
                 rest = _without(projected(touched, kept), projected(stored, kept))
@@ -131,7 +131,8 @@ def _touched(
     reasoning: Reasoning, store: Access, element: Sequence[Unknown], known: Sequence[Unknown]
 ) -> isl.Set | None:
     """The elements that a store touches, with the arguments; None if that is not exact."""
-    if store.starts is None:
+    # Where nobody knows which programs run, nothing is certain to be touched.
+    if store.starts is None or not reasoning.is_grid_followed:
         return None
     formulas = taken_apart(reasoning, _formulas(reasoning, store, element))
     return projected(formulas, known) if _is_exact(formulas) else None

@@ -64,6 +64,7 @@ class Reasoning(Arithmetic):
     scalars: dict[str, Unknown] = field(default_factory=dict)
     programs_of: list[Polynomial] = field(default_factory=list)
     ids: dict[int, Unknown] = field(default_factory=dict)
+    is_grid_followed: bool = True  # whether facts say which programs run
     _values: dict[ir.Value, Abstract] = field(default_factory=dict)
     _uniform: set[ir.Value] = field(default_factory=set)
     _only_looking: bool = False
@@ -159,7 +160,9 @@ class Reasoning(Arithmetic):
         self.programs_of = [self._grid_extent(extent) for extent in extents]
         self._limit_products(self.programs_of, COUNT_LIMIT)
         for axis, extent in enumerate(self.programs_of):
-            self._know(self._of_launcher(less(self.program(axis), extent)), "grid")
+            runs = self._of_launcher(less(self.program(axis), extent))
+            self.is_grid_followed &= runs != TRUE
+            self._know(runs, "grid")
 
     def _grid_extent(self, extent: Number) -> Polynomial:
         """Launchers refuse more programs than the limit, and without any nothing runs."""
