@@ -59,14 +59,30 @@ WHOLE = {
     "if N > 2 { z.store::<4>([0], one); } let t = z.load::<2>([0]);": {READ},
     # Of one element and two there is nothing to read.
     "if N > 2 { z.store::<4>([0], one); } let t = z.load::<2>([1]);": set(),
+    # All four values go to one element.
+    "unsafe { z.scatter([Tile::<i32, 4>::zeros()], one); } let t = z.load::<4>([0]);": {READ},
 }  # fmt: skip
-CASES = [(body, wanted, True) for body, wanted in PART.items()]
-CASES += [(body, wanted, False) for body, wanted in WHOLE.items()]
+# The grid where program p stores element p.
+GRIDS = {
+    "N": {FULL},
+    "N.max(K)": {FULL},
+    "N.min(K)": set(),
+    # What may wrap is not followed, though launchers compute it without wrapping.
+    "N * N * N * N / 9": set(),
+    "(N * K).div_ceil(7)": set(),
+}
+CASES = [(body, wanted, None) for body, wanted in PART.items()]
+CASES += [(body, wanted, "1") for body, wanted in WHOLE.items()]
+CASES += [
+    ("unsafe { z.store_at::<1>([program_id()[0]], Tile::<f32, 1>::ones()); }", wanted, grid)
+    for grid, wanted in GRIDS.items()
+]
 
 
-def text_of(body: str, is_part: bool) -> str:
-    taken = "Part<&mut Tensor<f32, N>, 4>" if is_part else "&mut Tensor<f32, N>"
-    attribute = "#[kernel]" if is_part else "#[kernel(grid = [1])]"
+def text_of(body: str, grid: str | None) -> str:
+    """`grid` is None where z is cut in parts."""
+    taken = "&mut Tensor<f32, N>" if grid else "Part<&mut Tensor<f32, N>, 4>"
+    attribute = f"#[kernel(grid = [{grid}])]" if grid else "#[kernel]"
     return (
         f"{attribute}\npub fn k<N: Dim, K: Dim>(z: {taken}, x: &Tensor<f32, N>, "
         "y: &Tensor<f32, K>) {\n"
@@ -85,7 +101,14 @@ class Watch:
         pass
 
     def touched(
-        self, op: ir.OpView, tensor: str, elements: np.ndarray, *, written: bool, outside: int
+        self,
+        op: ir.OpView,
+        tensor: str,
+        elements: np.ndarray,
+        *,
+        written: bool,
+        outside: int,
+        atomic: bool = False,
     ) -> None:
         if tensor != "z":
             return
@@ -154,9 +177,11 @@ def seen(function: ir.OpView) -> Iterator[tuple[int, Watch]]:
         yield n, watch
 
 
-@pytest.mark.parametrize(("body", "wanted", "is_part"), CASES, ids=[c[0] for c in CASES])
-def test_a_summary_is_right(body: str, wanted: set[str], is_part: bool) -> None:
-    instances, found, program = checked(text_of(body, is_part))
+@pytest.mark.parametrize(
+    ("body", "wanted", "grid"), CASES, ids=[f"{body} | {grid}" for body, _, grid in CASES]
+)
+def test_a_summary_is_right(body: str, wanted: set[str], grid: str | None) -> None:
+    instances, found, program = checked(text_of(body, grid))
     assert not found
     with context():
         module = emit(instances, program.sources)

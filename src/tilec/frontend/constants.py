@@ -28,6 +28,9 @@ from tilec.frontend.refusal import did_you_mean, refusal
 from tilec.source import Span
 from tilec.types import BOOL, ELEMENTS, F32, I32, STORAGE_ONLY, USIZE, Dim, Element
 
+# What is computed of literals alone is exact, but not of any size.
+_LARGEST = 1 << 128
+
 
 def evaluate(
     node: ast.Expression, environment: Environment, expected: Element | None = None
@@ -246,7 +249,7 @@ def _binary(node: ast.Binary, environment: Environment, hint: Element | None) ->
         return Constant(COMPARISONS[node.operator](left_value, right_value), BOOL)
     if node.operator in ARITHMETIC and element != BOOL:
         result = ARITHMETIC[node.operator](left_value, right_value, element)
-        return Constant(wrapped(result, element), element)
+        return _held(result, element, node.span)
     if node.operator in BITWISE and isinstance(left_value, int) and isinstance(right_value, int):
         return Constant(BITWISE[node.operator](left_value, right_value), element)
     raise refusal("E0203", f"`{node.operator}` does not apply here", node.operator_span)
@@ -283,7 +286,14 @@ def _shift(node: ast.Binary, environment: Environment, hint: Element | None) -> 
     count = as_integer(right, node.right.span)
     value = as_integer(left, node.left.span)
     shift = shift_left if node.operator == "<<" else shift_right
-    return Constant(wrapped(shift(value, count, left.element), left.element), left.element)
+    return _held(shift(value, count, left.element), left.element, node.span)
+
+
+def _held(result: Number, element: Element | None, span: Span) -> Constant:
+    """What an operation gives. Raises CompileError E0203 for literals that grow without end."""
+    if element is None and isinstance(result, int) and abs(result) > _LARGEST:
+        raise refusal("E0203", "no type holds this number", span, "it is above 2^128")
+    return Constant(wrapped(result, element), element)
 
 
 def _cast(node: ast.Cast, environment: Environment) -> Constant:

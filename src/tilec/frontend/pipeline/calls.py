@@ -25,6 +25,9 @@ from tilec.frontend.typecheck_helper_body import check_helper
 from tilec.frontend.typecheck_parameters import declared_parameters
 from tilec.types import Dim, TensorType, TileType, Type
 
+# Calls of other pipelines in one, those in called ones too: also of those that launch nothing.
+MAX_CALLS = 1024
+
 # Executes the body of a pipeline, its parameters being bound.
 Execute = Callable[[Tracer, ast.Function], None]
 
@@ -102,6 +105,13 @@ def _inline(
 ) -> None:
     if any(check_generics(function)):
         raise AlreadyReportedError
+    tracer.trace.called += 1
+    if tracer.trace.called > MAX_CALLS + 1:
+        raise AlreadyReportedError
+    if tracer.trace.called > MAX_CALLS:
+        raise refusal(
+            "E0803", f"a pipeline calls others at most {MAX_CALLS} times", node.span, "one too many"
+        )
     bindings = solved(tracer, node, function, arguments)
     bindings |= {g.name.text: Dim(g.name.text) for g in function.generics if is_dim(g)}
     inner = _called(tracer, node, module, function, bindings)

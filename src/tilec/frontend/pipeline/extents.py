@@ -16,6 +16,11 @@ from tilec.types import USIZE, ElementLike, ElementVariable, TileType
 
 _WIDEST = 1 << 63
 
+# What grows beyond, in loops that multiply, is an unknown like what is no sum or product: terms of
+# a polynomial, factors of a term, bits of a coefficient.
+_MOST_TERMS, _MOST_FACTORS, _MOST_BITS = 64, 16, 256
+_LONGEST = 80  # characters of an operand in a message
+
 
 class Extents:
     """The unknowns of one pipeline: its `Dim`s and scalars by name, and what is made of them."""
@@ -47,14 +52,14 @@ class Extents:
         is_exact = isinstance(value.type, TileType) and self._is_exact(value.type.element)
         if is_exact and value.operation.form is Form.OPERATOR and len(operands) == 2:
             left, right = operands
-            if value.name == "+":
+            if value.name == "+" and _is_small_sum(left, right):
                 return left + right
-            if value.name == "-":
+            if value.name == "-" and _is_small_sum(left, right):
                 return left - right
-            if value.name == "*":
+            if value.name == "*" and _is_small_product(left, right):
                 return left * right
         generics = tuple(map(str, value.generics or ()))
-        shown_operands = ", ".join(map(shown, operands))
+        shown_operands = ", ".join(map(_shown_briefly, operands))
         key = (value.name, generics, *(form.terms for form in operands))
         return self._opaque(key, f"{value.name}({shown_operands})")
 
@@ -71,6 +76,29 @@ class Extents:
         return variable(self._known[key])
 
 
+def _is_small_sum(left: Polynomial, right: Polynomial) -> bool:
+    return (
+        len(left.terms) + len(right.terms) <= _MOST_TERMS
+        and max(_bits_in(left), _bits_in(right)) < _MOST_BITS
+    )
+
+
+def _is_small_product(left: Polynomial, right: Polynomial) -> bool:
+    return (
+        len(left.terms) * len(right.terms) <= _MOST_TERMS
+        and _factors_in(left) + _factors_in(right) <= _MOST_FACTORS
+        and _bits_in(left) + _bits_in(right) <= _MOST_BITS
+    )
+
+
+def _factors_in(form: Polynomial) -> int:
+    return max((len(monomial) for monomial, _ in form.terms), default=0)
+
+
+def _bits_in(form: Polynomial) -> int:
+    return max((coefficient.bit_length() for _, coefficient in form.terms), default=0)
+
+
 def shown(form: Polynomial) -> str:
     """An extent as messages print it: `N * 2 + 1`."""
     texts: list[str] = []
@@ -83,6 +111,11 @@ def shown(form: Polynomial) -> str:
     if not texts:
         return "0"
     return " ".join(texts[1:]) if texts[0] == "+" else texts[0] + " ".join(texts[1:])
+
+
+def _shown_briefly(form: Polynomial) -> str:
+    text = shown(form)
+    return text if len(text) <= _LONGEST else "…"
 
 
 def certainly_differ(left: Polynomial, right: Polynomial) -> bool:

@@ -151,7 +151,8 @@ class Trace:
     active: list[ast.Function] = field(default_factory=list)
     reached: list[ast.Function] = field(default_factory=list)
     names: set[str] = field(default_factory=set)  # of tensors and scalars of the plan
-    turns: int = 0
+    turns: int = 0  # of loops
+    called: int = 0  # pipelines, by it and by those that it calls
 
     def new_name(self, written: str) -> str:
         """A name that nothing in the plan has."""
