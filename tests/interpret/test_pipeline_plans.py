@@ -179,6 +179,8 @@ def test_axes_of_what_is_given_may_have_another_order() -> None:
         ({"x": X[:9]}, "`sums`: `requires!(N % 2 == 0)` does not hold, where N = 9"),
         ({"x": X.astype(np.float64)}, "`sums`: `x` has elements `f32`, got float64"),
         ({"out": X[:8]}, "`sums`: axis 0 of `x` is `N`, which is 8 by axis 0 of `out`, got 10"),
+        ({"s": 10**400}, f"`sums`: `s` is `f32`, got {10**400}"),
+        ({"s": True}, "`sums`: `s` is `f32`, got True"),
         ({"y": 1}, "`sums`: the pipeline has no parameter `y`"),
         (
             {"x": np.zeros(100, np.float32)},
@@ -206,6 +208,9 @@ def test_the_contract_of_the_last_launch_holds_before_the_first_starts() -> None
     negative = Temporary("c", "f32", (("sub", 0, "N"),), 2)
     with pytest.raises(BrokenContract, match="the temporary `c` has the extent -10"):
         run(replace(pipeline, temporaries=(*pipeline.temporaries[:3], negative)), out=out)
+    endless = Temporary("c", "f32", (("mul", "N", 2**36), 2**20), 2)
+    with pytest.raises(BrokenContract, match=r"there is no room for [0-9]+ bytes of workspace"):
+        run(replace(pipeline, temporaries=(*pipeline.temporaries[:3], endless)), out=out)
 
 
 @pytest.mark.parametrize("seed", [None, 3])

@@ -207,10 +207,11 @@ def test_a_precondition_is_checked_even_if_there_is_no_program() -> None:
         launch(TURN, "turn", z=np.zeros((3, 0), np.int32), x=x, q=1)
 
 
-def test_scalars_must_fit_their_type() -> None:
+@pytest.mark.parametrize("given", [2**31, 1.5, float("nan"), float("inf"), True, np.float32(2)])
+def test_scalars_must_fit_their_type(given: object) -> None:
     x = np.zeros((2, 2), np.int32)
     with pytest.raises(BrokenContract, match="`q` is `i32`"):
-        launch(TURN, "turn", z=x.copy(), x=x, q=2**31)
+        launch(TURN, "turn", z=x.copy(), x=x, q=given)
 
 
 COUNT = f"""

@@ -90,10 +90,24 @@ def _scalar(parameter: Parameter, value: Any) -> Array:
     if given.ndim:
         raise BrokenContract(f"`{parameter.name}` is a scalar, got shape {given.shape}")
     wanted = np.dtype(DTYPES[parameter.element])
-    if wanted.kind in "iu" and not np.iinfo(wanted).min <= int(value) <= np.iinfo(wanted).max:
-        raise BrokenContract(f"`{parameter.name}` is `{parameter.element}`, got {value}")
+    if not _is_held(given.item(), wanted):
+        raise BrokenContract(f"`{parameter.name}` is `{parameter.element}`, got {given.item()}")
     scalar = given.astype(wanted)
     return scalar.view(f"i{wanted.itemsize}") if wanted.kind == "u" else scalar
+
+
+def _is_held(value: Any, wanted: np.dtype[Any]) -> bool:
+    """Whether a number is one of a type, or is rounded to one: a bool, an integer, any number."""
+    if wanted.kind == "b" or isinstance(value, bool):
+        return wanted.kind == "b" and isinstance(value, bool)
+    if wanted.kind in "iu":
+        limits = np.iinfo(wanted)
+        return isinstance(value, int) and limits.min <= value <= limits.max
+    try:
+        float(value)
+    except (OverflowError, TypeError, ValueError):
+        return False
+    return True
 
 
 def _tensor(parameter: Parameter, array: Any) -> Array:

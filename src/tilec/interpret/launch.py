@@ -90,9 +90,9 @@ def read_arguments(given: Mapping[str, bytes | int | float | bool]) -> dict[str,
 
 
 def tensor_named(tensors: Mapping[str, Array], name: str) -> Array:
-    """One of the kernel's tensors. Raises BrokenContract if there is none of this name."""
+    """One of the tensors of what ran. Raises BrokenContract if there is none of this name."""
     if name not in tensors:
-        raise BrokenContract(f"the kernel has no tensor `{name}`")
+        raise BrokenContract(f"there is no tensor `{name}`")
     return tensors[name]
 
 

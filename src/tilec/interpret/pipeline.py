@@ -107,7 +107,10 @@ def _ready(
         workspace = workspace_of(pipeline, values)
     except WorkspaceError as error:
         raise BrokenContract(str(error)) from None
-    memory = np.full(workspace.bytes, POISON, np.uint8)
+    try:
+        memory = np.full(workspace.bytes, POISON, np.uint8)
+    except (MemoryError, ValueError):
+        raise BrokenContract(f"there is no room for {workspace.bytes} bytes of workspace") from None
     temporaries = {
         t.name: _window(memory, workspace.offsets[t.name], t.element, workspace.extents[t.name])
         for t in pipeline.temporaries
