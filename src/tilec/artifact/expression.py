@@ -104,6 +104,9 @@ OPERATIONS: dict[str, Operation] = {
 
 _DIVIDING = frozenset({"div", "rem", "ceildiv"})
 _TAKES_FLOATS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "min", "max", "neg", "abs"})
+# Readers take several calls a level, and have Python's thousand in all.
+DEEPEST = 100
+
 _PREFIX = 10
 _POSTFIX = 11
 
@@ -146,6 +149,18 @@ def names_in(expression: Expression) -> Iterator[str]:
     elif isinstance(expression, tuple):
         for operand in _parts(expression)[2]:
             yield from names_in(operand)
+
+
+def is_too_deep(expression: Expression) -> bool:
+    """Whether its operations are more than DEEPEST deep in each other."""
+    waiting = [(expression, 0)]
+    while waiting:
+        one, depth = waiting.pop()
+        if depth > DEEPEST:
+            return True
+        if isinstance(one, tuple):
+            waiting += ((operand, depth + 1) for operand in one[1:])
+    return False
 
 
 def text_of(expression: Expression) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from mlir import ir
 
+from tilec.artifact.expression import is_too_deep
 from tilec.checks.places import Sources
 from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.places import span_of
@@ -32,9 +33,14 @@ def check_preconditions(module: ir.Module, sources: Sources) -> Iterator[Diagnos
         for op in operations(function):
             for value in _computed_by_launchers(op):
                 try:
-                    host_expression(value)
+                    is_deep = is_too_deep(host_expression(value))
                 except NoHostExpressionError as error:
-                    yield _refused(error, sources)
+                    yield _refused(error.location, "a launcher does not compute this", sources)
+                    continue
+                except RecursionError:
+                    is_deep = True
+                if is_deep:
+                    yield _refused(op.location, "this takes too many operations", sources)
 
 
 def _computed_by_launchers(op: ir.OpView) -> Iterator[ir.Value]:
@@ -47,11 +53,11 @@ def _computed_by_launchers(op: ir.OpView) -> Iterator[ir.Value]:
             yield extent
 
 
-def _refused(error: NoHostExpressionError, sources: Sources) -> Diagnostic:
-    span = span_of(error.location, dict(sources))
+def _refused(location: ir.Location, what: str, sources: Sources) -> Diagnostic:
+    span = span_of(location, dict(sources))
     assert span is not None, "every operation has its place in the source"
     return Diagnostic(
         "E0203",
         "preconditions and grids are arithmetic that a launcher does: integers, and comparisons",
-        (Label(span, "a launcher does not compute this"),),
+        (Label(span, what),),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -179,6 +180,8 @@ class _ArithConstant(_Source):
         self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
     ) -> HostExpression | None:
         value = attribute_number(op.attributes["value"])
+        if not math.isfinite(value):
+            return None  # JSON has no such numbers
         return bool(value) if str(op.results[0].type) == "i1" else value
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:

@@ -16,7 +16,7 @@ from mlir.dialects import func
 
 from tilec.artifact import signature
 from tilec.artifact.abi import ELEMENT_BYTES
-from tilec.artifact.expression import Expression, evaluate, text_of
+from tilec.artifact.expression import Expression, evaluate, is_too_deep, text_of
 from tilec.artifact.pipeline import Argument, Temporary
 from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import emit_control, emit_loops, typed  # noqa: F401  (register their rules)
@@ -112,12 +112,16 @@ class _Values:
 
         Raises:   NoValueError
         """
-        value = self._emitted(scalar)
-        found = self._host(value, scalar.value.span)
+        too_large = NoValueError(_refused(scalar.value.span, "this takes too many operations"))
+        try:
+            value = self._emitted(scalar)
+            found = self._host(value, scalar.value.span)
+        except RecursionError:  # variables of loops are made of those of the turn before
+            raise too_large from None
         if element is not None and element.kind is Kind.UNSIGNED:
             found = as_unsigned(value.type, found)
-        if _size_of(found) > LARGEST:
-            raise NoValueError(_refused(scalar.value.span, "this takes too many operations"))
+        if _size_of(found) > LARGEST or is_too_deep(found):
+            raise too_large
         return found
 
     def _emitted(self, scalar: Scalar) -> ir.Value:
