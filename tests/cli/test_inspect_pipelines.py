@@ -207,6 +207,8 @@ def test_times_are_shown_and_added_up(tilec):
         ('{"zero": 1}', "has the time `zero`: 1"),
         ('{"0": NaN}', "has the time `0`: nan"),
         ('{"5": 1}', "has no launch 5"),
+        (f'{{"0": {10**400}}}', "has the time `0`: 1000"),
+        ("[" * 100000, "is no JSON"),
     ],
 )
 def test_times_that_are_none_are_refused(tilec, text, said):

@@ -6,6 +6,7 @@ the one implicit instance of a kernel without type or const generics.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -94,7 +95,7 @@ def _from_attribute(attribute: ast.Attribute, kernel: ast.Function, module: Modu
             )
         value = _value(argument.value, generic, Environment(module))
         place = argument.value.span
-        yield argument.name.text, (bound_value(names[argument.name.text], value, place), place)
+        yield argument.name.text, (_bound(names[argument.name.text], value, place), place)
 
 
 def _own_hints(attribute: ast.Attribute, module: Module) -> Hints:
@@ -163,7 +164,18 @@ def _from_request(request: Request, kernel: ast.Function) -> Values:
     names = {g.name.text: g for g in kernel.generics}
     for name, text, span in request.values:
         _generic_named(name, kernel)
-        yield name.text, (bound_value(names[name.text], parse_value(text, span), span), span)
+        yield name.text, (_bound(names[name.text], parse_value(text, span), span), span)
+
+
+def _bound(
+    generic: ast.GenericParameter, value: Element | Constant, span: Span
+) -> Element | Constant:
+    """The value of a generic of an instance. Raises CompileError E0202, E0203."""
+    found = bound_value(generic, value, span)
+    if isinstance(found, Constant) and not math.isfinite(found.value):
+        message = "a const generic is a finite number"
+        raise refusal("E0203", message, span, f"it is {found}", help="write it in the kernel")
+    return found
 
 
 def _instance(
@@ -176,7 +188,7 @@ def _instance(
 ) -> Instance:
     names = {g.name.text: g for g in kernel.generics if not is_dim(g)}
     for name, (text, place) in defines.items():
-        value = bound_value(names[name], parse_value(text, place), place)
+        value = _bound(names[name], parse_value(text, place), place)
         values[name] = (value, place)
     missing = [name for name in names if name not in values]
     if missing:
