@@ -236,3 +236,25 @@ def test_preconditions_may_be_joined() -> None:
     for length in (0, 15):
         with pytest.raises(BrokenContract, match="requires"):
             launch(text, "k", z=np.zeros(length, np.int32), x=x)
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [("N / u < 9", False), ("N % u == 4", False), ("u == 0 || N / u < 9", True)],
+)
+def test_a_precondition_that_divides_by_zero_does_not_hold(condition: str, holds: bool) -> None:
+    text = f"""
+#[kernel]
+pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 4>, u: usize) {{
+    requires!({condition});
+    z.store(z.load() + 1.0);
+}}
+"""
+    z = np.zeros(4, np.float32)
+    if holds:
+        launch(text, "k", z=z, u=0)
+    else:
+        with pytest.raises(BrokenContract, match="divides by zero"):
+            launch(text, "k", z=z, u=0)
+        launch(text, "k", z=z, u=5 if "%" in condition else 1)
+    np.testing.assert_array_equal(z, 1)

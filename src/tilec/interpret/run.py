@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
+from tilec.artifact.expression import DivisionByZero, ExpressionError, Value, evaluate
 from tilec.interpret.contract import BrokenContract, bind, parameters_of, strides_of
 from tilec.interpret.machine import Code, Machine, code_of
 from tilec.interpret.memory import Array, Observer, View, view_of
+from tilec.ops.host_expression import NoHostExpressionError, host_expression
 from tilec.ops.rules import Datum
 
 
@@ -64,7 +66,7 @@ def _prepared(
         ahead = Machine(
             code, values=dict(zip(map(code.number, entry.arguments), slots, strict=True))
         )
-        _check_claims(entry, ahead)
+        _check_claims(entry, ahead, _numbers(function, arguments))
         return slots, _grid(entry, ahead)
 
 
@@ -95,12 +97,41 @@ def _slots(
     return found
 
 
-def _check_claims(entry: ir.Block, machine: Machine) -> None:
+def _check_claims(entry: ir.Block, machine: Machine, numbers: Mapping[str, Value]) -> None:
     """Every `requires!` holds, even if there is no program to run."""
     for op in entry.operations:
         if op.operation.name == "tile.assume":
             machine.evaluate(op.operands[0])
             machine.execute(machine.code.step(op))
+            if _divides_by_zero(op.operands[0], numbers):
+                text = ir.StringAttr(op.attributes["text"]).value
+                machine.fail(op, f"`requires!({text})` does not hold: it divides by zero")
+
+
+def _divides_by_zero(condition: ir.Value, numbers: Mapping[str, Value]) -> bool:
+    """Whether a launcher, which has no division by zero, cannot compute a condition."""
+    try:
+        evaluate(host_expression(condition), numbers, total=False)
+    except DivisionByZero:
+        return True
+    except (ExpressionError, NoHostExpressionError):  # the IR of no program that was checked
+        pass
+    return False
+
+
+def _numbers(function: ir.OpView, arguments: Mapping[str, Any]) -> dict[str, Value]:
+    """The extents and scalars of a launch, as launchers have them."""
+    parameters = parameters_of(function)
+    arrays, dims = bind(parameters, arguments)
+    scalars = {p.name: (arrays[p.name], p.element) for p in parameters if p.extents is None}
+    return {**dims, **{name: _number(*held) for name, held in scalars.items()}}
+
+
+def _number(held: Array, element: str) -> Value:
+    unsigned = element[0] == "u" and element != "usize"
+    plain = held.view(f"u{held.itemsize}") if unsigned else held
+    value: Value = plain.item()
+    return value if isinstance(value, bool | int) else float(value)
 
 
 def _grid(entry: ir.Block, machine: Machine) -> tuple[int, ...]:
