@@ -15,6 +15,8 @@ from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch, Temporar
 from tilec.artifact.signature import Coverage, Parameter, Requirement
 from tilec.compatibility.compare import changes_between
 from tilec.compatibility.implied import implied
+from tilec.emit.header.sets import launch_sets
+from tilec.emit.header.signature import signature_of
 
 ADD = "add__f32_1024"
 
@@ -227,6 +229,17 @@ def test_a_map_that_writes_asks_for_whole_pieces():
     )
     assert kinds(read_only, writing) == {"recompile", "breaking"}
     assert kinds(writing, read_only) == {"recompile"}
+
+
+@pytest.mark.parametrize("element", ["f64", "bf16", "i32", "bool"])
+def test_a_name_without_a_function_breaks_those_who_call_it(element):
+    other = replace(with_parameter(ADDED, 3, element=element), symbol="add__other")
+    both = manifest(ADDED, other)
+    [by_name] = [one for one in launch_sets(both) if one.name == "add"]
+    gone = signature_of(by_name) is None
+    assert gone == (element in ("i32", "bool"))
+    assert any(kind == "breaking" for kind, *_ in changes(manifest(ADDED), both)) == gone
+    assert "breaking" not in kinds(both, both)
 
 
 def test_a_symbol_that_is_gone_breaks_and_a_new_one_does_not():
