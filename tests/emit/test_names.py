@@ -6,7 +6,12 @@ import re
 
 import pytest
 
+from tests.emit.launching import CUBIN
 from tests.emit.toolchain import c_compiler, compiled, cxx_compiler, run
+from tests.unit.manifest_samples import add_kernel, manifest
+from tilec.diagnostics.setup_error import SetupError
+from tilec.emit.emitter import Artifact, EmitOptions
+from tilec.emit.header import emit_header
 from tilec.emit.header.text import parameter_name
 
 # Those of C23 and of C++20, and of the modes with extensions that compilers begin with.
@@ -64,3 +69,17 @@ def test_other_names_stay_what_they_are():
     kept = ["x", "N", "K", "value", "tiles", "count_of", "Weights", "type", "_x"]
     assert [parameter_name(name) for name in kept] == kept
     assert parameter_name("status") == "status_"  # a variable of functions of C++ that make graphs
+
+
+@pytest.mark.parametrize(
+    ("stem", "prefix", "clash"),
+    [("tilec", "", "tilec_load"), ("graph_launch", "tilec_", None), ("tilec", "my_", None)],
+)
+def test_a_function_is_none_of_the_headers_own(stem, prefix, clash):
+    made = Artifact(manifest(add_kernel()), CUBIN)
+    if clash is None:
+        [text] = emit_header([made], stem, EmitOptions(prefix)).values()
+        assert f" {prefix}{stem}_load(".encode() in text
+        return
+    with pytest.raises(SetupError, match=f"`{clash}` is a function of every header"):
+        emit_header([made], stem, EmitOptions(prefix))
