@@ -68,7 +68,7 @@ GRIDS = {
     "N.max(K)": {FULL},
     "N.min(K)": set(),
     # What may wrap is not followed, though launchers compute it without wrapping.
-    "N * N * N * N / 9": set(),
+    "K * K * K * K * K / 9": set(),
     "(N * K).div_ceil(7)": set(),
 }
 CASES = [(body, wanted, None) for body, wanted in PART.items()]
