@@ -207,6 +207,20 @@ def test_what_is_no_gpu_tensor_goes_to_the_driver():
             add(z, x, wrong, 2.0)
 
 
+def test_a_tensor_of_torch_without_memory_is_refused_by_name():
+    class Sparse(TorchTensor):
+        def data_ptr(self):
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    driver = NotingDriver()
+    add = module(driver).add
+    z, x, y = arrays()
+    for attempt in (add.launch, add.plan):
+        with pytest.raises(rt.ContractError, match=r"`x`: expected a tensor with memory .* Sparse"):
+            attempt(z, Sparse(x.pointer), y, 1.0)
+    assert not driver.cells
+
+
 def test_threads_that_launch_at_once_have_their_own_arguments():
     both = threading.Barrier(2, timeout=20)
 

@@ -122,10 +122,16 @@ def _array_of_torch(name: str, tensor: Any) -> Array:
     element = element_of(tensor.dtype)
     if element is None:
         raise ContractError(f"`{name}`: no element type of kernels is `{tensor.dtype}`")
-    return Array(
-        tensor.data_ptr(),
-        element,
-        tuple(tensor.shape),
-        tuple(tensor.stride()),
-        tensor.get_device(),
-    )
+    try:
+        return Array(
+            tensor.data_ptr(),
+            element,
+            tuple(tensor.shape),
+            tuple(tensor.stride()),
+            tensor.get_device(),
+        )
+    except (RuntimeError, TypeError) as error:  # it is sparse, or stands for one in a trace
+        raise ContractError(
+            f"`{name}`: expected a tensor with memory and strides, "
+            f"got {type(tensor).__name__}: {error}"
+        ) from None
