@@ -385,6 +385,28 @@ def test_memory_is_given_back_by_hand_once_nothing_needs_it(add, driver):
     assert buffer.is_closed and x.is_freed and handle.done
 
 
+def test_what_launches_let_go_of_may_free_memory(add, driver):
+    class View(TorchTensor):
+        """Another library's tensor in memory of the runtime, which it gives back at its end."""
+
+        def __init__(self, memory):
+            super().__init__(memory.pointer)
+            self.memory = memory
+
+        def __del__(self):
+            self.memory.free()
+
+    memory_ = own(8)
+    add.launch(own(0), View(memory_), own(16), 1.0, stream=stream(A))
+    launch.UNDER_WAY.settle()
+    driver.finish_all(A)
+    last = threading.Thread(target=launch.UNDER_WAY.settle, daemon=True)
+    last.start()
+    last.join(5)
+    assert not last.is_alive(), "it waits for itself"
+    assert memory_.is_freed
+
+
 def test_a_freed_tensor_is_of_no_use(add, driver, monkeypatch):
     x = own(8)
     part = x.at(4, (999,))
@@ -493,6 +515,16 @@ def test_a_graph_is_ordered_with_itself_and_refused_beside_others(chain, add, dr
     with pytest.raises(rt.BorrowError, match=r"`sums` on stream 0x40 reads `x`"):
         graph.replay(stream(A))
     graph.replay(stream(A), order=True)
+
+
+def test_a_graph_that_was_refused_orders_nothing(chain, add, driver):
+    graph = chain.graph(own(0), own(8), 1.0)
+    graph.replay(stream(A))
+    add.launch(own(32), own(0), own(40), 1.0, stream=stream(0xC0), order=True)
+    with pytest.raises(rt.BorrowError, match=r"`sums` on stream 0x80 writes `out`"):
+        graph.replay(stream(B))
+    with pytest.raises(rt.BorrowError, match=r"writes `z`, which `sums`.* reads as `x`"):
+        add.launch(own(8), own(16), own(24), 1.0, stream=stream(B))
 
 
 def test_a_tensor_is_not_freed_while_a_graph_has_it(chain):

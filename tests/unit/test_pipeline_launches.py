@@ -340,14 +340,24 @@ def test_arguments_are_counted_and_named():
             pipeline.launch(out, x, 1.0, streams=streams)
 
 
-def test_a_refusal_by_the_driver_names_the_launch_and_keeps_what_runs(monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            rt.LaunchError("`add` was not launched: no"),
+            r"`sums`: the launch of `add` in sums.tile:33 .*: `add` was not launched: no",
+        ),
+        (KeyboardInterrupt(), None),
+    ],
+)
+def test_a_run_that_ends_early_names_the_launch_and_keeps_what_runs(error, message):
     class Refusing(NotingDriver):
         def prepared(self, code, entry, cells, early=False):
             start = super().prepared(code, entry, cells, early)
 
             def refuse(stream):
-                if len(self.cells) == 2:
-                    raise rt.LaunchError("`add` was not launched: no")
+                if len(self.cells) == 1:
+                    raise error
                 start(stream)
 
             return refuse
@@ -355,10 +365,10 @@ def test_a_refusal_by_the_driver_names_the_launch_and_keeps_what_runs(monkeypatc
     for streams in (1, 3):
         driver = Refusing()
         pipeline = loaded(driver).sums
-        with pytest.raises(rt.LaunchError, match=r"`sums`: the launch of `add` in sums.tile:34"):
+        with pytest.raises(type(error), match=message):
             pipeline.launch(*given(), 1.0, streams=streams, stream=SimpleNamespace(address=5))
         assert driver.log[-1] == ("freed", WORKSPACE, 5)
-        assert len(driver.cells) == 2
+        assert len(driver.cells) == 1
         if streams > 1:  # what was started elsewhere comes before what the stream is given next
             assert driver.log[-3][0] == "record" and driver.log[-2][::2] == ("wait", 5)
         assert not driver.events
@@ -597,6 +607,19 @@ def test_other_sizes_have_another_workspace():
     graph.replay()
     assert [e[1] for e in driver.log if e[0] == "allocated"] == [3 * SLOT, 3 * 2 * SLOT]
     assert replayed(driver)[0][-1] == 2000 and replayed(driver)[1][0] == WORKSPACE + 2**21 + 8192
+
+
+def test_a_graph_goes_to_another_device_with_its_arguments():
+    driver = NotingDriver()
+    graph = loaded(driver).sums.graph(*given(), 0.5)
+    out, x = (one._replace(device=1) for one in given())
+    with pytest.raises(rt.ContractError, match="`x` is on device 0, `out` on device 1"):
+        graph.update(out=out)
+    built = []
+    driver.built_graph = lambda code, entry, nodes: built.append((entry.device, nodes))
+    graph.update(out=out, x=x)
+    [(device, nodes)] = built
+    assert device == 1 and {node.entry.device for node in nodes} == {1}
 
 
 def test_a_graph_of_another_form_begins_when_the_last_one_is_done():

@@ -195,21 +195,35 @@ class Ledger:
             stream.loans[one.key] = one, loan
 
     def admit(
-        self, driver: Driver, touched: Touched, address: int, device: int | None, policy: Policy
+        self,
+        driver: Driver,
+        touched: Touched,
+        address: int,
+        device: int | None,
+        policy: Policy,
+        follows: Borrower | None = None,
     ) -> None:
-        """Makes sure that a launch on a stream meets no other one that it conflicts with.
+        """Makes sure that a launch on a stream meets no other one that it conflicts with. It comes
+        after the one that it `follows` whatever the streams.
 
         Raises:   BorrowError if it would, and nothing can have ordered them
         """
         stream = self._stream(address, device)
         self._wait_by_default(driver, stream)
+        before = stream.clock
+        if follows is not None:
+            self.ordered(follows, address)
         wanted = ranges_of(touched)
-        for other in self._streams.values():
-            if other is stream or other.last <= stream.clock.get(other.key, 0):
-                continue
-            found = self._conflict(stream, other, wanted)
-            if found is not None:
-                _Conflict(driver, touched, stream, other, *found).resolve(policy)
+        try:
+            for other in self._streams.values():
+                if other is stream or other.last <= stream.clock.get(other.key, 0):
+                    continue
+                found = self._conflict(stream, other, wanted)
+                if found is not None:
+                    _Conflict(driver, touched, stream, other, *found).resolve(policy)
+        except BaseException:
+            stream.clock = before  # what is not launched makes nobody wait for what it follows
+            raise
         self._admitted = touched, stream, wanted
 
     def ordered(self, first: Borrower | tuple[int, int | None], then: int) -> None:

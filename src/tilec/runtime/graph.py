@@ -80,10 +80,8 @@ class Graph:
             if on != UNDER_WAY.only:  # something may be under way on another one
                 # CUDA runs one launch of an executable after the other.
                 last = self._last or self._previous
-                before = None if last is None else last()
-                if before is not None:
-                    UNDER_WAY.ordered(before, on)
-                UNDER_WAY.admit(self._driver, touched, call.planned, on, order)
+                follows = None if last is None else last()
+                UNDER_WAY.admit(self._driver, touched, call.planned, on, order, follows)
             self._executable.launch(on)
             self._before = self._previous = None
             self._last = ref(handle)
@@ -104,7 +102,9 @@ class Graph:
             if memory is None or memory.size < call.planned.workspace.bytes:
                 memory = self._allocated(call)
             nodes = _nodes(call, memory)
-            if self._executable is None or not nodes or not self._executable.update(nodes):
+            moves = call.planned.device != self._call.planned.device
+            executable = None if moves or not nodes else self._executable
+            if executable is None or not executable.update(nodes):
                 # Another executable is not ordered with this one, nor may it share its workspace.
                 memory = self._allocated(call)
                 executable = self._built(call, memory)

@@ -201,10 +201,16 @@ class UnderWay:
         self.only = None  # launches ask anew
 
     def admit(
-        self, driver: Driver, touched: Touched, entry: Started, stream: int, order: bool = False
+        self,
+        driver: Driver,
+        touched: Touched,
+        entry: Started,
+        stream: int,
+        order: bool = False,
+        follows: Launch | None = None,
     ) -> None:
         """Makes sure that a launch that is about to start conflicts with none under way, or comes
-        after it: of `order` and the policy, by an event.
+        after it: of `order` and the policy, by an event. It `follows` another one by itself.
 
         Raises:   BorrowError if it would conflict
         """
@@ -219,7 +225,7 @@ class UnderWay:
             # What is captured into a graph runs when that does, and in the order that it has.
             if ledger is None or policy == "off" or driver.is_captured(stream):
                 return
-            ledger.admit(driver, touched, stream, entry.device, policy)
+            ledger.admit(driver, touched, stream, entry.device, policy, follows)
 
     def ordered(self, first: Launch | tuple[int, int | None], then: int) -> None:
         """Notes that a stream waits for a launch, or for all that another stream was given."""
@@ -280,15 +286,18 @@ class UnderWay:
         """Lets go of what the GPU is done with, and records events for what has none."""
         if not (self._gathered or self._timed) or not self._settling.acquire(blocking=False):
             return
+        # What is borrowed goes when the lock is free: a tensor of another library may run code of
+        # its own then, which frees memory, say.
+        done: list[Launch] = []
         try:
-            self._record_for_gathered()
-            heavy_left = self._let_go_of_done()
+            self._record_for_gathered(done)
+            heavy_left = self._let_go_of_done(done)
             self._forget_streams()
             self._room = 0 if heavy_left else LIMIT  # 0: the next launch asks again
         finally:
             self._settling.release()
 
-    def _record_for_gathered(self) -> None:
+    def _record_for_gathered(self, done: list[Launch]) -> None:
         batches: dict[tuple[int, int | None], list[Launch]] = {}
         for _ in range(len(self._gathered)):  # other threads may add to it meanwhile
             launch = self._gathered.popleft()
@@ -304,15 +313,16 @@ class UnderWay:
             else:
                 batch.append(launch)
         for batch in batches.values():
-            self._record_for(batch)
+            self._record_for(batch, done)
 
-    def _record_for(self, batch: list[Launch]) -> None:
+    def _record_for(self, batch: list[Launch], done: list[Launch]) -> None:
         driver, entry, stream = batch[-1]._driver, batch[-1].entry, batch[-1].stream
         try:
             event = driver.recorded(entry, stream)
         except LaunchError:
             # The stream is gone, or the device failed: when the device is done, so are these.
             driver.finish_device(entry)
+            done += batch
             return
         if event is None:  # the stream is being captured into a graph
             self._gathered.extend(batch)
@@ -324,7 +334,7 @@ class UnderWay:
         self._timed.setdefault(place, deque()).append((event, batch))
         self._heavy += _heavy_among(batch)
 
-    def _let_go_of_done(self) -> bool:
+    def _let_go_of_done(self, done: list[Launch]) -> bool:
         """Whether something heavy is left."""
         for place, queue in list(self._timed.items()):
             while queue and queue[0][1][0]._driver.is_over(queue[0][0]):
@@ -332,6 +342,7 @@ class UnderWay:
                 self._heavy -= _heavy_among(batch)
                 for launch in batch:
                     launch._is_over = True
+                done += batch
             if not queue:
                 del self._timed[place]
         return self._heavy > 0
