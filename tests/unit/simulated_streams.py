@@ -84,7 +84,7 @@ class Streams(NotingDriver):
     def waits_for_legacy(self, stream):
         return stream in self.blocking
 
-    def current_device(self):
+    def device_of(self, stream):
         return 0
 
     # What tests ask for

@@ -226,6 +226,16 @@ def test_the_default_stream_and_blocking_streams_wait_for_each_other(add, driver
         add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
 
 
+def test_an_address_may_be_that_of_another_stream_later(add, driver):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(BLOCKING))
+    add.launch(own(0), own(8), own(16), 1.0, stream=LEGACY)
+    driver.finish_all(LEGACY)
+    driver.blocking.clear()
+    add.launch(own(0), own(8), own(16), 1.0, stream=LEGACY)
+    with pytest.raises(rt.BorrowError, match="on stream 0x20 writes"):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(BLOCKING))
+
+
 def test_a_threads_own_stream_is_another_one_in_each_thread(add, driver):
     add.launch(own(0), own(8), own(16), 1.0, stream=2)
     add.launch(own(0), own(8), own(16), 1.0, stream=2)

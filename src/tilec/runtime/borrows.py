@@ -157,7 +157,6 @@ class _Stream:
     loans: dict[object, tuple[Range, _Loan]] = field(default_factory=dict)
     last: int = 0
     clock: Clock = field(default_factory=dict)
-    waits_for_legacy: bool | None = None  # None: not asked yet
 
     @property
     def is_legacy(self) -> bool:
@@ -263,9 +262,8 @@ class Ledger:
             if other.is_legacy == stream.is_legacy or other.device != stream.device:
                 continue
             blocking = other if stream.is_legacy else stream
-            if blocking.waits_for_legacy is None:
-                blocking.waits_for_legacy = driver.waits_for_legacy(blocking.address)
-            if blocking.waits_for_legacy:
+            # Asked each time: the address may be that of another stream by now.
+            if driver.waits_for_legacy(blocking.address):
                 stream.come_after(other.key, other.last, other.clock)
 
     @staticmethod

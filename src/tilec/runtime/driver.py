@@ -38,6 +38,7 @@ from tilec.runtime.stream_memory import (
 )
 from tilec.runtime.streams import (
     LEGACY_STREAM,
+    device_of,
     finish,
     finish_device,
     is_captured,
@@ -59,6 +60,7 @@ __all__ = [
     "copy_to_host",
     "current_device",
     "device_count",
+    "device_of",
     "exported",
     "finish",
     "finish_device",
