@@ -69,8 +69,8 @@ def launching(ops, whole):
         return SimpleNamespace(launch=note)
 
     names = {k.name for k in whole.kernels} | {p.name for p in whole.pipelines}
-    module = SimpleNamespace(manifest=whole, **{name: launch(name) for name in names})
-    ops._operations._beside._module = module
+    beside = ops._operations._beside
+    beside._manifest, beside.launcher = whole, {name: launch(name) for name in names}.__getitem__
     return launched
 
 
@@ -165,6 +165,42 @@ def test_emitted_files_are_python_whatever_kernels_are_called(tmp_path):
     assert ast.get_docstring(kernel).startswith('Ends """ the text\\, and "so"')
     call = kernel.body[1]
     assert [one.arg for one in call.args.args] == ["self", "self_", "lambda_", "stream_", "order_"]
+
+
+def add_called(name):
+    kernel = add_kernel()
+    variants = tuple(replace(v, symbol=f"{name}_{i}") for i, v in enumerate(kernel.variants))
+    return replace(kernel, name=name, symbol=name, variants=variants)
+
+
+def test_every_kernel_has_a_name_of_its_own(tmp_path, imported):
+    names = ("module", "code", "class", "class_", "attributes", "torch")
+    whole = manifest(*map(add_called, names))
+    files = emitted(tmp_path, whole, stem="names")
+    module, _ = imported("names")
+    own = ("module_", "code", "class__", "class_", "attributes", "torch")
+    assert [getattr(module, one).kernels[0].name for one in own] == list(names)
+    assert sorted(dir(module)) == sorted([*own, "module"])
+    stub = ast.parse(files["names.pyi"])
+    typed = [one.target.id for one in stub.body if isinstance(one, ast.AnnAssign)]
+    assert typed == [*own, "module"]
+    ops, _ = imported("names_torch")
+    launched = launching(ops, whole)
+    tensors = [Tensor(np.zeros(4, np.float32)) for _ in range(3)]
+    for one, name in zip((*own[:-1], "torch_"), names, strict=True):
+        getattr(ops, one if one != "module_" else "module")(*tensors[1:], 1.0)
+        assert launched[-1][0] == name
+
+
+def test_a_file_of_any_name_has_its_cubin(tmp_path):
+    files = emitted(tmp_path, manifest(add_kernel()), stem='a"b\\c')
+    for name in ("a_b_c.py", "a_b_c_torch.py"):
+        [cubins] = [
+            one.value
+            for one in ast.parse(files[name]).body
+            if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "_CUBINS"
+        ]
+        assert ast.literal_eval(cubins) == {"sm_90a": 'a"b\\c.sm_90a.cubin'}
 
 
 def test_the_contract_is_in_every_docstring(tmp_path):

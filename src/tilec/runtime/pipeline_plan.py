@@ -302,7 +302,7 @@ class PlannedPipeline:
         end = workspace + self.workspace.bytes
         for parameter, array in zip(self._parameters, self._at(addresses), strict=True):
             first, last = array.pointer, array.pointer + array.span_bytes
-            if first < end and workspace < last:
+            if not array.is_empty and first < end and workspace < last:
                 raise ContractError(
                     f"the workspace overlaps `{parameter.name}`: bytes {workspace:#x} to {end:#x} "
                     f"and {first:#x} to {last:#x}"

@@ -51,7 +51,7 @@ class Operations:
             if launch is None or written is None:
                 parameters = self._instances(called)[0].parameters
                 written = tuple(i for i, p in enumerate(parameters) if p.is_written)
-                launch = getattr(self._beside.module(), called).launch
+                launch = self._beside.launcher(called).launch
             if torch.is_grad_enabled():
                 _refuse_gradients(operation, given)
             launch(*given)
@@ -83,7 +83,7 @@ class Operations:
                 order = _order(len(parameters), results)
                 given_ = [p for p in parameters if not p.is_written]
                 tensors_at = tuple(i for i, p in enumerate(given_) if p.is_tensor)
-                launch = getattr(self._beside.module(), called).launch
+                launch = self._beside.launcher(called).launch
             key = tuple([(given[i].dtype, given[i].shape) for i in tensors_at])
             made = known.get(key)
             if made is None:

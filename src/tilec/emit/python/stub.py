@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilec.artifact.manifest import Manifest
-from tilec.emit.python.callables import TENSOR, CallSet, kernels_by_name, pipelines_by_name
+from tilec.emit.python.callables import (
+    TENSOR,
+    CallSet,
+    kernels_by_name,
+    names_of,
+    pipelines_by_name,
+)
 from tilec.emit.python.contract import contract
-from tilec.emit.python.loader import MADE
+from tilec.emit.python.loader import MADE, TAKEN
 from tilec.emit.python.text import docstring, identifier, parameter_names
 
 _KERNEL_OPTIONS = "stream: object = None, order: bool = False"
@@ -15,6 +21,8 @@ _PIPELINE_OPTIONS = (
     "stream: object = None, streams: int = 1, workspace: TensorLike | None = None, "
     "order: bool = False"
 )
+# What `Module` of tilec.runtime is besides: a kernel of such a name is had by `module["NAME"]`.
+_OF_MODULES = frozenset({"manifest", "driver", "cubin", "code", "instance"})
 
 
 def stub_lines(manifest: Manifest, name: str, prefix: str) -> Iterator[str]:
@@ -39,13 +47,13 @@ def stub_lines(manifest: Manifest, name: str, prefix: str) -> Iterator[str]:
         yield ""
     yield from _module_lines(manifest, kernels, called)
     yield ""
-    for one in called:
-        yield f"{identifier(f'{prefix}{one.name}')}: {_class(one)}"
+    for attribute, one in zip(names_of(called, prefix, TAKEN), called, strict=True):
+        yield f"{attribute}: {_class(one)}"
     yield "module: Module"
 
 
 def _class(called: CallSet) -> str:
-    return f"_{'Pipeline' if called.is_pipeline else 'Kernel'}_{identifier(called.name)}"
+    return f"_{'Pipeline' if called.is_pipeline else 'Kernel'}_{called.name}"
 
 
 def _class_lines(called: CallSet, manifest: Manifest) -> Iterator[str]:
@@ -96,7 +104,8 @@ def _module_lines(
     )
     yield ""
     for one in called:
-        yield f"    {identifier(one.name)}: {_class(one)}"
+        if identifier(one.name) == one.name and one.name not in _OF_MODULES:
+            yield f"    {one.name}: {_class(one)}"
     for method in ("__getitem__", "instance"):
         for one in kernels:
             yield ""
