@@ -309,6 +309,15 @@ def sums_free(whole):
     return replace(whole, pipelines=())
 
 
+def test_a_tensor_on_the_host_is_refused_by_the_name_that_it_was_given_for(tmp_path, imported):
+    emitted(tmp_path, manifest(add_kernel()))
+    ops, _ = imported("kernels_torch")
+    x, y = (Tensor(np.zeros(4, np.float32)) for _ in range(2))
+    x.is_cuda = False
+    with pytest.raises(rt.ContractError, match="`x` lies in host memory"):
+        ops.add(x, y, 1.0)
+
+
 def test_fake_tensors_are_checked_without_a_device(tmp_path, imported):
     emitted(tmp_path, manifest(add_kernel(), add_kernel("f16", 256), copy_kernel()))
     _, torch = imported("kernels_torch")
