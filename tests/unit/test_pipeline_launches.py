@@ -122,7 +122,12 @@ def test_a_workspace_of_the_caller_is_used_and_left_alone():
     out, x = given()
     assert pipeline.workspace_bytes(out, x, 1.0) == 3 * SLOT
     memory = Array(2**45, "u8", (3 * SLOT,), (1,), 0)
-    for kind in (of_runtime, OfProtocol, lambda array: array):
+    for kind in (
+        of_runtime,
+        OfProtocol,
+        lambda array: array,
+        lambda array: array._replace(shape=(1, 3 * SLOT), strides=(7, 1)),
+    ):
         driver.log.clear()
         handle = pipeline.launch(out, x, 1.0, workspace=kind(memory))
         assert driver.cells[-1][1] == 2**45
@@ -149,6 +154,16 @@ def test_a_workspace_that_will_not_do_is_refused(change, message):
     with pytest.raises(rt.ContractError, match=f"`sums`: .*{message}"):
         loaded(driver).sums.launch(*given(), 1.0, workspace=memory)
     assert not driver.cells
+
+
+def test_a_tensor_without_elements_may_be_anywhere():
+    empty = Parameter("e", "tensor", "f32", ("M",), "shared")
+    whole = replace(sums(), parameters=(*sums().parameters, empty), dims=("N", "M"))
+    driver = NotingDriver()
+    memory = Array(2**45, "u8", (3 * SLOT,), (1,), 0)
+    nothing = Array(2**45 + SLOT, "f32", (0,), (1,), 0)
+    loaded(driver, whole).sums.launch(*given(), 1.0, nothing, workspace=memory)
+    assert len(driver.cells) == 5
 
 
 def test_a_pipeline_without_temporaries_asks_for_no_memory():
