@@ -20,7 +20,7 @@ from tilec.artifact.signature import Parameter, Requirement
 from tilec.runtime import graph as graph_module
 from tilec.runtime import launch as launch_module
 from tilec.runtime import pipeline as pipeline_module
-from tilec.runtime.array import Array
+from tilec.runtime.array import Array, Imported
 
 BASE = 2**40
 SLOT = 4096  # of 1000 f32: 4000 bytes, rounded up to 256
@@ -735,3 +735,45 @@ def test_launches_of_a_graph_share_events_however_much_it_holds():
     for _ in range(many):
         graph.replay(Stream(5))
     assert 1 <= len(driver.events) <= many // launch_module.LIMIT + 1
+
+
+class Importing(NotingDriver):
+    """Imports what other libraries export; `views` are those that still keep memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.views = weakref.WeakSet()
+
+    def array_of(self, name, given, stream):
+        found = Imported(*super().array_of(name, given, stream))
+        found.held = Stream(0)
+        self.views.add(found.held)
+        return found
+
+
+def test_what_other_libraries_export_is_theirs_again_when_all_is_done():
+    driver = Importing()
+    module = loaded(driver)
+    out, x = map(OfProtocol, given())
+    memory = OfProtocol(Array(2**45, "u8", (3 * SLOT,), (1,), 0))
+    calls = [
+        (3, lambda: module["add__f32_1024"].launch(out, x, x, 1.0).wait),
+        (3, lambda: module.sums.launch(out, x, 1.0, workspace=memory).wait),
+        (0, lambda: module.sums.plan(out, x, 1.0) and None),
+    ]
+    for count, call in calls:
+        end = call()
+        gc.collect()
+        assert len(driver.views) == count
+        if end is not None:
+            end()
+        del end
+        gc.collect()
+        assert not driver.views, "nothing that is remembered keeps it"
+    graph = module.sums.graph(out, x, 1.0)
+    handle = graph.replay()
+    graph.close()
+    assert len(driver.views) == 2
+    handle.wait()
+    gc.collect()
+    assert not driver.views

@@ -69,7 +69,7 @@ class Graph:
                 on = self._driver.stream_of(stream)
             else:
                 on = self._pipeline.stream_for(given)
-            borrowed = given, self._memory, self._executable, stream
+            borrowed = given, call.held, self._memory, self._executable, stream
             touched = call.touched(0)
             what = Replayed(call.planned.kernel, call.planned.device, call.planned.grid)
             handle = Launch(self._driver, what, on, borrowed, touched)
@@ -120,6 +120,7 @@ class Graph:
         with self._lock:
             self._take_back(self._given or ())
             self._given = self._memory = self._executable = None
+            self._call = self._call._replace(held=())
             self._before = self._last = self._previous = None
 
     def __enter__(self) -> Graph:

@@ -111,7 +111,9 @@ class Launcher:
         if found is None:  # described by the protocols of all libraries
             if stream is None:
                 stream = stream_for(given, self._tensor_at)
-            return self._start(self._described(given, stream), stream, order, borrowed, True)
+            held: list[object] = []
+            arrays = self._described(given, stream, held)
+            return self._start(arrays, stream, order, (borrowed, held), True)
         addresses, key, bits, torch_device = found
         try:
             fitted = self._planner.known[key]
@@ -156,8 +158,10 @@ class Launcher:
         self._several = self._driver().device_count() > 1
         return cells, self._driver().prepared(self._module.code(), entry, cells)
 
-    def _described(self, given: Sequence[Any], stream: int) -> list[object]:
-        return described(given, self._planner.parameters, self._driver, stream)
+    def _described(
+        self, given: Sequence[Any], stream: int, held: list[object] | None = None
+    ) -> list[object]:
+        return described(given, self._planner.parameters, self._driver, stream, held)
 
     def _driver(self) -> Driver:
         if self._known_driver is None:
