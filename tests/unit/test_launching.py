@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 from manifest_samples import add_kernel, copy_kernel
-from noting_driver import NotingDriver, arrays, module
+from noting_driver import NotingDriver, arrays, module, module_of
+from pipeline_samples import with_pipelines
 
 import tilec.runtime as rt
 from tilec.runtime import foreign, launch
@@ -62,8 +63,8 @@ KINDS = pytest.mark.parametrize("kind", [of_torch, of_runtime, OfProtocol])
 @pytest.fixture(autouse=True)
 def nothing_under_way(monkeypatch):
     monkeypatch.setattr(launch, "UNDER_WAY", launch.UnderWay())
-    monkeypatch.setattr("tilec.runtime.launcher.UNDER_WAY", launch.UNDER_WAY)
-    monkeypatch.setattr("tilec.runtime.tensor.UNDER_WAY", launch.UNDER_WAY)
+    for name in ("launcher", "pipeline", "tensor"):
+        monkeypatch.setattr(f"tilec.runtime.{name}.UNDER_WAY", launch.UNDER_WAY)
 
 
 @pytest.fixture
@@ -336,6 +337,28 @@ def test_arguments_live_until_the_kernel_is_done(keep):
     if keep:
         kept.wait()
         assert alive() is None
+
+
+@pytest.mark.parametrize("name", ["add", "sums"])
+def test_a_call_that_is_interrupted_keeps_its_arguments(name):
+    class Interrupted(NotingDriver):
+        def finish(self, entry, stream):
+            raise KeyboardInterrupt
+
+    def failed(entry, stream):
+        raise rt.LaunchError("no")
+
+    driver = Interrupted()
+    call = getattr(module_of(driver, with_pipelines()), name)
+    for lives in (True, False):
+        tensors, alive = watched()
+        given = tensors if name == "add" else tensors[1:]
+        with pytest.raises((KeyboardInterrupt, rt.LaunchError)):
+            call(*given, 2.0)
+        del tensors, given
+        gc.collect()
+        assert (alive() is not None) == lives
+        driver.finish = failed
 
 
 def test_what_was_waited_for_is_let_go_at_once():

@@ -9,7 +9,7 @@ from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.cuda_driver import Driver
-from tilec.runtime.errors import ContractError
+from tilec.runtime.errors import ContractError, TilecError
 from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
 from tilec.runtime.launch import UNDER_WAY, Launch, is_passing
 from tilec.runtime.plan import Planner
@@ -63,8 +63,10 @@ class Launcher:
         UNDER_WAY.hold(handle, 1)
         try:
             self._driver().finish(handle.entry, handle.stream)
-        finally:  # after a failure nothing runs either
+        except TilecError:  # nothing runs after a failure; after an interrupt of the user it may
             handle.let_go()
+            raise
+        handle.let_go()
 
     def launch(
         self, *arguments: object, stream: object = None, order: bool = False, **named: object

@@ -12,7 +12,7 @@ from tilec.artifact.workspace import Workspace
 from tilec.runtime.array import Array
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.contract import check_type
-from tilec.runtime.errors import ContractError
+from tilec.runtime.errors import ContractError, TilecError
 from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
 from tilec.runtime.frames import Frames
 from tilec.runtime.graph import Graph
@@ -85,8 +85,10 @@ class PipelineLauncher:
         UNDER_WAY.hold(handle, 1)
         try:
             self.driver().finish(handle.entry, handle.stream)
-        finally:  # after a failure nothing runs either
+        except TilecError:  # nothing runs after a failure; after an interrupt of the user it may
             handle.let_go()
+            raise
+        handle.let_go()
 
     def launch(
         self,
