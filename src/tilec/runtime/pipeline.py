@@ -236,14 +236,15 @@ class PipelineLauncher:
         address = own or (driver.stream_memory(size, planned, stream) if size else 0)
         frames.fill_pointers([*call.addresses, address])
         try:
-            frames.start(stream, planned)
+            try:
+                frames.start(stream, planned)
+            finally:
+                if address and not own:
+                    driver.free_stream_memory(address, planned, stream)
         except BaseException:
             # What was launched before still runs: its memory lives until it is done.
             UNDER_WAY.hold(handle, planned.weight)
             raise
-        finally:
-            if address and not own:
-                driver.free_stream_memory(address, planned, stream)
         pool.append(frames)
         return handle
 
