@@ -15,10 +15,12 @@ from mypy import api
 import tilec.runtime as rt
 from tests.emit.fake_torch import Tensor, fake_torch
 from tests.emit.samples import everything
+from tests.unit.family_samples import product
 from tests.unit.manifest_samples import add_kernel, copy_kernel, manifest
 from tests.unit.pipeline_samples import sums, with_pipelines
 from tests.unit.test_embed import cubin
 from tilec.artifact.embed import embed
+from tilec.artifact.families import families_of
 from tilec.artifact.manifest import to_json
 from tilec.artifact.signature import Coverage, Parameter
 from tilec.emit.emitter import Artifact, EmitOptions
@@ -110,7 +112,14 @@ def test_of_several_cubins_the_one_for_the_device_is_loaded(tmp_path):
 
 
 def test_the_stub_is_what_type_checkers_take(tmp_path):
-    whole = replace(everything(), pipelines=with_pipelines().pipelines)
+    members = product(64, 64, 9), product(128, 64, 9)
+    kernels = (*everything().kernels, *members)
+    whole = replace(
+        everything(),
+        kernels=kernels,
+        families=families_of(kernels),
+        pipelines=with_pipelines().pipelines,
+    )
     emitted(tmp_path, whole, stem="all-of.them", prefix="my_")
     emitted(tmp_path, manifest(add_kernel()), stem="class")
     (tmp_path / "use.py").write_text(
@@ -126,6 +135,10 @@ def test_the_stub_is_what_type_checkers_take(tmp_path):
         "k.my_sums(out=x, x=x, scale=1.0)\n"
         "k.my_sums.launch(x, x, 1.0, streams=2, workspace=x).wait()\n"
         "graph: rt.Graph = k.module.sums.graph(x, x, 1.0)\n"
+        "k.module['sums'].launch(x, x, 1.0)\n"
+        "k.module['add'](x, x, x, 2.0)\n"
+        "k.module['matmul__bf16'](x, x, x)\n"
+        "k.module.instance('matmul__bf16')  # wrong: a family\n"
         "bytes_: int = k.my_sums.workspace_bytes(x, x, 1.0)\n"
         "k.my_add(x, x, 5, 2.0)  # wrong: no tensor\n"
         "k.my_add(x, x, x)  # wrong: no scale\n"

@@ -37,7 +37,7 @@ def stub_lines(manifest: Manifest, name: str, prefix: str) -> Iterator[str]:
         ]
     )
     yield ""
-    yield f"from typing import Literal{', overload' if len(kernels) > 1 else ''}"
+    yield f"from typing import Literal{', overload' if len(called) > 1 else ''}"
     yield ""
     yield "import tilec.runtime as rt"
     yield "from tilec.runtime import TensorLike"
@@ -106,10 +106,20 @@ def _module_lines(
     for one in called:
         if identifier(one.name) == one.name and one.name not in _OF_MODULES:
             yield f"    {one.name}: {_class(one)}"
-    for method in ("__getitem__", "instance"):
-        for one in kernels:
+    for method, typed in (("__getitem__", called), ("instance", kernels)):
+        for one in typed:
+            names = [instance.symbol for instance in one.instances]
+            if method == "__getitem__":
+                names += [one.name, *_families(one, manifest)]
             yield ""
-            if len(kernels) > 1:
+            if len(typed) > 1:
                 yield "    @overload"
-            names = ", ".join(f'"{kernel.symbol}"' for kernel in one.instances)
-            yield f"    def {method}(self, symbol: Literal[{names}]) -> {_class(one)}: ..."
+            listed = ", ".join(f'"{name}"' for name in dict.fromkeys(names))
+            yield f"    def {method}(self, symbol: Literal[{listed}]) -> {_class(one)}: ..."
+
+
+def _families(called: CallSet, manifest: Manifest) -> Iterator[str]:
+    symbols = {instance.symbol for instance in called.instances}
+    for family in manifest.families:
+        if not symbols.isdisjoint(family.members):
+            yield family.name
