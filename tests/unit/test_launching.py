@@ -208,6 +208,18 @@ def test_what_is_no_gpu_tensor_goes_to_the_driver():
             add(z, x, wrong, 2.0)
 
 
+def test_a_tensor_of_torch_that_is_negated_when_it_is_read_is_refused():
+    class Negated(TorchTensor):
+        def is_neg(self):
+            return True
+
+    driver = NotingDriver()
+    z, x, y = arrays()
+    with pytest.raises(rt.ContractError, match=r"`x` is negated .*`resolve_neg\(\)`"):
+        module(driver).add.launch(z, Negated(x.pointer), y, 1.0)
+    assert not driver.cells
+
+
 def test_a_tensor_of_torch_without_memory_is_refused_by_name():
     class Sparse(TorchTensor):
         def data_ptr(self):

@@ -137,6 +137,10 @@ def _array_of_torch(name: str, tensor: Any) -> Array:
     element = element_of(tensor.dtype)
     if element is None:
         raise ContractError(f"`{name}`: no element type of kernels is `{tensor.dtype}`")
+    # The imaginary part of a conjugate: what lies in memory has the other sign. Asked where shapes
+    # are new, since its strides are those of few other tensors.
+    if getattr(tensor, "is_neg", bool)():
+        raise ContractError(f"`{name}` is negated when it is read: `resolve_neg()` gives a copy")
     try:
         return Array(
             tensor.data_ptr(),
