@@ -255,6 +255,27 @@ def test_a_threads_own_stream_is_another_one_in_each_thread(add, driver):
     assert refused and "its thread's default stream" in refused[0]
 
 
+def test_a_launch_that_another_thread_starts_meanwhile_hides_nothing(add, driver):
+    meanwhile = [lambda: add.launch(own(32), own(40), own(48), 1.0, stream=stream(B))]
+    prepared = driver.prepared
+
+    def interleaved(*arguments):
+        start = prepared(*arguments)
+
+        def both(on):
+            start(on)
+            while meanwhile:
+                meanwhile.pop()()
+
+        return both
+
+    driver.prepared = interleaved
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    assert driver.finish_one(B)
+    with pytest.raises(rt.BorrowError, match="still under way on stream 0x40"):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+
+
 # What is ordered by an event, since it may be ordered already
 
 

@@ -247,8 +247,8 @@ class UnderWay:
         # The address of a thread's own stream says nothing of other threads.
         if stream != PER_THREAD_STREAM:
             key = key_of(stream, device)
+            self.only = stream  # first: `hold` adds a launch, then looks whether this is its stream
             if all(key_of(one.stream, one.entry.device) == key for one in self._live()):
-                self.only = stream
                 return None
         self.only = None
         self._ledger = ledger = Ledger()
@@ -265,22 +265,26 @@ class UnderWay:
         later."""
         self._gathered.append(launch)
         self._room -= weight
-        if self._room <= 0 or record_now or self.only is None:
+        if self._room <= 0 or record_now or self.only != launch.stream:
             self._look_closer(launch, record_now or weight >= LIMIT)
 
     def _look_closer(self, launch: Launch, record: bool) -> None:
         """What a launch needs that is not one of many small ones on one stream."""
         if record:
             launch._recorded()
-        if self.only is None:
+        if self.only != launch.stream:
             self._note(launch)
         if self._room <= 0:
             self.settle()
 
     def _note(self, launch: Launch) -> None:
         with self._settling:
-            if self._ledger is not None and not launch.is_over:
+            if launch.is_over:
+                return
+            if self._ledger is not None:
                 self._ledger.add(launch)
+            else:  # another thread took its stream for the only one while this launch was started
+                self.only = None
 
     def settle(self) -> None:
         """Lets go of what the GPU is done with, and records events for what has none."""
