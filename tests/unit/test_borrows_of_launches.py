@@ -438,6 +438,31 @@ def test_what_launches_let_go_of_may_free_memory(add, driver):
     assert memory_.is_freed
 
 
+def test_a_finalizer_in_the_midst_of_a_launch_does_not_wait_for_itself(add, driver):
+    memory_, refusals = own(256), []
+
+    def asked(address):
+        """Stands for a line at which garbage is collected."""
+        try:
+            memory_.free()
+        except rt.BorrowError as error:
+            refusals.append(str(error))
+        return False
+
+    driver.is_captured = asked
+
+    def work():
+        add.launch(own(0), own(16), own(24), 1.0, stream=stream(A))
+        add.launch(own(32), own(40), own(48), 1.0, stream=stream(B))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive() and driver.launches == 2
+    assert refusals == ["a finalizer came in the midst of a launch; call this elsewhere"]
+    memory_.free()
+
+
 def test_a_freed_tensor_is_of_no_use(add, driver, monkeypatch):
     x = own(8)
     part = x.at(4, (999,))
