@@ -11,7 +11,6 @@ on, and where there are several streams, a `Ledger` (borrows.py) says who may la
 from __future__ import annotations
 
 from collections import deque
-from threading import Lock, get_ident
 from typing import TYPE_CHECKING
 
 from tilec.runtime.borrows import (
@@ -25,7 +24,8 @@ from tilec.runtime.borrows import (
     key_of,
     ranges_of,
 )
-from tilec.runtime.errors import BorrowError, LaunchError, TilecError, failure
+from tilec.runtime.errors import LaunchError, TilecError, failure
+from tilec.runtime.owned_lock import OwnedLock
 
 if TYPE_CHECKING:
     from tilec.runtime.cuda_driver import Completion, Driver
@@ -161,40 +161,6 @@ class Launch:
         return f"Launch({self.entry.kernel.symbol}, {state})"
 
 
-class _OwnedLock:
-    """A lock that knows who has it. A collection of garbage, which any line may start, runs
-    finalizers of the caller: those that come back here would wait for themselves.
-    """
-
-    __slots__ = ("_lock", "_owner")
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._owner = 0  # a thread; no thread is 0
-
-    def acquire(self, blocking: bool = True) -> bool:
-        """Whether this thread has it now.
-
-        Raises:   BorrowError if it had it before, and would wait
-        """
-        if blocking and self._owner == get_ident():
-            raise BorrowError("a finalizer came in the midst of a launch; call this elsewhere")
-        if not self._lock.acquire(blocking):
-            return False
-        self._owner = get_ident()
-        return True
-
-    def release(self) -> None:
-        self._owner = 0
-        self._lock.release()
-
-    def __enter__(self) -> None:
-        self.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
-
 class UnderWay:
     """The launches that may still run, whether or not their handles were dropped.
 
@@ -219,7 +185,7 @@ class UnderWay:
         # With one, by stream: of these the first is done first.
         self._timed: dict[tuple[int, int | None], deque[tuple[Completion, list[Launch]]]] = {}
         self._heavy = 0  # how many of these hold much memory
-        self._settling = _OwnedLock()
+        self._settling = OwnedLock()
         self.only: int | None = None
         self._ledger: Ledger | None = None  # where launches are on several streams
         self._policy: Policy = "refuse"
