@@ -20,7 +20,7 @@ KERNELS = sorted((Path(__file__).parents[2] / "kernels").glob("*.tile"))
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 def test_there_are_no_bank_conflicts_but_of_wide_rows_and_the_report_says_so(path: Path) -> None:
-    with program(some_tiles(path.read_text(encoding="utf-8"), 5)) as compiled:
+    with program(some_tiles(path.read_text(encoding="utf-8"), 3)) as compiled:
         for symbol, instance in compiled.instances.items():
             point, code = compiled.lowered(symbol, ALIGNED)
             elements = {p.name: p.element for p in instance.description.parameters}

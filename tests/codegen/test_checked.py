@@ -385,7 +385,7 @@ def test_safe_accesses_are_total() -> None:
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_the_kernel_library_gives_the_same(name: str) -> None:
     text = (Path(LIBRARY) / f"{name}.tile").read_text(encoding="utf-8")
-    with program(some_tiles(text, 3), checked=True) as threads:
+    with program(some_tiles(text, 2), checked=True) as threads:
         for turn, symbol in enumerate(threads.instances):
             for problem in _small(symbol)[-1:]:
                 _run_kernel(threads, problem, (ANY, ALIGNED)[turn % 2])

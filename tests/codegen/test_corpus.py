@@ -33,7 +33,7 @@ STEPS = 20_000  # operations of a launch: about half a second
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_kernel(name: str) -> None:
-    text = some_tiles((LIBRARY / f"{name}.tile").read_text(encoding="utf-8"), 5)
+    text = some_tiles((LIBRARY / f"{name}.tile").read_text(encoding="utf-8"), 3)
     with program(text) as threads:
         mine = [symbol for symbol in _small_instances(name) if symbol in threads.instances]
         for turn, symbol in enumerate(mine):
