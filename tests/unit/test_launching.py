@@ -6,6 +6,7 @@ import gc
 import struct
 import threading
 import weakref
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,9 @@ from noting_driver import NotingDriver, arrays, module, module_of
 from pipeline_samples import with_pipelines
 
 import tilec.runtime as rt
+from tilec.artifact.abi import slots_of
+from tilec.artifact.manifest import Variant
+from tilec.artifact.signature import Parameter
 from tilec.runtime import foreign, launch
 from tilec.runtime.array import Array, contiguous_strides
 
@@ -197,6 +201,34 @@ def test_scalars_are_checked_at_each_launch():
         assert driver.cells[-1][-2:] == [count, 4]
     with pytest.raises(rt.ContractError, match=r"grid extent 1.*is -1"):
         loaded.copy(target, source, -1)
+
+
+@pytest.mark.parametrize("kind", [of_torch, of_runtime, OfProtocol])
+def test_a_tensor_may_have_no_axes(kind):
+    parameters = (
+        Parameter("total", "tensor", "f32", (), "atomic"),
+        Parameter("x", "tensor", "f32", ("N",), "shared"),
+    )
+    variant = Variant("total", threads=128, slots=slots_of(parameters, ("N",)))
+    kernel = replace(
+        add_kernel(),
+        name="total",
+        symbol="total",
+        parameters=parameters,
+        dims=("N",),
+        requires=(),
+        coverage=(),
+        variants=(variant,),
+    )
+    driver = NotingDriver()
+    total = module(driver, kernel).total
+    one, x = Array(BASE, "f32", (), (), 0), Array(BASE + 4, "f32", (1000,), (1,), 0)
+    total.launch(kind(one), kind(x))
+    assert driver.cells == [[BASE, BASE + 4, 1000]]
+    with pytest.raises(rt.ContractError, match="`total` is written and overlaps `x`"):
+        total.launch(kind(one), kind(x._replace(pointer=BASE)))
+    with pytest.raises(rt.ContractError, match="`total`: expected 0 axes, got 1"):
+        total.launch(kind(one._replace(shape=(1,), strides=(1,))), kind(x))
 
 
 def test_what_is_no_gpu_tensor_goes_to_the_driver():
