@@ -102,6 +102,12 @@ BROKEN = [
     (scalars(u8=255), "REQUIRES", "`requires!(u8_ as usize <= A + 250)` (here `u8_ <= A + 250`)"),
     (scalars(u8=255), "REQUIRES", "does not hold, where u8_ = 255, A = 4"),
     (scalars(f32=100.5), "REQUIRES", "`requires!(f32_ < 100.5)` does not hold, where f32_ = 100.5"),
+    (
+        scalars(f32=-float("nan")),
+        "REQUIRES",
+        "`requires!(f32_ < 100.5)` does not hold, where f32_ = nan",
+    ),
+    (scalars(f32=float("inf")), "REQUIRES", "does not hold, where f32_ = inf"),
     (scalars(bool=True, i8=0), "REQUIRES", "where bool_ = True, A = 4, i8_ = 0"),
     (scalars(f16=1000.0), "REQUIRES", "where f16_ = 1000.0, bf16_ = 0.5"),
     (copied(**dict.fromkeys(("target", "source"), shape(5, 64))), "REQUIRES", "M = 5"),

@@ -172,6 +172,15 @@ def test_an_update_whose_graph_the_driver_refuses_keeps_the_old_one(pipelines):
         assert pipelines.replay(made.graph).message == ""
 
 
+def test_what_the_driver_refuses_ties_a_graph_to_no_device(pipelines):
+    there = {"device": 1}
+    with Made(pipelines, copied(0)) as made:
+        pipelines.failing.graph = 1
+        assert made.update(copied()).status == STATUS["TILEC_ERROR_GRAPH"]
+        assert made.update(copied(z=there, x=there)).message == ""
+        assert pipelines.replay(made.graph, 0x20000).message == ""
+
+
 @pytest.mark.parametrize("counter", ["allocate", "graph", "node", "instantiate"])
 def test_where_the_driver_refuses_a_graph_nothing_is_left_over(counter, pipelines):
     count = 0

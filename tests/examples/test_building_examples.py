@@ -125,6 +125,11 @@ def test_make_builds_again_exactly_what_it_must(examples):
     with_remark = helper.read_text() + "// A remark that changes nothing.\n"
     assert built_again(folder, lambda: helper.write_text(with_remark)) == set()
 
+    user = folder / "blend.tile"
+    user.write_text(user.read_text().replace("shapes", "forms"))
+    helper.rename(folder / "forms.tile")
+    make(folder)  # which knows that the file is gone
+
 
 def built_again(folder, edit):
     """The outputs whose time changes by an edit and another `make`; not what tells of times."""

@@ -15,6 +15,8 @@ from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch, Temporar
 from tilec.artifact.signature import Coverage, Parameter, Requirement
 from tilec.compatibility.compare import changes_between
 from tilec.compatibility.implied import implied
+from tilec.emit.header.sets import launch_sets
+from tilec.emit.header.signature import signature_of
 
 ADD = "add__f32_1024"
 
@@ -217,6 +219,29 @@ def test_less_alignment_is_compatible_for_those_who_are_checked():
     assert "breaking" in kinds(tied, wider) and "breaking" not in kinds(wider, tied)
 
 
+def test_a_map_that_writes_asks_for_whole_pieces():
+    read_only, writing = (
+        replace(kernel, variants=kernel.variants[:1])
+        for kernel in (
+            mapped_kernel(tensor_maps=(TensorMap("y", (32, 64), 0, writes),))
+            for writes in (False, True)
+        )
+    )
+    assert kinds(read_only, writing) == {"recompile", "breaking"}
+    assert kinds(writing, read_only) == {"recompile"}
+
+
+@pytest.mark.parametrize("element", ["f64", "bf16", "i32", "bool"])
+def test_a_name_without_a_function_breaks_those_who_call_it(element):
+    other = replace(with_parameter(ADDED, 3, element=element), symbol="add__other")
+    both = manifest(ADDED, other)
+    [by_name] = [one for one in launch_sets(both) if one.name == "add"]
+    gone = signature_of(by_name) is None
+    assert gone == (element in ("i32", "bool"))
+    assert any(kind == "breaking" for kind, *_ in changes(manifest(ADDED), both)) == gone
+    assert "breaking" not in kinds(both, both)
+
+
 def test_a_symbol_that_is_gone_breaks_and_a_new_one_does_not():
     one, both = manifest(ADDED), manifest(ADDED, COPY)
     assert changes(both, one) == [("breaking", "copy__i8", "is gone")]
@@ -294,7 +319,7 @@ EDITS: dict[type, dict[str, object]] = {
     Precondition: {
         "param": "y", "base_alignment_bytes": 64, "stride_multiple_bytes": 64, "row_multiple": 64,
     },
-    TensorMap: {"param": "y", "box": (8, 8), "swizzle": 32, "rounds": True},
+    TensorMap: {"param": "y", "box": (8, 8), "swizzle": 32, "writes": True, "rounds": True},
     Requirement: {"expression": ("lt", "M", 7)},
     Coverage: {"tensor": "x", "writes_all": False, "reads_first": True},
     Family: {"name": "other", "members": (), "tables": ()},
@@ -316,7 +341,7 @@ UNNOTICED: dict[type, set[str]] = {
         "registers", "spill_store_bytes", "spill_load_bytes", "stack_bytes", "cost", "lowering",
     },
     Precondition: set(),
-    TensorMap: {"writes"},
+    TensorMap: set(),
     Requirement: {"text", "line"},
     Coverage: set(),
     Family: {"kernel", "dims"},

@@ -54,6 +54,10 @@ def test_a_manifest_meets_the_published_schema():
         (lambda d: d["kernels"][0].update(grid=[None]), r"grid\[0\]`: expected an expression"),
         (lambda d: d["kernels"][0]["parameters"][0].update(own="mine"), 'expected "shared" or'),
         (lambda d: d["kernels"][0]["variants"][0].update(cluster=[1, 1]), "expected 3 items"),
+        (
+            lambda d: d["kernels"][0].update(grid=[["add", "N", None]]),
+            "expected an expression, got N",
+        ),
         (lambda d: d.update(kernels={}), "expected a list"),
     ],
 )

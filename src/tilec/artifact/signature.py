@@ -8,6 +8,7 @@ from typing import Literal
 from tilec.artifact.expression import Expression
 
 Own = Literal["shared", "mut", "part", "atomic"]
+NumberKind = Literal["truth", "whole", "real"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,13 @@ class Parameter:
     @property
     def is_written(self) -> bool:
         return self.own in ("mut", "part", "atomic")
+
+
+def number_kind(element: str) -> NumberKind:
+    """What kind of number a scalar of an element type is: one type of C holds all of a kind."""
+    if element == "bool":
+        return "truth"
+    return "real" if element in ("f16", "bf16", "f32", "f64") else "whole"
 
 
 @dataclass(frozen=True)

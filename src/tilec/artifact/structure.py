@@ -13,7 +13,7 @@ from functools import cache
 from types import UnionType
 from typing import Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from tilec.artifact.expression import OPERATIONS, ExpressionError, names_in
+from tilec.artifact.expression import OPERATIONS, Expression, ExpressionError, names_in
 
 T = TypeVar("T")
 Json = Mapping[str, object]
@@ -115,9 +115,7 @@ def _is_plain(kind: object, value: object) -> bool:
 
 
 def _decoded_expression(value: object, path: str) -> object:
-    expression = _frozen(value)
-    if not isinstance(expression, (bool, int, float, str, tuple)):
-        raise StructureError(f"`{path}`: expected an expression, got {_short(value)}")
+    expression = _frozen(value, path)
     try:
         list(names_in(expression))
     except ExpressionError as error:
@@ -125,8 +123,12 @@ def _decoded_expression(value: object, path: str) -> object:
     return expression
 
 
-def _frozen(value: object) -> object:
-    return tuple(_frozen(x) for x in value) if isinstance(value, list) else value
+def _frozen(value: object, path: str) -> Expression:
+    if isinstance(value, list):
+        return tuple(_frozen(x, path) for x in value)
+    if not isinstance(value, (bool, int, float, str)):
+        raise StructureError(f"`{path}`: expected an expression, got {_short(value)}")
+    return value
 
 
 def _object_schema(kind: type, definitions: dict[str, object]) -> dict[str, object]:

@@ -8,6 +8,7 @@ from tilec.artifact.architecture import runs_on
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel, Manifest
 from tilec.artifact.pipeline import Pipeline, PipelineLaunch
+from tilec.artifact.signature import number_kind
 from tilec.compatibility.change import Change, Found
 from tilec.compatibility.contract import contract_changes, has_same_types
 from tilec.compatibility.launching import launch_changes
@@ -55,6 +56,8 @@ def _changes(old: Manifest, new: Manifest) -> Iterator[Change]:
         yield Change("compatible", "", "is no checked build any more")
     yield from _changes_of_kernels(old, new)
     yield from _changes_of_choices(old, new)
+    yield from _changes_of_names(old.kernels, new.kernels)
+    yield from _changes_of_names(old.pipelines, new.pipelines)
     yield from _changes_of_families(old.families, new.families)
     yield from _changes_of_pipelines(old.pipelines, new.pipelines)
 
@@ -79,6 +82,29 @@ def _changes_of_kernel(old: Kernel, new: Kernel) -> Found:
     yield from contract_changes(old, new)
     if has_same_types(old, new):
         yield from launch_changes(old, new)
+
+
+def _changes_of_names(
+    old: Sequence[Kernel | Pipeline], new: Sequence[Kernel | Pipeline]
+) -> Iterator[Change]:
+    """Names that emitted launchers have no function for any more: what all instances of one are
+    given as a number must be of one kind."""
+    before, after = _kinds_by_name(old), _kinds_by_name(new)
+    for name in (name for name in before if name in after):
+        if len(before[name]) == 1 and len(after[name]) > 1:
+            message = (
+                "its instances take numbers of several kinds: launchers have no function of it"
+            )
+            yield Change("breaking", name, message)
+
+
+def _kinds_by_name(launched: Sequence[Kernel | Pipeline]) -> dict[str, set[tuple[str, ...]]]:
+    """By name, of each instance the kinds of its numbers."""
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for one in launched:
+        kinds = tuple(number_kind(p.element) for p in one.parameters if not p.is_tensor)
+        found.setdefault(one.name, set()).add(kinds)
+    return found
 
 
 def _changes_of_choices(old: Manifest, new: Manifest) -> Iterator[Change]:

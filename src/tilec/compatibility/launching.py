@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from tilec.artifact.expression import Expression, text_of
 from tilec.artifact.geometry import ALONE
@@ -68,8 +69,8 @@ def _differences(old: Variant, new: Variant, names: Mapping[str, str]) -> Iterab
         yield "may start early" if new.starts_early else "may not start early"
     if [_asked(p, names) for p in old.preconditions] != [_asked(p) for p in new.preconditions]:
         yield "has other preconditions"
-    maps = [(names.get(m.param, m.param), m.box, m.swizzle, m.rounds) for m in old.tensor_maps]
-    if maps != [(m.param, m.box, m.swizzle, m.rounds) for m in new.tensor_maps]:
+    maps = tuple(replace(m, param=names.get(m.param, m.param)) for m in old.tensor_maps)
+    if maps != new.tensor_maps:
         yield "has other tensor maps"
 
 
@@ -86,8 +87,9 @@ def _takes(new: Variant, old: Variant, names: Mapping[str, str]) -> bool:
     """Whether the new variant can be launched wherever the old one can."""
     if new.cluster not in (ALONE, old.cluster) and new.persistent_blocks_per_sm is None:
         return False
-    mapped = {names.get(m.param, m.param) for m in old.tensor_maps}
-    if any(m.param not in mapped for m in new.tensor_maps):
+    # A map by which a tensor is written asks for more of it.
+    writes = {names.get(m.param, m.param): m.writes for m in old.tensor_maps}
+    if any(m.param not in writes or m.writes > writes[m.param] for m in new.tensor_maps):
         return False
     had = {name: asked for name, *asked in (_asked(p, names) for p in old.preconditions)}
     return all(

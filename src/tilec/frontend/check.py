@@ -83,6 +83,7 @@ def _check_program(program: Program, options: Options) -> Checked:
     found += wrong
     reached += called
     found += _clashes(instances, pipelines)
+    found += _unwritable(instances, pipelines)
     checked = {id(function) for function in reached}
     for module in program.modules.values():
         for item in module.items.values():
@@ -124,6 +125,18 @@ def _clashes(
         if first != span:
             labels = Label(span, "defined again"), Label(first, "defined first")
             yield Diagnostic("E0205", f"the symbol `{name}` is defined twice", labels)
+
+
+def _unwritable(
+    kernels: Sequence[typed.KernelInstance], pipelines: Sequence[PipelineInstance]
+) -> Iterator[Diagnostic]:
+    """E0102 for each kernel and pipeline whose name machine code and C cannot have."""
+    named = [*((k.name, k.span) for k in kernels), *((p.name, p.span) for p in pipelines)]
+    for name, span in named:
+        if not name.isascii():
+            what = "the names of kernels and pipelines have letters of ASCII only"
+            help = "the names of parameters, variables and other functions may have any"
+            yield Diagnostic("E0102", what, (Label(span, "a symbol of what is built"),), help=help)
 
 
 def _check_constants(module: Module) -> Iterator[Diagnostic]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 
 import numpy as np
 from mlir import ir
@@ -179,6 +180,8 @@ class _ArithConstant(_Source):
         self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
     ) -> HostExpression | None:
         value = attribute_number(op.attributes["value"])
+        if isinstance(value, float) and not isfinite(value):
+            return None  # JSON, and so a manifest, has no such number
         return bool(value) if str(op.results[0].type) == "i1" else value
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:

@@ -104,6 +104,11 @@ def test_names_are_no_words_of_rust():
     ]  # fmt: skip
     names = function_names((name, SUFFIXES) for name in ("add_launch", "add", "match", "load"))
     assert names == {"add": "add", "match": "match_", "load": "load_", "add_launch": "add_launch_"}
+    for name in re.findall(r"^pub struct (\w+)\(|^pub unsafe fn (\w+)", support(), re.MULTILINE):
+        [one] = filter(None, name)
+        assert function_names([(one, SUFFIXES)]) == {one: f"{one}_"}
+    for name in ("F16", "None", "Ok"):  # what no parameter may shadow
+        assert parameter_name(name) == f"{name}_"
     assert string('a"b\\\nä') == '"a\\"b\\\\\\n\\u{e4}"'
 
 

@@ -165,10 +165,12 @@ def _of_pipelines(pipelines: Sequence[LaunchSet], prefix: str) -> Iterator[str]:
 def kernels_and_instances(
     sets: Sequence[LaunchSet], prefix: str, what: str = "Kernels"
 ) -> Iterator[str]:
-    """What a file has, in the comment that it begins with."""
+    """What a file has, in the comment that it begins with: of a kernel without a function by its
+    name, the instances."""
+    by_name = {launched.name for launched in sets}
     yield f"{what}, with the number of their instances:"
     for launched in sets:
-        if launched.name == launched.kernels[0].name:
-            kernel = launched.kernels[0]
+        kernel = launched.kernels[0]
+        if launched.name == kernel.name or kernel.name not in by_name:
             given = ", ".join(parameter.name for parameter in kernel.parameters)
-            yield f"  {prefix}{launched.name}({given}), {len(launched.kernels)}"
+            yield f"  {prefix}{identifier(launched.name)}({given}), {len(launched.kernels)}"

@@ -56,6 +56,6 @@ def _overload(
         passed.append(f"{argument.name}.plain()" if is_tensor else argument.name)
     yield filled(f"TILEC_PUBLIC ::tilec::status {name}(", declared, ")")
     yield "{"
-    yield filled(f"    return ::tilec::status({called}(", passed, "));")
+    yield filled(f"    return ::tilec::status(::{called}(", passed, "));")
     yield "}"
     yield ""

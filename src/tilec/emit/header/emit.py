@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -67,7 +68,8 @@ def emit_header(
 ) -> Mapping[str, bytes]:
     """`STEM.h` for the cubins of one program.
 
-    Raises:   SetupError if a kernel has more parameters or axes than launchers take
+    Raises:   SetupError if a kernel has more parameters or axes than launchers take, or the name of
+              what every header has
     """
     ordered = sorted(artifacts, key=preference)
     for artifact in ordered:
@@ -92,12 +94,23 @@ def _lines(artifacts: Sequence[Artifact], stem: str, options: EmitOptions) -> It
         yield pipeline_support()
     # The same data may stand in several headers, whose functions have other prefixes.
     yield from _once(f"{unit}_data", _data(artifacts, sets, pipelines, unit))
-    functions = _functions(sets, pipelines, manifests[0], unit, stem, options)
+    functions = list(_functions(sets, pipelines, manifests[0], unit, stem, options))
+    _check_names(functions)
     yield from _once(f"{unit}_{options.prefix}_functions", functions)
     yield from _overloads(sets, pipelines, f"{unit}_{options.prefix}_overloads".upper(), options)
 
 
-def _once(name: str, lines: Iterator[str]) -> Iterator[str]:
+def _check_names(functions: Sequence[str]) -> None:
+    """Raises SetupError if a function has the name of one of the support."""
+    made = re.findall(r"^TILEC_PUBLIC \w+ (tilec_\w+)\(", "\n".join(functions), re.MULTILINE)
+    own = set(re.findall(r"\btilec_\w+", support() + pipeline_support())) if made else ()
+    for name in made:
+        if name in own:
+            why = "is a function of every header: choose a prefix (`--prefix`)"
+            raise SetupError(f"`{name}` {why}")
+
+
+def _once(name: str, lines: Iterable[str]) -> Iterator[str]:
     yield f"#ifndef {name.upper()}"
     yield f"#define {name.upper()}"
     yield "#ifdef __cplusplus"

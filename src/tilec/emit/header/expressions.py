@@ -7,17 +7,16 @@ takes `e`. Operands are evaluated only where docs/abi.md says so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from tilec.artifact.expression import Expression
 from tilec.artifact.manifest import Kernel
-
-Kind = Literal["truth", "whole", "real"]
+from tilec.artifact.signature import NumberKind as Kind
+from tilec.artifact.signature import number_kind
 
 _NOTING = frozenset({"add", "sub", "mul", "div", "rem", "ceildiv", "shl"})
 _COMPARING = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _BITS = {"bitand": "&", "bitor": "|", "bitxor": "^"}
-_FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 class Code(NamedTuple):
@@ -33,11 +32,8 @@ def names_of(kernel: Kernel) -> dict[str, Code]:
     for i, parameter in enumerate(kernel.parameters, len(kernel.dims)):
         if parameter.is_tensor:
             continue
-        if parameter.element in _FLOATS:
-            found[parameter.name] = Code(f"v[{i}].real", "real")
-        else:
-            kind: Kind = "truth" if parameter.element == "bool" else "whole"
-            found[parameter.name] = Code(f"v[{i}].whole", kind)
+        kind = number_kind(parameter.element)
+        found[parameter.name] = Code(f"v[{i}].{'real' if kind == 'real' else 'whole'}", kind)
     return found
 
 

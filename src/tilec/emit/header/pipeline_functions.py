@@ -87,7 +87,7 @@ def pipeline_overloads(launched: LaunchSet, prefix: str) -> Iterator[str]:
         name = function_name(f"{prefix}{launched.name}")
         yield filled(f"TILEC_PUBLIC ::tilec::status {name}(", ["tilec_stream stream", *taken], ")")
         yield "{"
-        yield filled(f"    return ::tilec::status({plain}_launch(", ["stream", *passed], "));")
+        yield filled(f"    return ::tilec::status(::{plain}_launch(", ["stream", *passed], "));")
         yield "}"
         yield ""
         changed = ["tilec_graph *graph", *taken]

@@ -7,28 +7,26 @@ from collections.abc import Iterable
 
 _KEYWORDS = frozenset((
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
-    "case", "catch", "char", "char16_t", "char32_t", "class", "compl", "const", "const_cast",
-    "constexpr", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast",
-    "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto",
-    "if", "inline", "int", "linux", "long", "mutable", "namespace", "new", "noexcept", "not",
-    "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public",
-    "register", "reinterpret_cast", "restrict", "return", "short", "signed", "sizeof", "static",
-    "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
-    "throw", "true", "try", "typedef", "typeid", "typename", "union", "unix", "unsigned",
-    "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+    "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await",
+    "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval",
+    "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
+    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+    "friend", "goto", "if", "inline", "int", "linux", "long", "mutable", "namespace", "new",
+    "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected",
+    "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short",
+    "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
+    "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename",
+    "typeof", "typeof_unqual", "union", "unix", "unsigned", "using", "virtual", "void",
+    "volatile", "wchar_t", "while", "xor", "xor_eq",
 ))  # fmt: skip
-_OWN = frozenset(
-    (
-        "arguments",
-        "graph",
-        "plan",
-        "stream",
-        "stream_count",
-        "streams",
-        "workspace",
-        "workspace_bytes",
-    )
-)  # what functions have beside the parameters
+# What system headers have as macros and types, and what is the compiler's or the support's.
+_MACROS = frozenset({"I", "complex", "errno", "math_errhandling", "noreturn"})
+_OTHERS = re.compile(r"[A-Z][A-Z0-9_]+|[A-Z]_\w+|\w+_t|_[_A-Z]\w*|tilec_\w+")
+# What functions have beside the parameters.
+_OWN = frozenset((
+    "arguments", "graph", "plan", "status", "stream", "stream_count", "streams", "workspace",
+    "workspace_bytes",
+))  # fmt: skip
 # What namespace tilec of C++ has already.
 _TAKEN = frozenset((
     "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "graph",
@@ -46,9 +44,13 @@ def identifier(name: str) -> str:
 
 
 def parameter_name(name: str) -> str:
-    """A parameter's name that is neither a keyword nor one of the function's own names."""
+    """A parameter's name that means nothing else in any version of C and C++, nor in the function.
+
+    No caller writes it, so that one more name that is taken for taken costs nothing.
+    """
     plain = identifier(name)
-    return f"{plain}_" if plain in _KEYWORDS or plain in _OWN else plain
+    is_taken = plain in _KEYWORDS | _MACROS | _OWN or _OTHERS.fullmatch(plain)
+    return f"{plain}_" if is_taken else plain
 
 
 def function_name(name: str) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 from tilec.artifact.expression import Expression
 from tilec.artifact.manifest import Kernel
+from tilec.artifact.signature import NumberKind as Kind
 from tilec.emit.header import expressions as in_c
-from tilec.emit.header.expressions import Code, Kind
+from tilec.emit.header.expressions import Code
 
 _NOTING = frozenset({"add", "sub", "mul", "div", "rem", "ceildiv", "shl"})
 _COMPARING = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}

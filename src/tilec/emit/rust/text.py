@@ -13,11 +13,14 @@ _KEYWORDS = frozenset((
     "return", "Self", "self", "static", "struct", "super", "trait", "true", "try", "type",
     "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ))  # fmt: skip
+# Types of every file that are called as functions, which no function or parameter may shadow.
+_TUPLES = frozenset({"BF16", "F16", "F8E4M3", "F8E5M2"})
 # What functions have beside the parameters, and what a pattern would be taken for.
 _OWN = frozenset({
-    "_", "data", "graph", "plan", "scope", "stream", "streams", "tilec", "workspace",
+    "_", "Err", "None", "Ok", "Some", "data", "graph", "plan", "scope", "stream", "streams",
+    "tilec", "workspace", *_TUPLES,
 })  # fmt: skip
-_TAKEN = frozenset({"load"})  # functions of every file
+_TAKEN = frozenset({"load", "set_driver", *_TUPLES})  # functions of every file
 _WIDTH = 112
 _INDENT = "    "
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\0": "\\0"}

@@ -12,11 +12,11 @@ TILEC_INNER tilec_wide tilec_cycles(const tilec_call *call)
     for (i = 0; i < cost->part_count; i++) {
         const tilec_part *part = &cost->parts[i];
         tilec_wide turns = tilec_max(0, call->kernel->evaluate(part->turns, call->values, &e));
-        busy[0] += turns * part->tensor_cycles;
-        busy[1] += turns * part->shared_cycles;
-        busy[2] += turns * part->memory_cycles;
-        busy[3] += turns * part->thread_cycles;
-        alone += turns * part->alone_cycles;
+        busy[0] = tilec_add(busy[0], tilec_mul(turns, part->tensor_cycles, &e), &e);
+        busy[1] = tilec_add(busy[1], tilec_mul(turns, part->shared_cycles, &e), &e);
+        busy[2] = tilec_add(busy[2], tilec_mul(turns, part->memory_cycles, &e), &e);
+        busy[3] = tilec_add(busy[3], tilec_mul(turns, part->thread_cycles, &e), &e);
+        alone = tilec_add(alone, tilec_mul(turns, part->alone_cycles, &e), &e);
     }
     most = tilec_max(tilec_max(busy[0], busy[1]), tilec_max(busy[2], busy[3]));
     if (cost->blocks_per_program > 2 || cost->cluster_blocks > 2)
@@ -26,15 +26,16 @@ TILEC_INNER tilec_wide tilec_cycles(const tilec_call *call)
     memory = call->kernel->evaluate(cost->memory_cycles, call->values, &e);
     first = call->kernel->evaluate(cost->first_cycles, call->values, &e);
     first /= tilec_max(1, tilec_min(blocks, sms * cost->blocks_per_sm));
-    hidden = tilec_max(tilec_max(per_sm * most, memory), first);
+    hidden = tilec_max(tilec_max(tilec_mul(per_sm, most, &e), memory), first);
     if (hidden) {
         const tilec_part *start = &cost->parts[0];
         most = tilec_max(tilec_max(start->tensor_cycles, start->shared_cycles),
                          tilec_max(start->memory_cycles, start->thread_cycles));
-        hidden += tilec_max(0, start->alone_cycles - most);
+        hidden = tilec_add(hidden, tilec_max(0, start->alone_cycles - most), &e);
     }
     per_sm = (per_sm + cost->blocks_per_sm - 1) / cost->blocks_per_sm;
-    return cost->start_cycles + tilec_max(per_sm * alone, hidden);
+    hidden = tilec_add(cost->start_cycles, tilec_max(tilec_mul(per_sm, alone, &e), hidden), &e);
+    return e.overflow ? -1 : hidden;
 }
 
 /* The number of the member that was measured as the fastest at the fitted extents on this card, or -1. */

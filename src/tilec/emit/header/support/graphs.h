@@ -106,6 +106,7 @@ TILEC_INNER tilec_status tilec_fill_graph(tilec_graph *graph, const tilec_pipeli
                                           const tilec_argument *arguments)
 {
     tilec_run run;
+    int32_t device;
     int pushed;
     tilec_status status;
     tilec_open_run(&run, set, arguments, 1);
@@ -122,15 +123,16 @@ TILEC_INNER tilec_status tilec_fill_graph(tilec_graph *graph, const tilec_pipeli
         graph->run = run;
         return TILEC_SUCCESS;
     }
-    if (!status && graph->device < 0)
-        graph->device = run.call.device;
+    device = graph->device < 0 ? run.call.device : graph->device;
     if (!status)
-        status = tilec_enter(graph->device, &pushed);
+        status = tilec_enter(device, &pushed);
     if (!status) {
         tilec_order_steps(&run);
         status = tilec_change_graph(graph, &run);
         tilec_leave(pushed);
     }
+    if (!status)
+        graph->device = device;
     tilec_close_run(&run);
     return status;
 }

@@ -73,8 +73,8 @@ TILEC_INNER tilec_text tilec_real_text(double number)
     do
         snprintf(made.text, sizeof made.text, "%.*e", digits, number);
     while (++digits < 17 && !(sscanf(made.text, "%lf", &back) == 1 && back == number));
-    if (number - number != 0) /* infinity, or no number */
-        snprintf(made.text, sizeof made.text, "%f", number);
+    if (number - number != 0) /* infinity, or no number, which has no sign to tell */
+        strcpy(made.text, number < 0 ? "-inf" : number > 0 ? "inf" : "nan");
     else if (sscanf(strchr(made.text, 'e') + 1, "%d", &exponent) == 1 && exponent >= -4 && exponent < 16)
         snprintf(made.text, sizeof made.text, "%.*f", digits - 1 > exponent ? digits - 1 - exponent : 1, number);
     return made;

@@ -44,6 +44,7 @@ impl<'a> Call<'a> {
             extents: [0; RANKS],
             programs: 0,
             device: -1,
+            on: -1,
             sm_count: 0,
             card: "",
             needs_driver,

@@ -11,9 +11,9 @@ impl Call<'_> {
         for part in cost.parts {
             let turns = evaluated(part.turns).max(0);
             for (sum, &cycles) in busy.iter_mut().zip(&part.busy) {
-                *sum += turns * i128::from(cycles);
+                *sum = sum.saturating_add(turns.saturating_mul(i128::from(cycles)));
             }
-            alone += turns * i128::from(part.alone);
+            alone = alone.saturating_add(turns.saturating_mul(i128::from(part.alone)));
         }
         let most = busy[0].max(busy[1]).max(busy[2].max(busy[3]));
         let mut sms = i128::from(self.sm_count);
@@ -25,13 +25,13 @@ impl Call<'_> {
         let per_sm = (blocks + sms - 1) / sms;
         let memory = evaluated(cost.memory);
         let first = evaluated(cost.first) / blocks.min(sms * at_once).max(1);
-        let mut hidden = (per_sm * most).max(memory).max(first);
+        let mut hidden = per_sm.saturating_mul(most).max(memory).max(first);
         if hidden != 0 {
             let longest = start.busy.iter().copied().max().unwrap_or(0);
-            hidden += i128::from(start.alone - longest).max(0);
+            hidden = hidden.saturating_add(i128::from(start.alone - longest).max(0));
         }
         let rounds = (per_sm + at_once - 1) / at_once;
-        Some(i128::from(cost.start) + (rounds * alone).max(hidden))
+        Some(i128::from(cost.start).saturating_add(rounds.saturating_mul(alone).max(hidden)))
     }
 
     /// The number of the member that was measured as the fastest at the fitted extents on this card.

@@ -133,14 +133,19 @@ impl Call<'_> {
         Ok(())
     }
 
+    /// Where no tensor says the device, that of the stream, or else the current one.
+    fn likely_device(&self) -> i32 {
+        let said = if self.device < 0 { self.on } else { self.device };
+        if said < 0 { current_device() } else { said }
+    }
+
     /// What choices and persistent grids ask of the device. Without a driver, a check, and a launch of no programs, go
     /// on as if for some device.
     fn need_machine(&mut self) -> Result<()> {
         if self.sm_count != 0 {
             return Ok(());
         }
-        let number = if self.device < 0 { current_device() } else { self.device };
-        match need_device(number) {
+        match need_device(self.likely_device()) {
             Ok(device) => {
                 self.sm_count = device.sm_count;
                 self.card = &device.name;

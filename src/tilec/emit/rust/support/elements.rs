@@ -63,7 +63,8 @@ impl Dtype {
 /// with: types of other crates (`half::bf16`) stand for it.
 ///
 /// # Safety
-/// Size and alignment are those of `Same`, and the bits of each value of one are a value of the other.
+/// `DTYPE` is that of `Same`, size and alignment are those of `Same`, and the bits of each value of one are a value of
+/// the other.
 pub unsafe trait Element: Copy + 'static {
     type Same: Element;
     const DTYPE: Dtype;

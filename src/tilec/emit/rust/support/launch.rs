@@ -31,12 +31,9 @@ impl Call<'_> {
         unsafe { ready.send(driver, &mut slots_of(&mut cells, &mut maps), stream, false) }
     }
 
-    /// What is left to find out once the contract is known to hold and there is something to launch on a stream of
-    /// device `on`; -1: of any.
-    fn take_machine(&mut self, on: i32) -> Result<()> {
-        if self.device < 0 {
-            self.device = if on < 0 { current_device() } else { on };
-        }
+    /// What is left to find out once the contract is known to hold and there is something to launch.
+    fn take_machine(&mut self) -> Result<()> {
+        self.device = self.likely_device();
         let device = need_device(self.device)?;
         self.build = build_for(self.set, self.device)?;
         self.sm_count = device.sm_count;
@@ -169,11 +166,12 @@ fn attribute(id: c_int, numbers: &[u32]) -> LaunchAttribute {
 /// The stream is one of the driver, and the tensors' memory stays as it is borrowed until the kernel is done.
 pub(super) unsafe fn launch(set: &'static Set, stream: *mut c_void, on: i32, arguments: &[Argument<'_>]) -> Result<()> {
     let mut call = Call::new(set, arguments, true);
+    call.on = on;
     let variant = call.work_out()?;
     if call.programs == 0 {
         return Ok(()); // without programs there is nothing to do, and that is success
     }
-    call.take_machine(on)?;
+    call.take_machine()?;
     check_stream(call.kernel.symbol, call.device, stream, on)?;
     let _entered = enter(call.device)?;
     call.start(&need_driver()?.driver, variant, stream)

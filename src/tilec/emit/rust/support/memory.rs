@@ -4,7 +4,8 @@
 ///
 /// # Safety
 /// `address` is that of `bytes` bytes of memory of the device, which hold elements of type `Element` and stay where they
-/// are, and alive, for as long as a value is borrowed. `device` is the driver's number of the device.
+/// are, and alive, for as long as a value is borrowed; what was started on them before is done, or comes before what is
+/// launched. `device` is the driver's number of the device.
 pub unsafe trait DeviceMemory {
     type Element: Element;
     fn address(&self) -> u64;

@@ -24,7 +24,7 @@ impl Call<'_> {
         }
         let mut known = self.arguments.iter().filter_map(|given| given.tensor);
         let device = known.find_map(|tensor| device_of("", tensor).ok().filter(|&device| device >= 0));
-        if let Ok(build) = build_for(self.set, device.unwrap_or_else(current_device)) {
+        if let Ok(build) = build_for(self.set, device.unwrap_or_else(|| self.likely_device())) {
             self.build = build;
         }
     }

@@ -61,6 +61,7 @@ impl Run {
     /// say where; -1: on the current one.
     fn new(set: &'static Pipelines, arguments: &[Argument<'_>], needs_driver: bool, on: i32) -> Result<Run> {
         let mut call = Call::new(set.contracts, arguments, needs_driver);
+        call.on = on;
         let mut reasons = Vec::new();
         // Those of other types are named only if all are.
         for mistyped in [false, true] {
@@ -68,7 +69,7 @@ impl Run {
                 if call.is_of_types(pipeline.contract) == mistyped {
                     continue;
                 }
-                match Run::of(pipeline, &mut call, on) {
+                match Run::of(pipeline, &mut call) {
                     Ok(found) => return found,
                     Err(reason) => reasons.push(reason),
                 }
@@ -87,12 +88,10 @@ impl Run {
 
     /// One instance, for arguments of its types. What shapes are refused for is an error, for another instance may do;
     /// what addresses are refused for is an error inside.
-    fn of(pipeline: &'static Pipeline, call: &mut Call<'_>, on: i32) -> Result<Result<Run>> {
+    fn of(pipeline: &'static Pipeline, call: &mut Call<'_>) -> Result<Result<Run>> {
         let contract = pipeline.contract;
         call.fit(contract).map_err(|error| blamed(contract, error))?;
-        if call.device < 0 {
-            call.device = if on < 0 { current_device() } else { on };
-        }
+        call.device = call.likely_device();
         let mut run = Run::empty(pipeline, call.device);
         for (parameter, given) in contract.parameters.iter().zip(call.arguments) {
             // Launches then find the device known.

@@ -11,6 +11,8 @@ struct Call<'a> {
     extents: [i64; RANKS],
     programs: i128,
     device: i32,
+    /// Of the stream; -1: nobody said.
+    on: i32,
     sm_count: i32,
     card: &'static str,
     /// A launch; otherwise a device that is not there is one of one multiprocessor.

@@ -35,7 +35,8 @@ impl Stream {
     /// A stream of others, a `CUstream` or `cudaStream_t`.
     ///
     /// # Safety
-    /// It is a stream of the device, not under capture, and outlives this value.
+    /// It is a stream of the device, not under capture, and outlives this value. It is not `CU_STREAM_PER_THREAD`, which
+    /// is another stream in each thread: what one launches another would not wait for.
     pub const unsafe fn from_raw(handle: *mut c_void, device: i32) -> Stream {
         Stream { handle, device, is_owned: false }
     }
