@@ -116,3 +116,8 @@ def test_ptxas_takes_it(joined, tmp_path):
     subprocess.run(
         [ptxas(), "-arch=sm_90a", "-o", "joined.cubin", "joined.ptx"], cwd=tmp_path, check=True
     )
+
+
+def test_quotes_in_the_name_of_a_file_are_no_end_of_it():
+    text = join_ptx([module("k", 1, "1, 2", '/a/q"d/c.tile', "/a/d.tile")])
+    assert '.file\t1 "/a/q\'d/c.tile"\n' in text

@@ -15,10 +15,12 @@ from mypy import api
 import tilec.runtime as rt
 from tests.emit.fake_torch import Tensor, fake_torch
 from tests.emit.samples import everything
+from tests.unit.family_samples import product
 from tests.unit.manifest_samples import add_kernel, copy_kernel, manifest
 from tests.unit.pipeline_samples import sums, with_pipelines
 from tests.unit.test_embed import cubin
 from tilec.artifact.embed import embed
+from tilec.artifact.families import families_of
 from tilec.artifact.manifest import to_json
 from tilec.artifact.signature import Coverage, Parameter
 from tilec.emit.emitter import Artifact, EmitOptions
@@ -69,8 +71,8 @@ def launching(ops, whole):
         return SimpleNamespace(launch=note)
 
     names = {k.name for k in whole.kernels} | {p.name for p in whole.pipelines}
-    module = SimpleNamespace(manifest=whole, **{name: launch(name) for name in names})
-    ops._operations._beside._module = module
+    beside = ops._operations._beside
+    beside._manifest, beside.launcher = whole, {name: launch(name) for name in names}.__getitem__
     return launched
 
 
@@ -110,7 +112,14 @@ def test_of_several_cubins_the_one_for_the_device_is_loaded(tmp_path):
 
 
 def test_the_stub_is_what_type_checkers_take(tmp_path):
-    whole = replace(everything(), pipelines=with_pipelines().pipelines)
+    members = product(64, 64, 9), product(128, 64, 9)
+    kernels = (*everything().kernels, *members)
+    whole = replace(
+        everything(),
+        kernels=kernels,
+        families=families_of(kernels),
+        pipelines=with_pipelines().pipelines,
+    )
     emitted(tmp_path, whole, stem="all-of.them", prefix="my_")
     emitted(tmp_path, manifest(add_kernel()), stem="class")
     (tmp_path / "use.py").write_text(
@@ -126,6 +135,10 @@ def test_the_stub_is_what_type_checkers_take(tmp_path):
         "k.my_sums(out=x, x=x, scale=1.0)\n"
         "k.my_sums.launch(x, x, 1.0, streams=2, workspace=x).wait()\n"
         "graph: rt.Graph = k.module.sums.graph(x, x, 1.0)\n"
+        "k.module['sums'].launch(x, x, 1.0)\n"
+        "k.module['add'](x, x, x, 2.0)\n"
+        "k.module['matmul__bf16'](x, x, x)\n"
+        "k.module.instance('matmul__bf16')  # wrong: a family\n"
         "bytes_: int = k.my_sums.workspace_bytes(x, x, 1.0)\n"
         "k.my_add(x, x, 5, 2.0)  # wrong: no tensor\n"
         "k.my_add(x, x, x)  # wrong: no scale\n"
@@ -165,6 +178,42 @@ def test_emitted_files_are_python_whatever_kernels_are_called(tmp_path):
     assert ast.get_docstring(kernel).startswith('Ends """ the text\\, and "so"')
     call = kernel.body[1]
     assert [one.arg for one in call.args.args] == ["self", "self_", "lambda_", "stream_", "order_"]
+
+
+def add_called(name):
+    kernel = add_kernel()
+    variants = tuple(replace(v, symbol=f"{name}_{i}") for i, v in enumerate(kernel.variants))
+    return replace(kernel, name=name, symbol=name, variants=variants)
+
+
+def test_every_kernel_has_a_name_of_its_own(tmp_path, imported):
+    names = ("module", "code", "class", "class_", "attributes", "torch")
+    whole = manifest(*map(add_called, names))
+    files = emitted(tmp_path, whole, stem="names")
+    module, _ = imported("names")
+    own = ("module_", "code", "class__", "class_", "attributes", "torch")
+    assert [getattr(module, one).kernels[0].name for one in own] == list(names)
+    assert sorted(dir(module)) == sorted([*own, "module"])
+    stub = ast.parse(files["names.pyi"])
+    typed = [one.target.id for one in stub.body if isinstance(one, ast.AnnAssign)]
+    assert typed == [*own, "module"]
+    ops, _ = imported("names_torch")
+    launched = launching(ops, whole)
+    tensors = [Tensor(np.zeros(4, np.float32)) for _ in range(3)]
+    for one, name in zip((*own[:-1], "torch_"), names, strict=True):
+        getattr(ops, one if one != "module_" else "module")(*tensors[1:], 1.0)
+        assert launched[-1][0] == name
+
+
+def test_a_file_of_any_name_has_its_cubin(tmp_path):
+    files = emitted(tmp_path, manifest(add_kernel()), stem='a"b\\c')
+    for name in ("a_b_c.py", "a_b_c_torch.py"):
+        [cubins] = [
+            one.value
+            for one in ast.parse(files[name]).body
+            if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "_CUBINS"
+        ]
+        assert ast.literal_eval(cubins) == {"sm_90a": 'a"b\\c.sm_90a.cubin'}
 
 
 def test_the_contract_is_in_every_docstring(tmp_path):
@@ -271,6 +320,15 @@ def test_results_are_in_their_places_among_the_arguments(tmp_path, imported):
 
 def sums_free(whole):
     return replace(whole, pipelines=())
+
+
+def test_a_tensor_on_the_host_is_refused_by_the_name_that_it_was_given_for(tmp_path, imported):
+    emitted(tmp_path, manifest(add_kernel()))
+    ops, _ = imported("kernels_torch")
+    x, y = (Tensor(np.zeros(4, np.float32)) for _ in range(2))
+    x.is_cuda = False
+    with pytest.raises(rt.ContractError, match="`x` lies in host memory"):
+        ops.add(x, y, 1.0)
 
 
 def test_fake_tensors_are_checked_without_a_device(tmp_path, imported):

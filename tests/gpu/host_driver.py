@@ -68,6 +68,9 @@ class HostDriver:
         self._path = self._program = None
         self._memory = {}
 
+    def device_of(self, stream):
+        return 0
+
     def current_device(self):
         return 0
 

@@ -124,6 +124,9 @@ class NotingDriver:
     def free_stream_memory(self, address, entry, stream):
         self.log.append(("freed", address, stream))
 
+    def device_of(self, stream):
+        return 0
+
     def current_device(self):
         return 0
 

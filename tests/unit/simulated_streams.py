@@ -84,9 +84,6 @@ class Streams(NotingDriver):
     def waits_for_legacy(self, stream):
         return stream in self.blocking
 
-    def current_device(self):
-        return 0
-
     # What tests ask for
 
     def known(self, stream):

@@ -226,6 +226,16 @@ def test_the_default_stream_and_blocking_streams_wait_for_each_other(add, driver
         add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
 
 
+def test_an_address_may_be_that_of_another_stream_later(add, driver):
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(BLOCKING))
+    add.launch(own(0), own(8), own(16), 1.0, stream=LEGACY)
+    driver.finish_all(LEGACY)
+    driver.blocking.clear()
+    add.launch(own(0), own(8), own(16), 1.0, stream=LEGACY)
+    with pytest.raises(rt.BorrowError, match="on stream 0x20 writes"):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(BLOCKING))
+
+
 def test_a_threads_own_stream_is_another_one_in_each_thread(add, driver):
     add.launch(own(0), own(8), own(16), 1.0, stream=2)
     add.launch(own(0), own(8), own(16), 1.0, stream=2)
@@ -243,6 +253,27 @@ def test_a_threads_own_stream_is_another_one_in_each_thread(add, driver):
     thread.start()
     thread.join()
     assert refused and "its thread's default stream" in refused[0]
+
+
+def test_a_launch_that_another_thread_starts_meanwhile_hides_nothing(add, driver):
+    meanwhile = [lambda: add.launch(own(32), own(40), own(48), 1.0, stream=stream(B))]
+    prepared = driver.prepared
+
+    def interleaved(*arguments):
+        start = prepared(*arguments)
+
+        def both(on):
+            start(on)
+            while meanwhile:
+                meanwhile.pop()()
+
+        return both
+
+    driver.prepared = interleaved
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    assert driver.finish_one(B)
+    with pytest.raises(rt.BorrowError, match="still under way on stream 0x40"):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
 
 
 # What is ordered by an event, since it may be ordered already
@@ -385,6 +416,53 @@ def test_memory_is_given_back_by_hand_once_nothing_needs_it(add, driver):
     assert buffer.is_closed and x.is_freed and handle.done
 
 
+def test_what_launches_let_go_of_may_free_memory(add, driver):
+    class View(TorchTensor):
+        """Another library's tensor in memory of the runtime, which it gives back at its end."""
+
+        def __init__(self, memory):
+            super().__init__(memory.pointer)
+            self.memory = memory
+
+        def __del__(self):
+            self.memory.free()
+
+    memory_ = own(8)
+    add.launch(own(0), View(memory_), own(16), 1.0, stream=stream(A))
+    launch.UNDER_WAY.settle()
+    driver.finish_all(A)
+    last = threading.Thread(target=launch.UNDER_WAY.settle, daemon=True)
+    last.start()
+    last.join(5)
+    assert not last.is_alive(), "it waits for itself"
+    assert memory_.is_freed
+
+
+def test_a_finalizer_in_the_midst_of_a_launch_does_not_wait_for_itself(add, driver):
+    memory_, refusals = own(256), []
+
+    def asked(address):
+        """Stands for a line at which garbage is collected."""
+        try:
+            memory_.free()
+        except rt.BorrowError as error:
+            refusals.append(str(error))
+        return False
+
+    driver.is_captured = asked
+
+    def work():
+        add.launch(own(0), own(16), own(24), 1.0, stream=stream(A))
+        add.launch(own(32), own(40), own(48), 1.0, stream=stream(B))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive() and driver.launches == 2
+    assert refusals == ["a finalizer came in the midst of a launch; call this elsewhere"]
+    memory_.free()
+
+
 def test_a_freed_tensor_is_of_no_use(add, driver, monkeypatch):
     x = own(8)
     part = x.at(4, (999,))
@@ -493,6 +571,16 @@ def test_a_graph_is_ordered_with_itself_and_refused_beside_others(chain, add, dr
     with pytest.raises(rt.BorrowError, match=r"`sums` on stream 0x40 reads `x`"):
         graph.replay(stream(A))
     graph.replay(stream(A), order=True)
+
+
+def test_a_graph_that_was_refused_orders_nothing(chain, add, driver):
+    graph = chain.graph(own(0), own(8), 1.0)
+    graph.replay(stream(A))
+    add.launch(own(32), own(0), own(40), 1.0, stream=stream(0xC0), order=True)
+    with pytest.raises(rt.BorrowError, match=r"`sums` on stream 0x80 writes `out`"):
+        graph.replay(stream(B))
+    with pytest.raises(rt.BorrowError, match=r"writes `z`, which `sums`.* reads as `x`"):
+        add.launch(own(8), own(16), own(24), 1.0, stream=stream(B))
 
 
 def test_a_tensor_is_not_freed_while_a_graph_has_it(chain):

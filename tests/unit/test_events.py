@@ -105,6 +105,13 @@ def test_streams_under_capture_neither_record_nor_wait(cuda):
     assert driver.order(event, 4096, 0)
 
 
+def test_streams_are_ordered_on_their_own_device(cuda):
+    cuda.cuCtxSetCurrent(1)
+    on_last = 1000 * (cuda.count - 1) + 64
+    rt.ordered(on_last, on_last + 1)
+    assert cuda.recorded == [(1, on_last, cuda.count)]
+
+
 def test_a_stream_under_capture_is_not_asked_for_its_flags(cuda):
     asked = []
 

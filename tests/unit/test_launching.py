@@ -6,13 +6,18 @@ import gc
 import struct
 import threading
 import weakref
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from manifest_samples import add_kernel, copy_kernel
-from noting_driver import NotingDriver, arrays, module
+from noting_driver import NotingDriver, arrays, module, module_of
+from pipeline_samples import with_pipelines
 
 import tilec.runtime as rt
+from tilec.artifact.abi import slots_of
+from tilec.artifact.manifest import Variant
+from tilec.artifact.signature import Parameter
 from tilec.runtime import foreign, launch
 from tilec.runtime.array import Array, contiguous_strides
 
@@ -62,8 +67,8 @@ KINDS = pytest.mark.parametrize("kind", [of_torch, of_runtime, OfProtocol])
 @pytest.fixture(autouse=True)
 def nothing_under_way(monkeypatch):
     monkeypatch.setattr(launch, "UNDER_WAY", launch.UnderWay())
-    monkeypatch.setattr("tilec.runtime.launcher.UNDER_WAY", launch.UNDER_WAY)
-    monkeypatch.setattr("tilec.runtime.tensor.UNDER_WAY", launch.UNDER_WAY)
+    for name in ("launcher", "pipeline", "tensor"):
+        monkeypatch.setattr(f"tilec.runtime.{name}.UNDER_WAY", launch.UNDER_WAY)
 
 
 @pytest.fixture
@@ -198,6 +203,34 @@ def test_scalars_are_checked_at_each_launch():
         loaded.copy(target, source, -1)
 
 
+@pytest.mark.parametrize("kind", [of_torch, of_runtime, OfProtocol])
+def test_a_tensor_may_have_no_axes(kind):
+    parameters = (
+        Parameter("total", "tensor", "f32", (), "atomic"),
+        Parameter("x", "tensor", "f32", ("N",), "shared"),
+    )
+    variant = Variant("total", threads=128, slots=slots_of(parameters, ("N",)))
+    kernel = replace(
+        add_kernel(),
+        name="total",
+        symbol="total",
+        parameters=parameters,
+        dims=("N",),
+        requires=(),
+        coverage=(),
+        variants=(variant,),
+    )
+    driver = NotingDriver()
+    total = module(driver, kernel).total
+    one, x = Array(BASE, "f32", (), (), 0), Array(BASE + 4, "f32", (1000,), (1,), 0)
+    total.launch(kind(one), kind(x))
+    assert driver.cells == [[BASE, BASE + 4, 1000]]
+    with pytest.raises(rt.ContractError, match="`total` is written and overlaps `x`"):
+        total.launch(kind(one), kind(x._replace(pointer=BASE)))
+    with pytest.raises(rt.ContractError, match="`total`: expected 0 axes, got 1"):
+        total.launch(kind(one._replace(shape=(1,), strides=(1,))), kind(x))
+
+
 def test_what_is_no_gpu_tensor_goes_to_the_driver():
     add = module(NotingDriver()).add
     z, x, y = map(of_torch, arrays())
@@ -205,6 +238,32 @@ def test_what_is_no_gpu_tensor_goes_to_the_driver():
     for wrong in (y, 5, None, [1.0]):
         with pytest.raises(rt.ContractError, match="`y`: expected a tensor"):
             add(z, x, wrong, 2.0)
+
+
+def test_a_tensor_of_torch_that_is_negated_when_it_is_read_is_refused():
+    class Negated(TorchTensor):
+        def is_neg(self):
+            return True
+
+    driver = NotingDriver()
+    z, x, y = arrays()
+    with pytest.raises(rt.ContractError, match=r"`x` is negated .*`resolve_neg\(\)`"):
+        module(driver).add.launch(z, Negated(x.pointer), y, 1.0)
+    assert not driver.cells
+
+
+def test_a_tensor_of_torch_without_memory_is_refused_by_name():
+    class Sparse(TorchTensor):
+        def data_ptr(self):
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    driver = NotingDriver()
+    add = module(driver).add
+    z, x, y = arrays()
+    for attempt in (add.launch, add.plan):
+        with pytest.raises(rt.ContractError, match=r"`x`: expected a tensor with memory .* Sparse"):
+            attempt(z, Sparse(x.pointer), y, 1.0)
+    assert not driver.cells
 
 
 def test_threads_that_launch_at_once_have_their_own_arguments():
@@ -322,6 +381,28 @@ def test_arguments_live_until_the_kernel_is_done(keep):
     if keep:
         kept.wait()
         assert alive() is None
+
+
+@pytest.mark.parametrize("name", ["add", "sums"])
+def test_a_call_that_is_interrupted_keeps_its_arguments(name):
+    class Interrupted(NotingDriver):
+        def finish(self, entry, stream):
+            raise KeyboardInterrupt
+
+    def failed(entry, stream):
+        raise rt.LaunchError("no")
+
+    driver = Interrupted()
+    call = getattr(module_of(driver, with_pipelines()), name)
+    for lives in (True, False):
+        tensors, alive = watched()
+        given = tensors if name == "add" else tensors[1:]
+        with pytest.raises((KeyboardInterrupt, rt.LaunchError)):
+            call(*given, 2.0)
+        del tensors, given
+        gc.collect()
+        assert (alive() is not None) == lives
+        driver.finish = failed
 
 
 def test_what_was_waited_for_is_let_go_at_once():

@@ -20,7 +20,7 @@ from tilec.artifact.signature import Parameter, Requirement
 from tilec.runtime import graph as graph_module
 from tilec.runtime import launch as launch_module
 from tilec.runtime import pipeline as pipeline_module
-from tilec.runtime.array import Array
+from tilec.runtime.array import Array, Imported
 
 BASE = 2**40
 SLOT = 4096  # of 1000 f32: 4000 bytes, rounded up to 256
@@ -122,7 +122,12 @@ def test_a_workspace_of_the_caller_is_used_and_left_alone():
     out, x = given()
     assert pipeline.workspace_bytes(out, x, 1.0) == 3 * SLOT
     memory = Array(2**45, "u8", (3 * SLOT,), (1,), 0)
-    for kind in (of_runtime, OfProtocol, lambda array: array):
+    for kind in (
+        of_runtime,
+        OfProtocol,
+        lambda array: array,
+        lambda array: array._replace(shape=(1, 3 * SLOT), strides=(7, 1)),
+    ):
         driver.log.clear()
         handle = pipeline.launch(out, x, 1.0, workspace=kind(memory))
         assert driver.cells[-1][1] == 2**45
@@ -149,6 +154,16 @@ def test_a_workspace_that_will_not_do_is_refused(change, message):
     with pytest.raises(rt.ContractError, match=f"`sums`: .*{message}"):
         loaded(driver).sums.launch(*given(), 1.0, workspace=memory)
     assert not driver.cells
+
+
+def test_a_tensor_without_elements_may_be_anywhere():
+    empty = Parameter("e", "tensor", "f32", ("M",), "shared")
+    whole = replace(sums(), parameters=(*sums().parameters, empty), dims=("N", "M"))
+    driver = NotingDriver()
+    memory = Array(2**45, "u8", (3 * SLOT,), (1,), 0)
+    nothing = Array(2**45 + SLOT, "f32", (0,), (1,), 0)
+    loaded(driver, whole).sums.launch(*given(), 1.0, nothing, workspace=memory)
+    assert len(driver.cells) == 5
 
 
 def test_a_pipeline_without_temporaries_asks_for_no_memory():
@@ -340,14 +355,24 @@ def test_arguments_are_counted_and_named():
             pipeline.launch(out, x, 1.0, streams=streams)
 
 
-def test_a_refusal_by_the_driver_names_the_launch_and_keeps_what_runs(monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            rt.LaunchError("`add` was not launched: no"),
+            r"`sums`: the launch of `add` in sums.tile:33 .*: `add` was not launched: no",
+        ),
+        (KeyboardInterrupt(), None),
+    ],
+)
+def test_a_run_that_ends_early_names_the_launch_and_keeps_what_runs(error, message):
     class Refusing(NotingDriver):
         def prepared(self, code, entry, cells, early=False):
             start = super().prepared(code, entry, cells, early)
 
             def refuse(stream):
-                if len(self.cells) == 2:
-                    raise rt.LaunchError("`add` was not launched: no")
+                if len(self.cells) == 1:
+                    raise error
                 start(stream)
 
             return refuse
@@ -355,10 +380,10 @@ def test_a_refusal_by_the_driver_names_the_launch_and_keeps_what_runs(monkeypatc
     for streams in (1, 3):
         driver = Refusing()
         pipeline = loaded(driver).sums
-        with pytest.raises(rt.LaunchError, match=r"`sums`: the launch of `add` in sums.tile:34"):
+        with pytest.raises(type(error), match=message):
             pipeline.launch(*given(), 1.0, streams=streams, stream=SimpleNamespace(address=5))
         assert driver.log[-1] == ("freed", WORKSPACE, 5)
-        assert len(driver.cells) == 2
+        assert len(driver.cells) == 1
         if streams > 1:  # what was started elsewhere comes before what the stream is given next
             assert driver.log[-3][0] == "record" and driver.log[-2][::2] == ("wait", 5)
         assert not driver.events
@@ -599,6 +624,19 @@ def test_other_sizes_have_another_workspace():
     assert replayed(driver)[0][-1] == 2000 and replayed(driver)[1][0] == WORKSPACE + 2**21 + 8192
 
 
+def test_a_graph_goes_to_another_device_with_its_arguments():
+    driver = NotingDriver()
+    graph = loaded(driver).sums.graph(*given(), 0.5)
+    out, x = (one._replace(device=1) for one in given())
+    with pytest.raises(rt.ContractError, match="`x` is on device 0, `out` on device 1"):
+        graph.update(out=out)
+    built = []
+    driver.built_graph = lambda code, entry, nodes: built.append((entry.device, nodes))
+    graph.update(out=out, x=x)
+    [(device, nodes)] = built
+    assert device == 1 and {node.entry.device for node in nodes} == {1}
+
+
 def test_a_graph_of_another_form_begins_when_the_last_one_is_done():
     driver = NotingDriver()
     graph = loaded(driver).sums.graph(*given(), 0.5)
@@ -697,3 +735,45 @@ def test_launches_of_a_graph_share_events_however_much_it_holds():
     for _ in range(many):
         graph.replay(Stream(5))
     assert 1 <= len(driver.events) <= many // launch_module.LIMIT + 1
+
+
+class Importing(NotingDriver):
+    """Imports what other libraries export; `views` are those that still keep memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.views = weakref.WeakSet()
+
+    def array_of(self, name, given, stream):
+        found = Imported(*super().array_of(name, given, stream))
+        found.held = Stream(0)
+        self.views.add(found.held)
+        return found
+
+
+def test_what_other_libraries_export_is_theirs_again_when_all_is_done():
+    driver = Importing()
+    module = loaded(driver)
+    out, x = map(OfProtocol, given())
+    memory = OfProtocol(Array(2**45, "u8", (3 * SLOT,), (1,), 0))
+    calls = [
+        (3, lambda: module["add__f32_1024"].launch(out, x, x, 1.0).wait),
+        (3, lambda: module.sums.launch(out, x, 1.0, workspace=memory).wait),
+        (0, lambda: module.sums.plan(out, x, 1.0) and None),
+    ]
+    for count, call in calls:
+        end = call()
+        gc.collect()
+        assert len(driver.views) == count
+        if end is not None:
+            end()
+        del end
+        gc.collect()
+        assert not driver.views, "nothing that is remembered keeps it"
+    graph = module.sums.graph(out, x, 1.0)
+    handle = graph.replay()
+    graph.close()
+    assert len(driver.views) == 2
+    handle.wait()
+    gc.collect()
+    assert not driver.views

@@ -68,8 +68,8 @@ def _faults_of_names(pipeline: Pipeline) -> Iterator[str]:
     for parameter in pipeline.parameters:
         if parameter.element not in ELEMENT_BYTES:
             yield f"`{parameter.name}` has the unknown element type `{parameter.element}`"
-        if parameter.is_tensor and (not parameter.extents or parameter.own in (None, "part")):
-            yield f"the tensor `{parameter.name}` has no extents or the ownership {parameter.own}"
+        if parameter.is_tensor and parameter.own in (None, "part"):
+            yield f"the tensor `{parameter.name}` has the ownership {parameter.own}"
     known = _values(pipeline)
     for temporary in pipeline.temporaries:
         if temporary.element not in ELEMENT_BYTES or not temporary.extents:
@@ -135,7 +135,7 @@ def _faults_of_argument(
     if (tensor.element, rank) != (parameter.element, parameter.rank):
         yield f"`{tensor.name}`, which has another element type or rank"
     axes = argument.axes or tuple(range(rank))
-    if sorted(axes) != list(range(rank)) or axes[-1] != rank - 1:
+    if sorted(axes) != list(range(rank)) or (rank and axes[-1] != rank - 1):
         yield f"the axes {list(axes)} of `{tensor.name}`"
     if parameter.is_written and isinstance(tensor, Parameter) and not tensor.is_written:
         yield f"`{tensor.name}` to be written, which is shared"

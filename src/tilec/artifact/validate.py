@@ -49,8 +49,8 @@ def _faults_of_kernel(kernel: Kernel) -> Iterator[str]:
 def _faults_of_parameter(parameter: Parameter, dims: tuple[str, ...]) -> Iterator[str]:
     if parameter.element not in ELEMENT_BYTES:
         yield f"`{parameter.name}` has the unknown element type `{parameter.element}`"
-    if parameter.is_tensor and (not parameter.extents or parameter.own is None):
-        yield f"the tensor `{parameter.name}` has no extents or no ownership"
+    if parameter.is_tensor and parameter.own is None:
+        yield f"the tensor `{parameter.name}` has no ownership"
     if not parameter.is_tensor and (parameter.extents or parameter.own or parameter.block):
         yield f"the scalar `{parameter.name}` has extents, a block or an ownership"
     for extent in parameter.extents:

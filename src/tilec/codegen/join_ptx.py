@@ -87,13 +87,18 @@ class _Joined:
         numbers: dict[str, str] = {}
         for line in tail:
             if found := _FILE.match(line):
-                known = self.files.setdefault(found[2], len(self.files) + 1)
+                known = self.files.setdefault(_file_name(found[2]), len(self.files) + 1)
                 numbers[found[1]] = str(known)
             elif line.strip():
                 self.sections[line] = None
         if all(old == new for old, new in numbers.items()):
             return text
         return _PLACE.sub(lambda found: found[1] + numbers[found[2]], text)
+
+
+def _file_name(quoted: str) -> str:
+    """A file's name as PTX can have it: text there has no way to say `"`, and LLVM does not ask."""
+    return '"' + quoted[1:-1].replace('"', "'") + '"'
 
 
 def _is_of_tail(line: str) -> bool:

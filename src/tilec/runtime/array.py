@@ -33,6 +33,13 @@ class Array(NamedTuple):
         return (last + 1) * ELEMENT_BYTES[self.element]
 
 
+class Imported(Array):
+    """A tensor of another library, which thinks it in use as long as `held` lives. What is kept for
+    later launches is the array alone."""
+
+    held: object = None
+
+
 class Facts:
     """Stands for all of an array but its address; equal facts are one object, to look up fast."""
 

@@ -42,6 +42,16 @@ class Beside:
                     self._module = load(self._path(self._target()))
         return self._module
 
+    def launcher(self, name: str) -> Any:
+        """What launches a kernel or a pipeline, also one whose name modules have for another thing.
+
+        Raises:   as `module` does; AttributeError if the cubin is of another file, and has none
+        """
+        try:
+            return self.module()[name]
+        except KeyError as error:
+            raise AttributeError(*error.args) from None
+
     def manifest(self) -> Manifest:
         """What the kernels ask of their arguments: the same for all targets. Needs no device."""
         if self._module is not None:
@@ -83,6 +93,6 @@ def attributes(
         if name not in names:
             known = ", ".join(f"`{one}`" for one in names)
             raise AttributeError(f"{file} has no kernel `{name}`; it has {known}")
-        return getattr(beside.module(), names[name])
+        return beside.launcher(names[name])
 
     return attribute, lambda: [*names, "module"]

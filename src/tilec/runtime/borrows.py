@@ -157,7 +157,6 @@ class _Stream:
     loans: dict[object, tuple[Range, _Loan]] = field(default_factory=dict)
     last: int = 0
     clock: Clock = field(default_factory=dict)
-    waits_for_legacy: bool | None = None  # None: not asked yet
 
     @property
     def is_legacy(self) -> bool:
@@ -195,21 +194,35 @@ class Ledger:
             stream.loans[one.key] = one, loan
 
     def admit(
-        self, driver: Driver, touched: Touched, address: int, device: int | None, policy: Policy
+        self,
+        driver: Driver,
+        touched: Touched,
+        address: int,
+        device: int | None,
+        policy: Policy,
+        follows: Borrower | None = None,
     ) -> None:
-        """Makes sure that a launch on a stream meets no other one that it conflicts with.
+        """Makes sure that a launch on a stream meets no other one that it conflicts with. It comes
+        after the one that it `follows` whatever the streams.
 
         Raises:   BorrowError if it would, and nothing can have ordered them
         """
         stream = self._stream(address, device)
         self._wait_by_default(driver, stream)
+        before = stream.clock
+        if follows is not None:
+            self.ordered(follows, address)
         wanted = ranges_of(touched)
-        for other in self._streams.values():
-            if other is stream or other.last <= stream.clock.get(other.key, 0):
-                continue
-            found = self._conflict(stream, other, wanted)
-            if found is not None:
-                _Conflict(driver, touched, stream, other, *found).resolve(policy)
+        try:
+            for other in self._streams.values():
+                if other is stream or other.last <= stream.clock.get(other.key, 0):
+                    continue
+                found = self._conflict(stream, other, wanted)
+                if found is not None:
+                    _Conflict(driver, touched, stream, other, *found).resolve(policy)
+        except BaseException:
+            stream.clock = before  # what is not launched makes nobody wait for what it follows
+            raise
         self._admitted = touched, stream, wanted
 
     def ordered(self, first: Borrower | tuple[int, int | None], then: int) -> None:
@@ -249,9 +262,8 @@ class Ledger:
             if other.is_legacy == stream.is_legacy or other.device != stream.device:
                 continue
             blocking = other if stream.is_legacy else stream
-            if blocking.waits_for_legacy is None:
-                blocking.waits_for_legacy = driver.waits_for_legacy(blocking.address)
-            if blocking.waits_for_legacy:
+            # Asked each time: the address may be that of another stream by now.
+            if driver.waits_for_legacy(blocking.address):
                 stream.come_after(other.key, other.last, other.clock)
 
     @staticmethod

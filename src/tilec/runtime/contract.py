@@ -60,7 +60,7 @@ def check_form(parameter: Parameter, array: Array) -> None:
     for axis, (extent, stride) in enumerate(zip(array.shape, array.strides, strict=True)):
         if extent > 1 and stride < 0:
             raise ContractError(f"`{name}`: stride {stride} of axis {axis} is negative")
-    if array.shape[-1] > 1 and array.strides[-1] != 1:
+    if array.shape and array.shape[-1] > 1 and array.strides[-1] != 1:
         raise ContractError(
             f"`{name}`: expected stride 1 of the last axis, got {array.strides[-1]}"
         )

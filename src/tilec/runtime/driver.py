@@ -12,7 +12,7 @@ from cuda.bindings import driver as bindings
 from cuda.core import LEGACY_DEFAULT_STREAM, Buffer, Device
 from cuda.core.utils import StridedMemoryView
 
-from tilec.runtime.array import Array, contiguous_strides
+from tilec.runtime.array import Array, Imported, contiguous_strides
 from tilec.runtime.cuda_driver import HostArray
 from tilec.runtime.devices import (
     SUCCESS,
@@ -38,6 +38,7 @@ from tilec.runtime.stream_memory import (
 )
 from tilec.runtime.streams import (
     LEGACY_STREAM,
+    device_of,
     finish,
     finish_device,
     is_captured,
@@ -59,6 +60,7 @@ __all__ = [
     "copy_to_host",
     "current_device",
     "device_count",
+    "device_of",
     "exported",
     "finish",
     "finish_device",
@@ -105,7 +107,9 @@ def array_of(name: str, given: object, stream: int) -> Array:
     shape = tuple(view.shape)
     strides = contiguous_strides(shape) if view.strides is None else tuple(view.strides)
     device = current_device() if view.device_id < 0 else view.device_id
-    return Array(view.ptr, element, shape, strides, device, bool(view.readonly))
+    array = Imported(view.ptr, element, shape, strides, device, bool(view.readonly))
+    array.held = view  # at its end the other library may do with the memory what it likes
+    return array
 
 
 def _is_on_host(given: object) -> bool:

@@ -7,6 +7,7 @@ them back, so that two threads never fill the same ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tilec.artifact.expression import Value
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tilec.runtime.cuda_driver import Completion, Driver
     from tilec.runtime.entry import Cells, Entry, Start, Started
     from tilec.runtime.step import Step
-    from tilec.runtime.stream_schedule import Schedule
+    from tilec.runtime.stream_schedule import Schedule, Turn
 
 
 class Frames:
@@ -86,19 +87,24 @@ class Frames:
         with driver.side_streams(schedule.streams - 1, pipeline, stream) as side:
             streams = [stream, *side]
             self._record(FORK, stream, pipeline)
-            for turn, start in zip(schedule.turns, self._starts, strict=True):
-                on = streams[turn.stream]
-                for wait in turn.waits:
-                    driver.wait_for(self._events[wait], on)
-                try:
-                    start(on)
-                except TilecError as error:
-                    self._join_all(streams, pipeline)
-                    raise self._steps[turn.launch].failure(error) from error
-                if turn.is_recorded:
-                    self._record(turn.launch, on, pipeline)
-            for join in schedule.joins:
-                driver.wait_for(self._events[join], stream)
+            try:
+                for turn, start in zip(schedule.turns, self._starts, strict=True):
+                    self._take(turn, start, streams[turn.stream], pipeline)
+                for join in schedule.joins:
+                    driver.wait_for(self._events[join], stream)
+            except BaseException:  # an interrupt of the user, too
+                self._join_all(streams, pipeline)
+                raise
+
+    def _take(self, turn: Turn, start: Start, stream: int, pipeline: Started) -> None:
+        for wait in turn.waits:
+            self._driver.wait_for(self._events[wait], stream)
+        try:
+            start(stream)
+        except TilecError as error:
+            raise self._steps[turn.launch].failure(error) from error
+        if turn.is_recorded:
+            self._record(turn.launch, stream, pipeline)
 
     def _record(self, launch: int, stream: int, pipeline: Started) -> None:
         """Makes the event of a launch, or FORK, stand for what a stream was given so far."""
@@ -109,5 +115,7 @@ class Frames:
 
     def _join_all(self, streams: Sequence[int], pipeline: Started) -> None:
         for one in streams[1:]:
-            self._record(FORK, one, pipeline)
-            self._driver.wait_for(self._events[FORK], streams[0])
+            # A capture refuses to wait for a stream that was given nothing yet.
+            with suppress(TilecError):
+                self._record(FORK, one, pipeline)
+                self._driver.wait_for(self._events[FORK], streams[0])

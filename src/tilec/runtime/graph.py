@@ -69,7 +69,7 @@ class Graph:
                 on = self._driver.stream_of(stream)
             else:
                 on = self._pipeline.stream_for(given)
-            borrowed = given, self._memory, self._executable, stream
+            borrowed = given, call.held, self._memory, self._executable, stream
             touched = call.touched(0)
             what = Replayed(call.planned.kernel, call.planned.device, call.planned.grid)
             handle = Launch(self._driver, what, on, borrowed, touched)
@@ -80,10 +80,8 @@ class Graph:
             if on != UNDER_WAY.only:  # something may be under way on another one
                 # CUDA runs one launch of an executable after the other.
                 last = self._last or self._previous
-                before = None if last is None else last()
-                if before is not None:
-                    UNDER_WAY.ordered(before, on)
-                UNDER_WAY.admit(self._driver, touched, call.planned, on, order)
+                follows = None if last is None else last()
+                UNDER_WAY.admit(self._driver, touched, call.planned, on, order, follows)
             self._executable.launch(on)
             self._before = self._previous = None
             self._last = ref(handle)
@@ -104,7 +102,9 @@ class Graph:
             if memory is None or memory.size < call.planned.workspace.bytes:
                 memory = self._allocated(call)
             nodes = _nodes(call, memory)
-            if self._executable is None or not nodes or not self._executable.update(nodes):
+            moves = call.planned.device != self._call.planned.device
+            executable = None if moves or not nodes else self._executable
+            if executable is None or not executable.update(nodes):
                 # Another executable is not ordered with this one, nor may it share its workspace.
                 memory = self._allocated(call)
                 executable = self._built(call, memory)
@@ -120,6 +120,7 @@ class Graph:
         with self._lock:
             self._take_back(self._given or ())
             self._given = self._memory = self._executable = None
+            self._call = self._call._replace(held=())
             self._before = self._last = self._previous = None
 
     def __enter__(self) -> Graph:

@@ -11,7 +11,6 @@ on, and where there are several streams, a `Ledger` (borrows.py) says who may la
 from __future__ import annotations
 
 from collections import deque
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from tilec.runtime.borrows import (
@@ -26,6 +25,7 @@ from tilec.runtime.borrows import (
     ranges_of,
 )
 from tilec.runtime.errors import LaunchError, TilecError, failure
+from tilec.runtime.owned_lock import OwnedLock
 
 if TYPE_CHECKING:
     from tilec.runtime.cuda_driver import Completion, Driver
@@ -185,7 +185,7 @@ class UnderWay:
         # With one, by stream: of these the first is done first.
         self._timed: dict[tuple[int, int | None], deque[tuple[Completion, list[Launch]]]] = {}
         self._heavy = 0  # how many of these hold much memory
-        self._settling = Lock()
+        self._settling = OwnedLock()
         self.only: int | None = None
         self._ledger: Ledger | None = None  # where launches are on several streams
         self._policy: Policy = "refuse"
@@ -201,10 +201,16 @@ class UnderWay:
         self.only = None  # launches ask anew
 
     def admit(
-        self, driver: Driver, touched: Touched, entry: Started, stream: int, order: bool = False
+        self,
+        driver: Driver,
+        touched: Touched,
+        entry: Started,
+        stream: int,
+        order: bool = False,
+        follows: Launch | None = None,
     ) -> None:
         """Makes sure that a launch that is about to start conflicts with none under way, or comes
-        after it: of `order` and the policy, by an event.
+        after it: of `order` and the policy, by an event. It `follows` another one by itself.
 
         Raises:   BorrowError if it would conflict
         """
@@ -219,7 +225,7 @@ class UnderWay:
             # What is captured into a graph runs when that does, and in the order that it has.
             if ledger is None or policy == "off" or driver.is_captured(stream):
                 return
-            ledger.admit(driver, touched, stream, entry.device, policy)
+            ledger.admit(driver, touched, stream, entry.device, policy, follows)
 
     def ordered(self, first: Launch | tuple[int, int | None], then: int) -> None:
         """Notes that a stream waits for a launch, or for all that another stream was given."""
@@ -241,8 +247,8 @@ class UnderWay:
         # The address of a thread's own stream says nothing of other threads.
         if stream != PER_THREAD_STREAM:
             key = key_of(stream, device)
+            self.only = stream  # first: `hold` adds a launch, then looks whether this is its stream
             if all(key_of(one.stream, one.entry.device) == key for one in self._live()):
-                self.only = stream
                 return None
         self.only = None
         self._ledger = ledger = Ledger()
@@ -259,36 +265,43 @@ class UnderWay:
         later."""
         self._gathered.append(launch)
         self._room -= weight
-        if self._room <= 0 or record_now or self.only is None:
+        if self._room <= 0 or record_now or self.only != launch.stream:
             self._look_closer(launch, record_now or weight >= LIMIT)
 
     def _look_closer(self, launch: Launch, record: bool) -> None:
         """What a launch needs that is not one of many small ones on one stream."""
         if record:
             launch._recorded()
-        if self.only is None:
+        if self.only != launch.stream:
             self._note(launch)
         if self._room <= 0:
             self.settle()
 
     def _note(self, launch: Launch) -> None:
         with self._settling:
-            if self._ledger is not None and not launch.is_over:
+            if launch.is_over:
+                return
+            if self._ledger is not None:
                 self._ledger.add(launch)
+            else:  # another thread took its stream for the only one while this launch was started
+                self.only = None
 
     def settle(self) -> None:
         """Lets go of what the GPU is done with, and records events for what has none."""
         if not (self._gathered or self._timed) or not self._settling.acquire(blocking=False):
             return
+        # What is borrowed goes when the lock is free: a tensor of another library may run code of
+        # its own then, which frees memory, say.
+        done: list[Launch] = []
         try:
-            self._record_for_gathered()
-            heavy_left = self._let_go_of_done()
+            self._record_for_gathered(done)
+            heavy_left = self._let_go_of_done(done)
             self._forget_streams()
             self._room = 0 if heavy_left else LIMIT  # 0: the next launch asks again
         finally:
             self._settling.release()
 
-    def _record_for_gathered(self) -> None:
+    def _record_for_gathered(self, done: list[Launch]) -> None:
         batches: dict[tuple[int, int | None], list[Launch]] = {}
         for _ in range(len(self._gathered)):  # other threads may add to it meanwhile
             launch = self._gathered.popleft()
@@ -304,15 +317,16 @@ class UnderWay:
             else:
                 batch.append(launch)
         for batch in batches.values():
-            self._record_for(batch)
+            self._record_for(batch, done)
 
-    def _record_for(self, batch: list[Launch]) -> None:
+    def _record_for(self, batch: list[Launch], done: list[Launch]) -> None:
         driver, entry, stream = batch[-1]._driver, batch[-1].entry, batch[-1].stream
         try:
             event = driver.recorded(entry, stream)
         except LaunchError:
             # The stream is gone, or the device failed: when the device is done, so are these.
             driver.finish_device(entry)
+            done += batch
             return
         if event is None:  # the stream is being captured into a graph
             self._gathered.extend(batch)
@@ -324,7 +338,7 @@ class UnderWay:
         self._timed.setdefault(place, deque()).append((event, batch))
         self._heavy += _heavy_among(batch)
 
-    def _let_go_of_done(self) -> bool:
+    def _let_go_of_done(self, done: list[Launch]) -> bool:
         """Whether something heavy is left."""
         for place, queue in list(self._timed.items()):
             while queue and queue[0][1][0]._driver.is_over(queue[0][0]):
@@ -332,6 +346,7 @@ class UnderWay:
                 self._heavy -= _heavy_among(batch)
                 for launch in batch:
                     launch._is_over = True
+                done += batch
             if not queue:
                 del self._timed[place]
         return self._heavy > 0

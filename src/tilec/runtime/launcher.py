@@ -9,7 +9,7 @@ from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.cuda_driver import Driver
-from tilec.runtime.errors import ContractError
+from tilec.runtime.errors import ContractError, TilecError
 from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
 from tilec.runtime.launch import UNDER_WAY, Launch, is_passing
 from tilec.runtime.plan import Planner
@@ -63,8 +63,10 @@ class Launcher:
         UNDER_WAY.hold(handle, 1)
         try:
             self._driver().finish(handle.entry, handle.stream)
-        finally:  # after a failure nothing runs either
+        except TilecError:  # nothing runs after a failure; after an interrupt of the user it may
             handle.let_go()
+            raise
+        handle.let_go()
 
     def launch(
         self, *arguments: object, stream: object = None, order: bool = False, **named: object
@@ -111,7 +113,9 @@ class Launcher:
         if found is None:  # described by the protocols of all libraries
             if stream is None:
                 stream = stream_for(given, self._tensor_at)
-            return self._start(self._described(given, stream), stream, order, borrowed, True)
+            held: list[object] = []
+            arrays = self._described(given, stream, held)
+            return self._start(arrays, stream, order, (borrowed, held), True)
         addresses, key, bits, torch_device = found
         try:
             fitted = self._planner.known[key]
@@ -156,8 +160,10 @@ class Launcher:
         self._several = self._driver().device_count() > 1
         return cells, self._driver().prepared(self._module.code(), entry, cells)
 
-    def _described(self, given: Sequence[Any], stream: int) -> list[object]:
-        return described(given, self._planner.parameters, self._driver, stream)
+    def _described(
+        self, given: Sequence[Any], stream: int, held: list[object] | None = None
+    ) -> list[object]:
+        return described(given, self._planner.parameters, self._driver, stream, held)
 
     def _driver(self) -> Driver:
         if self._known_driver is None:

@@ -23,7 +23,7 @@ def ordered(first: object, then: object) -> None:
             return
         event, device = first.event(), first.entry.device
     else:
-        device = driver.current_device()
+        device = driver.device_of(driver.stream_of(first))
         event = driver.tail(driver.stream_of(first), device)
     if event is None or not driver.order(event, stream, device):
         raise LaunchError("a stream that is being captured into a graph is ordered by the graph")

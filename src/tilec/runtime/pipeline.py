@@ -12,7 +12,7 @@ from tilec.artifact.workspace import Workspace
 from tilec.runtime.array import Array
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.contract import check_type
-from tilec.runtime.errors import ContractError
+from tilec.runtime.errors import ContractError, TilecError
 from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
 from tilec.runtime.frames import Frames
 from tilec.runtime.graph import Graph
@@ -34,7 +34,8 @@ class Call(NamedTuple):
     """Arguments that meet the contract: what they launch, and what fills it.
 
     `values` are those of `Dim`s and scalars, if scalars of launches follow from them; `stream` is
-    the one that the caller means; `is_foreign` says that a tensor is of another library.
+    the one that the caller means; `is_foreign` says that a tensor is of another library, and
+    `held` keeps the memory of those that came by a protocol.
     """
 
     planned: PlannedPipeline
@@ -44,6 +45,7 @@ class Call(NamedTuple):
     values: Mapping[str, Value] | None
     stream: int
     is_foreign: bool = False
+    held: Sequence[object] = ()
 
     def touched(self, workspace: int) -> Touched:
         """What a launch borrows, with a workspace at this address, or none of the caller's (0)."""
@@ -83,8 +85,10 @@ class PipelineLauncher:
         UNDER_WAY.hold(handle, 1)
         try:
             self.driver().finish(handle.entry, handle.stream)
-        finally:  # after a failure nothing runs either
+        except TilecError:  # nothing runs after a failure; after an interrupt of the user it may
             handle.let_go()
+            raise
+        handle.let_go()
 
     def launch(
         self,
@@ -143,8 +147,9 @@ class PipelineLauncher:
         if found is None:
             if stream is None:
                 stream = self.stream_for(given)
-            call = self.call_of(self._described(given, stream), stream)
-            return call._replace(is_foreign=True)
+            held: list[object] = []
+            call = self.call_of(self._described(given, stream, held), stream)
+            return call._replace(is_foreign=True, held=held)
         addresses, key, address_bits, torch_device = found
         if stream is None:
             stream = DEFAULT_STREAM if torch_device < 0 else current_stream(torch_device)
@@ -211,10 +216,11 @@ class PipelineLauncher:
         """Checks the contract and launches: the path of every call. The handle is not held yet."""
         call = self.call_of(given, stream)
         planned, stream = call.planned, call.stream
-        own = self._address_of(workspace, call, stream)
+        held = [*call.held]
+        own = self._address_of(workspace, call, stream, held)
         driver = self.driver()
         touched = call.touched(own)
-        handle = Launch(driver, planned, stream, borrowed, touched)
+        handle = Launch(driver, planned, stream, (borrowed, held) if held else borrowed, touched)
         if planned.grid is None:
             return handle
         if stream != UNDER_WAY.only:  # something may be under way on another one
@@ -230,14 +236,15 @@ class PipelineLauncher:
         address = own or (driver.stream_memory(size, planned, stream) if size else 0)
         frames.fill_pointers([*call.addresses, address])
         try:
-            frames.start(stream, planned)
+            try:
+                frames.start(stream, planned)
+            finally:
+                if address and not own:
+                    driver.free_stream_memory(address, planned, stream)
         except BaseException:
             # What was launched before still runs: its memory lives until it is done.
             UNDER_WAY.hold(handle, planned.weight)
             raise
-        finally:
-            if address and not own:
-                driver.free_stream_memory(address, planned, stream)
         pool.append(frames)
         return handle
 
@@ -252,15 +259,15 @@ class PipelineLauncher:
             self._module.code(),
         )
 
-    def _address_of(self, workspace: object, call: Call, stream: int) -> int:
-        """Where the caller's workspace is; 0 without one.
+    def _address_of(self, workspace: object, call: Call, stream: int, held: list[object]) -> int:
+        """Where the caller's workspace is; 0 without one. What keeps it is added to `held`.
 
         Raises:   ContractError if it will not do
         """
         if workspace is None:
             return 0
         try:
-            array = array_of("workspace", workspace, self.driver, stream)
+            array = array_of("workspace", workspace, self.driver, stream, held)
         except ContractError as error:
             raise call.planned.refusal(error) from None
         call.planned.check_workspace(array, call.addresses)
@@ -302,8 +309,10 @@ class PipelineLauncher:
             return arguments
         return positional(self.name, self.parameters, arguments, named)
 
-    def _described(self, given: Sequence[Any], stream: int) -> list[Any]:
-        return described(given, self.parameters, self.driver, stream)
+    def _described(
+        self, given: Sequence[Any], stream: int, held: list[object] | None = None
+    ) -> list[Any]:
+        return described(given, self.parameters, self.driver, stream, held)
 
     def __repr__(self) -> str:
         return f"PipelineLauncher({', '.join(one.symbol for one in self.pipelines)})"

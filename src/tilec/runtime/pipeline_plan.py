@@ -244,7 +244,7 @@ class PlannedPipeline:
                 return
             if given.read_only:
                 raise ContractError("the workspace is written, and what is given is read-only")
-            if given.strides != contiguous_strides(given.shape):
+            if not _is_dense(given):
                 raise ContractError(
                     f"expected a workspace without gaps, got shape {given.shape}, "
                     f"strides {given.strides}"
@@ -302,7 +302,7 @@ class PlannedPipeline:
         end = workspace + self.workspace.bytes
         for parameter, array in zip(self._parameters, self._at(addresses), strict=True):
             first, last = array.pointer, array.pointer + array.span_bytes
-            if first < end and workspace < last:
+            if not array.is_empty and first < end and workspace < last:
                 raise ContractError(
                     f"the workspace overlaps `{parameter.name}`: bytes {workspace:#x} to {end:#x} "
                     f"and {first:#x} to {last:#x}"
@@ -330,6 +330,12 @@ class PlannedPipeline:
         if self.low_bits < 0 or None in entries:
             return None
         return self._of(tuple(entry for entry in entries if entry is not None))
+
+
+def _is_dense(array: Array) -> bool:
+    dense = contiguous_strides(array.shape)
+    along = zip(array.shape, array.strides, dense, strict=True)
+    return all(extent <= 1 or stride == expected for extent, stride, expected in along)
 
 
 def _without_others(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilec.artifact.signature import Parameter
-from tilec.runtime.array import Array
+from tilec.runtime.array import Array, Imported
 from tilec.runtime.elements import element_of
 from tilec.runtime.errors import BorrowError, ContractError
 from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
@@ -76,20 +76,30 @@ def described(
     parameters: Sequence[Parameter],
     driver: Callable[[], Driver],
     stream: int,
+    held: list[object] | None = None,
 ) -> list[object]:
     """The arguments with an `Array` for each tensor; `stream` waits for the values of those that
-    come by a protocol.
+    come by a protocol, and what keeps their memory is added to `held`.
 
     Raises:   ContractError if a tensor is none
     """
     return [
-        array_of(parameter.name, argument, driver, stream) if parameter.is_tensor else argument
+        array_of(parameter.name, argument, driver, stream, held)
+        if parameter.is_tensor
+        else argument
         for parameter, argument in zip(parameters, given, strict=True)
     ]
 
 
-def array_of(name: str, given: Any, driver: Callable[[], Driver], stream: int) -> Array:
-    """What a tensor is; `stream` waits for its values if it comes by a protocol.
+def array_of(
+    name: str,
+    given: Any,
+    driver: Callable[[], Driver],
+    stream: int,
+    held: list[object] | None = None,
+) -> Array:
+    """What a tensor is; if it comes by a protocol `stream` waits for its values, and what keeps its
+    memory is added to `held`.
 
     Raises:   ContractError if it is none
     """
@@ -101,7 +111,12 @@ def array_of(name: str, given: Any, driver: Callable[[], Driver], stream: int) -
         return given
     if _is_torch(given):
         return _array_of_torch(name, given)
-    return driver().array_of(name, given, stream)
+    found = driver().array_of(name, given, stream)
+    if not isinstance(found, Imported):
+        return found
+    if held is not None:
+        held.append(found.held)
+    return Array(*found)
 
 
 def stream_for(given: Sequence[Any], tensor_at: Sequence[int]) -> int:
@@ -122,10 +137,20 @@ def _array_of_torch(name: str, tensor: Any) -> Array:
     element = element_of(tensor.dtype)
     if element is None:
         raise ContractError(f"`{name}`: no element type of kernels is `{tensor.dtype}`")
-    return Array(
-        tensor.data_ptr(),
-        element,
-        tuple(tensor.shape),
-        tuple(tensor.stride()),
-        tensor.get_device(),
-    )
+    # The imaginary part of a conjugate: what lies in memory has the other sign. Asked where shapes
+    # are new, since its strides are those of few other tensors.
+    if getattr(tensor, "is_neg", bool)():
+        raise ContractError(f"`{name}` is negated when it is read: `resolve_neg()` gives a copy")
+    try:
+        return Array(
+            tensor.data_ptr(),
+            element,
+            tuple(tensor.shape),
+            tuple(tensor.stride()),
+            tensor.get_device(),
+        )
+    except (RuntimeError, TypeError) as error:  # it is sparse, or stands for one in a trace
+        raise ContractError(
+            f"`{name}`: expected a tensor with memory and strides, "
+            f"got {type(tensor).__name__}: {error}"
+        ) from None

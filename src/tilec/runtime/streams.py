@@ -64,6 +64,15 @@ def queue_of(stream: int) -> bindings.CUstream:
     return QUEUES.setdefault(stream, bindings.CUstream(stream or LEGACY_STREAM))
 
 
+def device_of(stream: int) -> int:
+    """The device of a stream; of one that every device has, the current device's."""
+    if stream > PER_THREAD_STREAM and device_count() > 1:
+        status, device = bindings.cuStreamGetDevice(queue_of(stream))
+        if status == SUCCESS:
+            return int(device)
+    return current_device()
+
+
 def check_device(entry: Started, stream: int) -> None:
     """That a stream is one of the device that the tensors are on; for machines with several.
 

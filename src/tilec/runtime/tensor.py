@@ -99,7 +99,8 @@ class Tensor:
         Raises:   ValueError if it does not lie inside the memory, or a stride is negative
         """
         element = self.dtype if dtype is None else _element(dtype)
-        strides = contiguous_strides(shape) if strides is None else strides
+        shape = tuple(shape)
+        strides = contiguous_strides(shape) if strides is None else tuple(strides)
         buffer = self._shared.buffer
         array = Array(self.array.pointer + offset_bytes, element, shape, strides, self.device)
         start = array.pointer - int(buffer.handle)

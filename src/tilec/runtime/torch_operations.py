@@ -51,7 +51,7 @@ class Operations:
             if launch is None or written is None:
                 parameters = self._instances(called)[0].parameters
                 written = tuple(i for i, p in enumerate(parameters) if p.is_written)
-                launch = getattr(self._beside.module(), called).launch
+                launch = self._beside.launcher(called).launch
             if torch.is_grad_enabled():
                 _refuse_gradients(operation, given)
             launch(*given)
@@ -68,6 +68,7 @@ class Operations:
         launch: Callable[..., object] | None = None
         order: tuple[int, ...] = ()
         tensors_at: tuple[int, ...] = ()
+        first_name = ""
 
         def like(*given: Any) -> Any:
             _refuse_gradients(operation, given)
@@ -76,14 +77,15 @@ class Operations:
             return _one_or_all([first.new_empty(shape, dtype=dtype) for shape, dtype in made])
 
         def run(*given: Any) -> Any:
-            nonlocal launch, order, tensors_at
+            nonlocal launch, order, tensors_at, first_name
             if launch is None:
                 parameters = self._instances(called)[0].parameters
                 results = tuple(i for i, p in enumerate(parameters) if p.is_written)
                 order = _order(len(parameters), results)
                 given_ = [p for p in parameters if not p.is_written]
                 tensors_at = tuple(i for i, p in enumerate(given_) if p.is_tensor)
-                launch = getattr(self._beside.module(), called).launch
+                first_name = given_[tensors_at[0]].name
+                launch = self._beside.launcher(called).launch
             key = tuple([(given[i].dtype, given[i].shape) for i in tensors_at])
             made = known.get(key)
             if made is None:
@@ -93,6 +95,10 @@ class Operations:
             if torch.is_grad_enabled():
                 _refuse_gradients(operation, given)
             first = given[tensors_at[0]]
+            if not first.is_cuda:  # else the launch would complain of what is made here
+                raise ContractError(
+                    f"`{first_name}` lies in host memory; `.cuda()` copies it to the GPU"
+                )
             tensors = [first.new_empty(shape, dtype=dtype) for shape, dtype in made]
             every = (*tensors, *given)
             launch(*[every[i] for i in order])

@@ -173,7 +173,7 @@ def _given(
 ) -> str:
     if argument.tensor is not None:
         axes = argument.axes or tuple(range(ranks[argument.tensor]))
-        return braced((numbers[argument.tensor], "TILEC_TRUTH", "NULL", braced(axes)))
+        return braced((numbers[argument.tensor], "TILEC_TRUTH", "NULL", braced(axes or [0])))
     assert argument.value is not None, "a manifest's pipelines are checked when it is read"
     number, kind = expressions.value(argument.value)
     value = arrays.array(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tilec.artifact.manifest import Kernel, Manifest
 from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.signature import Coverage, Parameter
+from tilec.emit.python.text import distinct
 
 _REALS = frozenset({"f16", "bf16", "f32", "f64"})
 TENSOR = "tensor"
@@ -55,6 +57,11 @@ def pipelines_by_name(manifest: Manifest) -> list[CallSet]:
     for pipeline in manifest.pipelines:
         by_name.setdefault(pipeline.name, []).append(pipeline)
     return [CallSet(name, tuple(pipelines)) for name, pipelines in by_name.items()]
+
+
+def names_of(called: Sequence[CallSet], prefix: str, taken: Collection[str]) -> list[str]:
+    """What a file calls each of these, in which some names are taken."""
+    return distinct([f"{prefix}{one.name}" for one in called], taken)
 
 
 def results_of(called: CallSet) -> tuple[int, ...]:

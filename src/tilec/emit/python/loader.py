@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tilec.artifact.manifest import Manifest
-from tilec.emit.python.callables import CallSet, kernels_by_name, pipelines_by_name
-from tilec.emit.python.text import docstring, identifier
+from tilec.emit.python.callables import CallSet, kernels_by_name, names_of, pipelines_by_name
+from tilec.emit.python.text import docstring, quoted
+
+TAKEN = ("module",)  # what the module has beside its kernels
 
 MADE = "Made by tilec {}; changes are lost when it is made again."
 
@@ -16,7 +18,8 @@ def module_lines(
 ) -> Iterator[str]:
     """The module. Importing it loads nothing; its first attribute loads the cubin."""
     called = [*kernels_by_name(manifest), *pipelines_by_name(manifest)]
-    names = {identifier(f"{prefix}{one.name}"): one.name for one in called}
+    attributes = names_of(called, prefix, TAKEN)
+    names = dict(zip(attributes, [one.name for one in called], strict=True))
     yield from docstring(
         [
             f"Kernels of {manifest.source.file}: {', '.join(names)}.",
@@ -30,10 +33,8 @@ def module_lines(
         ]
     )
     yield ""
-    yield "from __future__ import annotations"
-    yield ""
     yield "try:"
-    yield "    from tilec.runtime.beside import attributes"
+    yield "    from tilec.runtime.beside import attributes as _attributes"
     yield "except ImportError as error:"
     yield "    raise ImportError("
     yield f'        "{name}.py needs the package tilec, which launches its kernels"'
@@ -42,7 +43,7 @@ def module_lines(
     yield from cubin_lines(cubins)
     yield f"_NAMES = {_dictionary(names)}"
     yield ""
-    yield "__getattr__, __dir__ = attributes(__file__, _CUBINS, _NAMES)"
+    yield "__getattr__, __dir__ = _attributes(__file__, _CUBINS, _NAMES)"
 
 
 def _arguments(called: CallSet) -> str:
@@ -55,4 +56,4 @@ def cubin_lines(cubins: Mapping[str, str]) -> Iterator[str]:
 
 
 def _dictionary(items: Mapping[str, str]) -> str:
-    return "{" + ", ".join(f'"{key}": "{value}"' for key, value in items.items()) + "}"
+    return "{" + ", ".join(f"{quoted(key)}: {quoted(value)}" for key, value in items.items()) + "}"

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilec.artifact.manifest import Manifest
-from tilec.emit.python.callables import TENSOR, CallSet, kernels_by_name, pipelines_by_name
+from tilec.emit.python.callables import (
+    TENSOR,
+    CallSet,
+    kernels_by_name,
+    names_of,
+    pipelines_by_name,
+)
 from tilec.emit.python.contract import contract
-from tilec.emit.python.loader import MADE
+from tilec.emit.python.loader import MADE, TAKEN
 from tilec.emit.python.text import docstring, identifier, parameter_names
 
 _KERNEL_OPTIONS = "stream: object = None, order: bool = False"
@@ -15,6 +21,8 @@ _PIPELINE_OPTIONS = (
     "stream: object = None, streams: int = 1, workspace: TensorLike | None = None, "
     "order: bool = False"
 )
+# What `Module` of tilec.runtime is besides: a kernel of such a name is had by `module["NAME"]`.
+_OF_MODULES = frozenset({"manifest", "driver", "cubin", "code", "instance"})
 
 
 def stub_lines(manifest: Manifest, name: str, prefix: str) -> Iterator[str]:
@@ -29,7 +37,7 @@ def stub_lines(manifest: Manifest, name: str, prefix: str) -> Iterator[str]:
         ]
     )
     yield ""
-    yield f"from typing import Literal{', overload' if len(kernels) > 1 else ''}"
+    yield f"from typing import Literal{', overload' if len(called) > 1 else ''}"
     yield ""
     yield "import tilec.runtime as rt"
     yield "from tilec.runtime import TensorLike"
@@ -39,13 +47,13 @@ def stub_lines(manifest: Manifest, name: str, prefix: str) -> Iterator[str]:
         yield ""
     yield from _module_lines(manifest, kernels, called)
     yield ""
-    for one in called:
-        yield f"{identifier(f'{prefix}{one.name}')}: {_class(one)}"
+    for attribute, one in zip(names_of(called, prefix, TAKEN), called, strict=True):
+        yield f"{attribute}: {_class(one)}"
     yield "module: Module"
 
 
 def _class(called: CallSet) -> str:
-    return f"_{'Pipeline' if called.is_pipeline else 'Kernel'}_{identifier(called.name)}"
+    return f"_{'Pipeline' if called.is_pipeline else 'Kernel'}_{called.name}"
 
 
 def _class_lines(called: CallSet, manifest: Manifest) -> Iterator[str]:
@@ -96,11 +104,22 @@ def _module_lines(
     )
     yield ""
     for one in called:
-        yield f"    {identifier(one.name)}: {_class(one)}"
-    for method in ("__getitem__", "instance"):
-        for one in kernels:
+        if identifier(one.name) == one.name and one.name not in _OF_MODULES:
+            yield f"    {one.name}: {_class(one)}"
+    for method, typed in (("__getitem__", called), ("instance", kernels)):
+        for one in typed:
+            names = [instance.symbol for instance in one.instances]
+            if method == "__getitem__":
+                names += [one.name, *_families(one, manifest)]
             yield ""
-            if len(kernels) > 1:
+            if len(typed) > 1:
                 yield "    @overload"
-            names = ", ".join(f'"{kernel.symbol}"' for kernel in one.instances)
-            yield f"    def {method}(self, symbol: Literal[{names}]) -> {_class(one)}: ..."
+            listed = ", ".join(f'"{name}"' for name in dict.fromkeys(names))
+            yield f"    def {method}(self, symbol: Literal[{listed}]) -> {_class(one)}: ..."
+
+
+def _families(called: CallSet, manifest: Manifest) -> Iterator[str]:
+    symbols = {instance.symbol for instance in called.instances}
+    for family in manifest.families:
+        if not symbols.isdisjoint(family.members):
+            yield family.name

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 # What a function has beside its parameters, or Python gives a meaning by its place.
 _OWN = frozenset({"self", "stream", "streams", "workspace", "order"})
@@ -19,13 +20,25 @@ def identifier(name: str) -> str:
 
 def parameter_names(names: Sequence[str]) -> list[str]:
     """Names of parameters that differ, and are no words that calls have already."""
+    return distinct(names, _OWN)
+
+
+def distinct(names: Sequence[str], taken: Collection[str] = ()) -> list[str]:
+    """Identifiers for names that differ: these differ too, and none is taken. Whatever can stay as
+    it is does."""
+    kept = {name for name in names if identifier(name) == name and name not in taken}
     found: list[str] = []
     for name in names:
         plain = identifier(name)
-        while plain in _OWN or plain in found:
+        while (plain != name and plain in kept) or plain in taken or plain in found:
             plain += "_"
         found.append(plain)
     return found
+
+
+def quoted(text: str) -> str:
+    """A text as Python has it, between double quotes."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def docstring(lines: Iterable[str], indent: str = "") -> list[str]:

@@ -11,12 +11,15 @@ from tilec.emit.python.callables import (
     TENSOR,
     CallSet,
     kernels_by_name,
+    names_of,
     pipelines_by_name,
     results_of,
 )
 from tilec.emit.python.contract import contract
 from tilec.emit.python.loader import MADE, cubin_lines
 from tilec.emit.python.text import docstring, identifier, parameter_names
+
+_TAKEN = ("torch", "annotations", "Operations")  # what the file imports
 
 # By what `CallSet.kind_of` says: the type in Python, and that of PyTorch's schemas.
 _TYPES = {
@@ -51,10 +54,10 @@ def operations_of(manifest: Manifest, prefix: str) -> list[Operation]:
         for one in (*kernels_by_name(manifest), *pipelines_by_name(manifest))
         if all(one.kind_of(i) is not None for i in range(len(one.parameters)))
     ]
-    taken = {identifier(f"{prefix}{one.name}") for one in called}
+    names = names_of(called, prefix, _TAKEN)
+    taken = set(names)
     found: list[Operation] = []
-    for one in called:
-        name = identifier(f"{prefix}{one.name}")
+    for name, one in zip(names, called, strict=True):
         into = f"{name}_out"
         while into in taken:
             into += "_"

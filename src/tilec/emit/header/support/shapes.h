@@ -114,7 +114,7 @@ TILEC_INNER tilec_status tilec_check_form(const tilec_parameter *parameter, cons
         if (tensor->extents[axis] > 1 && tensor->strides[axis] < 0)
             return tilec_fail(TILEC_ERROR_STRIDE, "`%s`: stride %lld of axis %d is negative", name,
                               (long long)tensor->strides[axis], (int)axis);
-    if (tensor->extents[last] > 1 && tensor->strides[last] != 1)
+    if (last >= 0 && tensor->extents[last] > 1 && tensor->strides[last] != 1)
         return tilec_fail(TILEC_ERROR_STRIDE, "`%s`: expected stride 1 of the last axis, got %lld", name,
                           (long long)tensor->strides[last]);
     if (parameter->is_written && tilec_overlaps_itself(tensor))

@@ -81,7 +81,7 @@ TILEC_INNER int tilec_fits(const tilec_call *call, const tilec_variant *variant)
     for (i = 0; i < variant->precondition_count; i++) {
         const tilec_precondition *wanted = &variant->preconditions[i];
         const tilec_tensor *tensor = call->arguments[wanted->parameter].tensor;
-        if (tensor->extents[tensor->rank - 1] % wanted->row_elements)
+        if (tensor->rank && tensor->extents[tensor->rank - 1] % wanted->row_elements)
             return 0;
         if (!tilec_is_empty(tensor) && !tilec_strides_fit(tensor, wanted->stride_bytes))
             return 0;

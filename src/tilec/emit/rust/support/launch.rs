@@ -11,7 +11,7 @@ impl Call<'_> {
                 continue;
             };
             cells.push(tensor.data);
-            cells.extend((0..tensor.rank() - 1).map(|axis| tensor.step(axis) as u64));
+            cells.extend((0..tensor.rank().saturating_sub(1)).map(|axis| tensor.step(axis) as u64));
         }
         cells.extend(self.values[..dims].iter().map(|value| value.whole as u64));
         cells

@@ -97,9 +97,8 @@ fn check_form(parameter: &Parameter, tensor: &Raw) -> Result<()> {
             return failed(Status::Stride, format!("`{name}`: stride {stride} of axis {axis} is negative"));
         }
     }
-    let last = tensor.rank() - 1;
-    if tensor.extents[last] > 1 && tensor.strides[last] != 1 {
-        let stride = tensor.strides[last];
+    let last = tensor.extents().last().zip(tensor.strides().last());
+    if let Some((2.., stride)) = last.filter(|(_, &stride)| stride != 1) {
         return failed(Status::Stride, format!("`{name}`: expected stride 1 of the last axis, got {stride}"));
     }
     if parameter.is_written && overlaps_itself(tensor) {

@@ -17,7 +17,7 @@ fn map_stride(tensor: &Raw, axis: usize) -> i128 {
 
 /// Whether CUDA can describe a tensor, but for its address, by a map (docs/abi.md, "Tensor maps").
 fn is_mappable(wanted: &WantedMap, tensor: &Raw) -> bool {
-    let last = tensor.rank() - 1;
+    let last = tensor.rank().saturating_sub(1);
     if tensor.rank() > MAP_RANKS || !tensor.extents().iter().all(|&x| (1..=i64::from(i32::MAX)).contains(&x)) {
         return false;
     }
@@ -30,7 +30,7 @@ fn is_mappable(wanted: &WantedMap, tensor: &Raw) -> bool {
 
 fn strides_fit(tensor: &Raw, multiple: i64) -> bool {
     let size = i128::from(tensor.dtype.bytes());
-    (0..tensor.rank() - 1).all(|axis| i128::from(tensor.step(axis)) * size % i128::from(multiple) == 0)
+    (0..tensor.rank().saturating_sub(1)).all(|axis| i128::from(tensor.step(axis)) * size % i128::from(multiple) == 0)
 }
 
 impl Call<'_> {
@@ -66,7 +66,7 @@ impl Call<'_> {
     fn fits(&self, variant: &Variant) -> bool {
         let of_parameters = variant.preconditions.iter().all(|wanted| {
             let tensor = self.arguments[wanted.parameter].raw();
-            tensor.extents[tensor.rank() - 1] % wanted.row_elements == 0
+            tensor.extents().last().copied().unwrap_or(0) % wanted.row_elements == 0
                 && (tensor.is_empty() || strides_fit(tensor, wanted.stride_bytes))
         });
         of_parameters && variant.maps.iter().all(|map| is_mappable(map, self.arguments[map.parameter].raw()))
