@@ -18,6 +18,7 @@ _NAMED = re.compile(
 _FUNCTION = re.compile(r"\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([\w$]+)")
 _VARIABLE = re.compile(r"\.(?:global|shared|const)\b[^;={\[]*?([\w$]+)\s*(?:\[[^\]]*\]\s*)*[;=]")
 _FILE = re.compile(r'^\s*\.file\s+(\d+) (".*")$')
+_FILE_NAME = re.compile(r'^(\t\.file\t\d+ ")(.*)"$', re.MULTILINE)
 _PLACE = re.compile(r"^(\s*\.loc\s+)(\d+)\b", re.M)
 _SECTION = "\t.section"
 _HEADER_END = ".address_size"
@@ -28,6 +29,7 @@ def join_ptx(modules: Sequence[str]) -> str:
 
     Assumes:  entries have names of their own; all have one header
     """
+    modules = [_with_names_of_files(module) for module in modules]
     if len(modules) == 1:
         return modules[0]
     joined = _Joined()
@@ -87,7 +89,7 @@ class _Joined:
         numbers: dict[str, str] = {}
         for line in tail:
             if found := _FILE.match(line):
-                known = self.files.setdefault(_file_name(found[2]), len(self.files) + 1)
+                known = self.files.setdefault(found[2], len(self.files) + 1)
                 numbers[found[1]] = str(known)
             elif line.strip():
                 self.sections[line] = None
@@ -96,9 +98,12 @@ class _Joined:
         return _PLACE.sub(lambda found: found[1] + numbers[found[2]], text)
 
 
-def _file_name(quoted: str) -> str:
-    """A file's name as PTX can have it: text there has no way to say `"`, and LLVM does not ask."""
-    return '"' + quoted[1:-1].replace('"', "'") + '"'
+def _with_names_of_files(module: str) -> str:
+    """A module whose names of files are text that ptxas reads.
+
+    PTX has no way to say `"` in a text, and LLVM does not ask.
+    """
+    return _FILE_NAME.sub(lambda line: line[1] + line[2].replace('"', "'") + '"', module)
 
 
 def _is_of_tail(line: str) -> bool:

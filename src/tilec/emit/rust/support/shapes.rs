@@ -98,7 +98,7 @@ fn check_form(parameter: &Parameter, tensor: &Raw) -> Result<()> {
         }
     }
     let last = tensor.extents().last().zip(tensor.strides().last());
-    if let Some((2.., stride)) = last.filter(|(_, &stride)| stride != 1) {
+    if let Some((2.., stride)) = last.filter(|&(_, &stride)| stride != 1) {
         return failed(Status::Stride, format!("`{name}`: expected stride 1 of the last axis, got {stride}"));
     }
     if parameter.is_written && overlaps_itself(tensor) {
