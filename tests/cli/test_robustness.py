@@ -29,7 +29,7 @@ PROGRAMS = [
     for folder in ("tests/cases/accept", "tests/cases/reject", "kernels")
     for path in sorted((ROOT / folder).glob("*.tile"))
 ]
-INPUTS = 600
+INPUTS = 400
 BATCHES = 20
 THROUGH_THE_COMMAND = 40
 WORDS = """fn pub let mut for in if else while loop match return use const unsafe as ( ) [ ] { } < >
