@@ -44,7 +44,7 @@ def solve_generics(
     function: ast.Function,
     arguments: tuple[typed.Expression, ...],
 ) -> Solution:
-    solution = Solution(_from_turbofish(checker, node, function))
+    solution = Solution(dict(from_turbofish(checker, node, function) or {}))
     matcher = _Matcher(checker, module, function, solution)
     pairs = list(zip(function.parameters, arguments, strict=True))
     # What is known first, so that a literal takes its type from the other arguments.
@@ -65,11 +65,17 @@ def solve_generics(
     return solution
 
 
-def _from_turbofish(checker: Checker, node: ast.Call, function: ast.Function) -> dict[str, Binding]:
-    """Type and const generics in order, as written; `Dim`s are never written."""
+def from_turbofish(
+    checker: Checker, node: ast.Call, function: ast.Function
+) -> dict[str, Element | Constant] | None:
+    """Type and const generics in order, as written; `Dim`s are never written. None if there is no
+    turbofish.
+
+    Raises:   CompileError E02xx
+    """
     written = node.function.segments[0].arguments
     if written is None:
-        return {}
+        return None
     values, spans = generic_values(checker, written)
     assert values is not None, "a turbofish was written"
     generics = [g for g in function.generics if not is_dim(g)]
@@ -80,8 +86,9 @@ def _from_turbofish(checker: Checker, node: ast.Call, function: ast.Function) ->
             node.function.span,
             f"got {len(values)}",
             Label(function.name.span, "defined here"),
+            notes=("a `Dim` is not written: tensors bind it",),
         )
-    found: dict[str, Binding] = {}
+    found: dict[str, Element | Constant] = {}
     for generic, value, span in zip(generics, values, spans, strict=True):
         if not isinstance(value, Element) and generic.const_type is not None:
             element = const_element(generic)

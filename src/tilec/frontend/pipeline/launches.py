@@ -15,10 +15,11 @@ from tilec.frontend.pipeline.matching import (
     own_of,
     tensor_of,
 )
-from tilec.frontend.pipeline.solve import read_off, written
+from tilec.frontend.pipeline.solve import read_off
 from tilec.frontend.pipeline.trace import Given, Launch, Passed, Scalar
 from tilec.frontend.pipeline.tracer import Tracer
 from tilec.frontend.refusal import refusal
+from tilec.frontend.solve_generics import from_turbofish
 from tilec.types import Element, TileType
 
 # So many that unrolled loops are plans, and no programs.
@@ -87,7 +88,7 @@ def _chosen(
 
 def _named(tracer: Tracer, node: ast.Call, kernel: LaunchedKernel) -> tuple[Candidate, ...]:
     """The instances of the turbofish; without one all. Raises CompileError E0701."""
-    wanted = written(tracer, node, kernel.function)
+    wanted = from_turbofish(tracer.checker, node, kernel.function)
     if wanted is None:
         return kernel.candidates
     values = tuple(wanted.values())

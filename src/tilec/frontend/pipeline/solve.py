@@ -5,46 +5,12 @@ from __future__ import annotations
 from tilec.diagnostics import Label
 from tilec.frontend import ast
 from tilec.frontend.bindings import Binding, Constant
-from tilec.frontend.constants import fitted
-from tilec.frontend.generics import bound_value, const_element, is_dim
+from tilec.frontend.generics import bound_value, is_dim
 from tilec.frontend.pipeline.trace import Given
 from tilec.frontend.pipeline.tracer import Tracer
 from tilec.frontend.refusal import refusal
-from tilec.frontend.typecheck_operations import generic_values
+from tilec.frontend.solve_generics import from_turbofish
 from tilec.types import Element, TileType
-
-
-def written(
-    tracer: Tracer, node: ast.Call, function: ast.Function
-) -> dict[str, Element | Constant] | None:
-    """The turbofish: type and const generics in order, as written; None if there is none.
-
-    Raises:   CompileError E02xx
-    """
-    arguments = node.function.segments[0].arguments
-    if arguments is None:
-        return None
-    values, spans = generic_values(tracer.checker, arguments)
-    assert values is not None, "a turbofish was written"
-    generics = [g for g in function.generics if not is_dim(g)]
-    if len(values) != len(generics):
-        raise refusal(
-            "E0203",
-            f"`{function.name.text}` has {len(generics)} type and const generics",
-            node.function.span,
-            f"got {len(values)}",
-            Label(function.name.span, "defined here"),
-            notes=("a `Dim` is not written: tensors bind it",),
-        )
-    found: dict[str, Element | Constant] = {}
-    for generic, value, span in zip(generics, values, spans, strict=True):
-        if isinstance(value, Element):
-            found[generic.name.text] = bound_value(generic, value, span)
-        elif generic.const_type is not None:
-            found[generic.name.text] = fitted(Constant(value), const_element(generic), span)
-        else:
-            found[generic.name.text] = bound_value(generic, Constant(value), span)
-    return found
 
 
 def solved(
@@ -54,7 +20,7 @@ def solved(
 
     Raises:   CompileError: E02xx; E0701 for one that nothing gives a value
     """
-    found: dict[str, Binding] = dict(written(tracer, node, function) or {})
+    found: dict[str, Binding] = dict(from_turbofish(tracer.checker, node, function) or {})
     generics = {g.name.text: g for g in function.generics if not is_dim(g)}
     for parameter, argument in zip(function.parameters, arguments, strict=True):
         for name, value in read_off(tracer, parameter.type, argument):
