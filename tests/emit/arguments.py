@@ -54,6 +54,8 @@ def _tensor(parameter: Parameter, number: int, dims: dict[str, int], random: Ran
 
 def _spoilt(array: object, other: object, random: Random) -> Array:
     assert isinstance(array, Array) and isinstance(other, Array)
+    if not array.shape:
+        return array._replace(pointer=random.choice((0, array.pointer + 2, other.pointer)))
     axis = random.randrange(len(array.shape))
 
     def changed(numbers: tuple[int, ...], number: int) -> tuple[int, ...]:

@@ -50,6 +50,26 @@ def scalars_kernel() -> Kernel:
     )
 
 
+def totalling_kernel() -> Kernel:
+    """Updates one number, which is a tensor of no axes."""
+    parameters = (
+        Parameter("total", "tensor", "i32", (), "atomic"),
+        Parameter("x", "tensor", "f32", ("N", "M"), "shared"),
+        Parameter("by", "scalar", "i32"),
+    )
+    slots = slots_of(parameters, ("N", "M"))
+    return replace(
+        scalars_kernel(),
+        name="totalled",
+        symbol="totalled",
+        parameters=parameters,
+        dims=("N", "M"),
+        grid=("N",),
+        requires=(),
+        variants=(Variant("totalled", 32, slots),),
+    )
+
+
 def clustered_kernel() -> Kernel:
     """In clusters of 2 x 2, split in four, persistent in clusters of four, then as it comes."""
     base = product(64, 64, 256, symbol="clustered", name="clustered")
@@ -105,6 +125,7 @@ def everything():
         copy_kernel(),
         mapped_kernel(),
         scalars_kernel(),
+        totalling_kernel(),
         clustered_kernel(),
         persistent_kernel(),
         *family.kernels,

@@ -434,7 +434,7 @@ def check_contract(kernel: Json, arguments: list[object], addresses: bool = True
                 wanted = values.setdefault(wanted, extent)
             _ask(wanted == extent, "extent")
     for tensor in tensors.values():  # 2
-        _ask(max(tensor.extents) <= 2**40, "extent above the limit")
+        _ask(max(tensor.extents, default=0) <= 2**40, "extent above the limit")
         _ask(math.prod(max(n, 1) for n in tensor.extents) <= 2**60, "too many elements")
     for requirement in kernel["requires"]:  # 3
         try:
@@ -447,7 +447,8 @@ def check_contract(kernel: Json, arguments: list[object], addresses: bool = True
         if tensor.is_empty:
             continue
         axes = [(n, s) for n, s in zip(tensor.extents, tensor.strides, strict=True) if n > 1]
-        _ask(tensor.extents[-1] == 1 or tensor.strides[-1] == 1, "last stride")  # 4
+        is_packed = tensor.extents[-1:] in ((), (1,)) or tensor.strides[-1] == 1
+        _ask(is_packed, "last stride")  # 4
         _ask(all(stride >= 0 for _, stride in axes), "negative stride")
         if addresses:
             _ask(tensor.address and tensor.address % BYTES[tensor.element] == 0, "address")

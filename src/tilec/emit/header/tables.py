@@ -148,8 +148,9 @@ def _parameter(parameter: Parameter, kernel: Kernel) -> str:
         extent if isinstance(extent, int) else -1 - kernel.dims.index(extent)
         for extent in parameter.extents
     ]
+    rank = parameter.rank if parameter.is_tensor else -1
     return braced(
-        (string(parameter.name), parameter.rank, dtype(parameter.element),
+        (string(parameter.name), rank, dtype(parameter.element),
          int(parameter.is_written), braced(extents or [0]))
     )  # fmt: skip
 
