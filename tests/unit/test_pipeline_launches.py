@@ -22,6 +22,8 @@ from tilec.runtime import launch as launch_module
 from tilec.runtime import pipeline as pipeline_module
 from tilec.runtime.array import Array, Imported
 
+pytestmark = pytest.mark.usefixtures("launch_path")
+
 BASE = 2**40
 SLOT = 4096  # of 1000 f32: 4000 bytes, rounded up to 256
 A, B, C, D = WORKSPACE, WORKSPACE + SLOT, WORKSPACE + 2 * SLOT, WORKSPACE
