@@ -30,7 +30,7 @@ _OWN = frozenset((
 # What namespace tilec of C++ has already.
 _TAKEN = frozenset((
     "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "graph",
-    "machine_code", "status", "stream", "tensor", "tensor_of",
+    "machine_code", "status", "stream", "stream_list", "tensor", "tensor_of",
 ))  # fmt: skip
 _WIDTH = 112
 _INDENT = " " * 8
