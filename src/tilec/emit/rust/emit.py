@@ -34,8 +34,8 @@ from tilec.emit.rust.text import function_names
 _SUPPORT = (
     "opening", "status", "elements", "tables", "arguments", "memory", "tensors", "messages",
     "expressions", "shapes", "scalars", "claims", "variants", "addresses", "declarations", "driver",
-    "devices", "instance", "costs", "choice", "plan", "code", "maps", "launch", "streams",
-    "buffers", "slices",
+    "devices", "instance", "costs", "choice", "plan", "code", "maps", "launch", "waiting",
+    "streams", "buffers", "slices",
 )  # fmt: skip
 _PIPELINE_SUPPORT = (
     "pipelines", "run", "workspace", "one_stream", "order", "lanes", "several_streams", "nodes",
