@@ -89,6 +89,9 @@ pub struct Extra {
     streams: *const *mut c_void,
     count: i32,
     graph: *mut Graph<'static>,
+    plans: *mut CPlan,
+    room: i32,
+    plan_count: i32,
 }
 
 impl Extra {
@@ -137,6 +140,16 @@ fn piped(
         (5, _) => match Graph::new(set, arguments) {
             Ok(made) => {
                 extra.graph = Box::into_raw(Box::new(made));
+                0
+            }
+            Err(error) => told::<()>(Err(error)),
+        },
+        (7, _) => match tilec::plan_of_run(set, arguments) {
+            Ok(PipelinePlan { launches, .. }) => {
+                extra.plan_count = launches.len() as i32;
+                for (number, plan) in launches.into_iter().enumerate().take(extra.room as usize) {
+                    planned(Ok(plan), unsafe { extra.plans.add(number) });
+                }
                 0
             }
             Err(error) => told::<()>(Err(error)),

@@ -35,8 +35,8 @@ _SUPPORT = (
     "costs", "choice", "plan", "code", "maps", "launch", "values", "closing", "cxx", "end",
 )  # fmt: skip
 _PIPELINE_SUPPORT = (
-    "pipelines", "run", "workspace", "steps", "one_stream", "order", "lanes", "streams", "nodes",
-    "graphs", "pipelines_cxx",
+    "pipelines", "run", "workspace", "steps", "plans", "one_stream", "order", "lanes", "streams",
+    "nodes", "graphs", "pipelines_cxx",
 )  # fmt: skip
 
 # As `support/tables.h` has them.

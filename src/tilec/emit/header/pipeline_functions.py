@@ -25,6 +25,12 @@ def pipeline_functions(name: str, arguments: list[Argument], pipelines: str) -> 
         ),
         ("check", [], [], f"tilec_pipeline_check(&{pipelines}, arguments)"),
         (
+            "plan",
+            [],
+            ["tilec_plan *plans", "int32_t plan_room", "int32_t *plan_count"],
+            f"tilec_pipeline_plan(&{pipelines}, arguments, plans, plan_room, plan_count)",
+        ),
+        (
             "workspace",
             [],
             ["int64_t *workspace_bytes"],

@@ -38,10 +38,10 @@ _SUPPORT = (
     "streams", "buffers", "slices",
 )  # fmt: skip
 _PIPELINE_SUPPORT = (
-    "pipelines", "run", "workspace", "one_stream", "order", "lanes", "several_streams", "nodes",
-    "graphs",
+    "pipelines", "run", "workspace", "plans", "one_stream", "order", "lanes", "several_streams",
+    "nodes", "graphs",
 )  # fmt: skip
-_OF_PIPELINES = ("Graph", "InFlightGraph")
+_OF_PIPELINES = ("Graph", "InFlightGraph", "PipelinePlan")
 _PUBLIC = (
     "set_driver", "BF16", "DeviceBuffer", "DeviceMemory", "DeviceMemoryMut", "DeviceSlice",
     "DeviceSliceMut", "Dtype", "Element", "Error", "F16", "F8E4M3", "F8E5M2", "InFlight",

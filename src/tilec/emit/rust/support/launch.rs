@@ -59,6 +59,20 @@ struct Ready {
 }
 
 impl Ready {
+    fn plan(&self, cubin: &Cubin, device: i32) -> Plan {
+        let Ready { kernel, variant, grid, .. } = *self;
+        Plan {
+            kernel: kernel.symbol,
+            variant: variant.symbol,
+            target: cubin.target,
+            grid,
+            block: [variant.threads, 1, 1],
+            cluster: variant.cluster,
+            shared_bytes: variant.dynamic_bytes,
+            device,
+        }
+    }
+
     /// Calls with the launch for cuLaunchKernelEx; `early`: it may begin while the one before it on its stream runs.
     fn configured<R>(&self, stream: *mut c_void, early: bool, call: impl FnOnce(&mut LaunchConfig) -> R) -> R {
         let mut attributes = [attribute(0, &[]); 2];
