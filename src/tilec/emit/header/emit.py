@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from tilec.artifact.manifest import Kernel, Manifest
-from tilec.artifact.pipeline import Pipeline
+from tilec.artifact.manifest import Manifest
 from tilec.diagnostics.setup_error import SetupError
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header.contract import contract_comment, file_comment
@@ -27,6 +26,7 @@ from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
 from tilec.emit.header.signature import signature_of
 from tilec.emit.header.tables import Arrays, add_kernel
 from tilec.emit.header.text import identifier
+from tilec.emit.limits import check_sizes
 
 # The parts of the support, in the order in which they use each other.
 _SUPPORT = (
@@ -38,13 +38,6 @@ _PIPELINE_SUPPORT = (
     "pipelines", "run", "workspace", "steps", "plans", "one_stream", "order", "lanes", "streams",
     "nodes", "graphs", "pipelines_cxx",
 )  # fmt: skip
-
-# As `support/tables.h` has them.
-_RANK_LIMIT = 8
-_ARGUMENT_LIMIT = 64
-_DIM_LIMIT = 32
-_SLOT_LIMIT = 256
-_MAP_LIMIT = 8
 
 
 @cache
@@ -73,11 +66,7 @@ def emit_header(
               what every header has
     """
     ordered = sorted(artifacts, key=preference)
-    for artifact in ordered:
-        for kernel in artifact.manifest.kernels:
-            check_size(kernel)
-        for pipeline in artifact.manifest.pipelines:
-            check_pipeline(pipeline)
+    check_sizes(artifact.manifest for artifact in ordered)
     text = "\n".join(_lines(ordered, stem, options))
     return {f"{stem}.h": f"{text}\n".encode()}
 
@@ -220,39 +209,3 @@ def _loading(name: str, sets: str, set_count: int) -> Iterator[str]:
     yield f"    tilec_unload_all({sets}[0]);"
     yield "}"
     yield ""
-
-
-def check_size(kernel: Kernel) -> None:
-    """Raises SetupError if a kernel has more parameters or axes than launchers take."""
-    slots = max(len(variant.slots) for variant in kernel.variants)
-    maps = max(len(variant.tensor_maps) for variant in kernel.variants)
-    rank = max([len(kernel.grid), *(p.rank for p in kernel.parameters)])
-    _check_limits(
-        kernel.symbol,
-        {
-            "axes": (rank, _RANK_LIMIT),
-            "parameters": (len(kernel.parameters), _ARGUMENT_LIMIT),
-            "`Dim`s": (len(kernel.dims), _DIM_LIMIT),
-            "values": (slots, _SLOT_LIMIT),
-            "tensor maps": (maps, _MAP_LIMIT),
-        },
-    )
-
-
-def check_pipeline(pipeline: Pipeline) -> None:
-    """Raises SetupError if a pipeline has more parameters or axes than launchers take."""
-    ranks = [p.rank for p in pipeline.parameters] + [len(t.extents) for t in pipeline.temporaries]
-    _check_limits(
-        pipeline.symbol,
-        {
-            "axes": (max(ranks, default=0), _RANK_LIMIT),
-            "parameters": (len(pipeline.parameters), _ARGUMENT_LIMIT),
-            "`Dim`s": (len(pipeline.dims), _DIM_LIMIT),
-        },
-    )
-
-
-def _check_limits(symbol: str, sizes: Mapping[str, tuple[int, int]]) -> None:
-    for what, (size, limit) in sizes.items():
-        if size > limit:
-            raise SetupError(f"`{symbol}` has {size} {what}, and launchers take {limit} at most")
