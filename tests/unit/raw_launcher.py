@@ -97,7 +97,7 @@ def variant_for(
 
 
 def is_met(asked: Json, tensor: Tensor, is_aligned: bool) -> bool:
-    if tensor.extents[-1] % asked["row_multiple"]:
+    if tensor.extents and tensor.extents[-1] % asked["row_multiple"]:
         return False
     if tensor.is_empty:
         return True
@@ -434,7 +434,7 @@ def check_contract(kernel: Json, arguments: list[object], addresses: bool = True
                 wanted = values.setdefault(wanted, extent)
             _ask(wanted == extent, "extent")
     for tensor in tensors.values():  # 2
-        _ask(max(tensor.extents) <= 2**40, "extent above the limit")
+        _ask(max(tensor.extents, default=0) <= 2**40, "extent above the limit")
         _ask(math.prod(max(n, 1) for n in tensor.extents) <= 2**60, "too many elements")
     for requirement in kernel["requires"]:  # 3
         try:
@@ -447,7 +447,9 @@ def check_contract(kernel: Json, arguments: list[object], addresses: bool = True
         if tensor.is_empty:
             continue
         axes = [(n, s) for n, s in zip(tensor.extents, tensor.strides, strict=True) if n > 1]
-        _ask(tensor.extents[-1] == 1 or tensor.strides[-1] == 1, "last stride")  # 4
+        _ask(
+            not tensor.extents or tensor.extents[-1] == 1 or tensor.strides[-1] == 1, "last stride"
+        )  # 4
         _ask(all(stride >= 0 for _, stride in axes), "negative stride")
         if addresses:
             _ask(tensor.address and tensor.address % BYTES[tensor.element] == 0, "address")

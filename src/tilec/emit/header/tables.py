@@ -125,7 +125,8 @@ def _parameter(parameter: Parameter, kernel: Kernel) -> str:
         for extent in parameter.extents
     ]
     return braced(
-        (string(parameter.name), parameter.rank, dtype(parameter.element),
+        (string(parameter.name), parameter.rank if parameter.is_tensor else -1,
+         dtype(parameter.element),
          int(parameter.is_written), braced(extents or [0]))
     )  # fmt: skip
 

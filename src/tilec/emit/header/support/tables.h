@@ -36,7 +36,7 @@ typedef tilec_wide tilec_expressions(int which, const tilec_value *v, tilec_eval
 
 typedef struct tilec_parameter {
     const char *name;
-    int32_t rank; /* 0: a scalar */
+    int32_t rank; /* -1: a scalar */
     int32_t dtype;
     int32_t is_written;
     int64_t extents[TILEC_RANKS]; /* a number, or -1 less the number of a Dim */

@@ -79,7 +79,7 @@ TILEC_INNER void tilec_place_temporaries(tilec_run *run, uint64_t workspace)
             const tilec_given *given = &step->launch->given[p];
             if (!given->value && given->tensor >= parameters)
                 *cell += moved;
-            cell += given->value ? 1 : step->ready.kernel->parameters[p].rank;
+            cell += step->ready.kernel->parameters[p].rank > 1 ? step->ready.kernel->parameters[p].rank : 1;
         }
     }
 }
