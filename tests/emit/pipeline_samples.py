@@ -224,6 +224,31 @@ def tangled(seed: int) -> Pipeline:
     )
 
 
+def totals() -> Pipeline:
+    """Tensors without axes, given and temporary, beside others in one workspace."""
+    total = {"kernel": "total", "instances": ("total",)}
+    return pipeline(
+        "totals",
+        (
+            Parameter("y", "tensor", "f32", (), "mut"),
+            Parameter("start", "tensor", "f32", (), "shared"),
+            Parameter("x", "tensor", "f32", ("N",), "shared"),
+        ),
+        ("N",),
+        (
+            Temporary("z", "f32", ("N",), 0),
+            Temporary("s", "f32", (), 1),
+            Temporary("t", "f32", (), 2),
+        ),
+        (
+            launch("add", ("add__f32_1024",), 75, (), z="z", x="x", y="x", scale=value(1.0)),
+            launch(**total, line=76, after=(0,), total="s", first="start", x="z"),
+            launch(**total, line=77, after=(1,), total="t", first="s", x="x"),
+            launch(**total, line=78, after=(1, 2), total="y", first="t", x="z"),
+        ),
+    )
+
+
 def mlp() -> Pipeline:
     """The pipeline of the documentation; its kernel does not matter."""
     return pipeline(
@@ -256,6 +281,7 @@ def pipelined() -> Manifest:
         turned(),
         counted(),
         apart(),
+        totals(),
         mlp(),
         tangled(1),
         tangled(2),

@@ -50,23 +50,28 @@ def scalars_kernel() -> Kernel:
     )
 
 
-def totalling_kernel() -> Kernel:
-    """Updates one number, which is a tensor of no axes."""
+def total_kernel() -> Kernel:
+    """Tensors without axes: one read, and one that is a part, so that the grid has none either."""
     parameters = (
-        Parameter("total", "tensor", "i32", (), "atomic"),
-        Parameter("x", "tensor", "f32", ("N", "M"), "shared"),
-        Parameter("by", "scalar", "i32"),
+        Parameter("total", "tensor", "f32", (), "part"),
+        Parameter("first", "tensor", "f32", (), "shared"),
+        Parameter("x", "tensor", "f32", ("N",), "shared"),
     )
-    slots = slots_of(parameters, ("N", "M"))
-    return replace(
-        scalars_kernel(),
-        name="totalled",
-        symbol="totalled",
+    slots = slots_of(parameters, ("N",))
+    return Kernel(
+        name="total",
+        symbol="total",
+        generics=(),
+        documentation="",
+        line=1,
         parameters=parameters,
-        dims=("N", "M"),
-        grid=("N",),
+        dims=("N",),
+        grid=(),
         requires=(),
-        variants=(Variant("totalled", 32, slots),),
+        unsafe=(),
+        accesses=(),
+        coverage=(),
+        variants=(Variant("total", 32, slots),),
     )
 
 
@@ -125,7 +130,7 @@ def everything():
         copy_kernel(),
         mapped_kernel(),
         scalars_kernel(),
-        totalling_kernel(),
+        total_kernel(),
         clustered_kernel(),
         persistent_kernel(),
         *family.kernels,

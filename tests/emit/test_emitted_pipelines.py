@@ -20,7 +20,15 @@ from tests.emit.noting import (
     Pipelines,
     order_of,
 )
-from tests.emit.pipeline_calling import CHECK, GRAPH, LAUNCH, LAUNCH_ON, LAUNCH_WITH, WORKSPACE
+from tests.emit.pipeline_calling import (
+    CHECK,
+    GRAPH,
+    LAUNCH,
+    LAUNCH_ON,
+    LAUNCH_WITH,
+    PLAN,
+    WORKSPACE,
+)
 from tests.emit.pipeline_expected import launcher_of, planned
 from tests.emit.pipeline_samples import pipelined
 from tests.unit.pipeline_samples import with_pipelines
@@ -92,6 +100,36 @@ def test_launches_are_those_of_the_runtime(name, is_spoilt, pipelines):
         seen.add("launched" if wanted else "empty")
     assert "launched" in seen
     assert "refused" in seen or not is_spoilt
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_plans_are_those_of_the_runtime(name, pipelines):
+    launcher = launcher_of(SETS[name], pipelined())
+    random = Random(f"plans {name}")
+    counts = set()
+    for number in range(16):
+        arguments = arguments_of(random.choice(SETS[name].kernels), random, number % 4 == 0)
+        plan = planned(launcher, arguments)
+        called = pipelines.run(name, arguments, PLAN)
+        if isinstance(plan, str):
+            assert (called.message, list(called.plans)) == (plan, []), arguments
+            continue
+        assert [
+            (
+                told.kernel.decode(), told.variant.decode(), told.target.decode(), tuple(told.grid),
+                tuple(told.block), tuple(told.cluster), told.shared_bytes, told.device,
+            )
+            for told in called.plans
+        ] == [
+            (
+                one.kernel.symbol, one.variant.symbol, pipelined().target, one.grid or (0, 0, 0),
+                (one.variant.threads, 1, 1), one.variant.cluster, one.variant.dynamic_smem_bytes,
+                0 if plan.device is None else plan.device,
+            )
+            for one in plan.launches
+        ], arguments  # fmt: skip
+        counts.add(len(called.plans))
+    assert counts and pipelines.noted.count == 0
 
 
 def of_arguments(pipelines, name, random):

@@ -76,6 +76,24 @@ def launching(ops, whole):
     return launched
 
 
+# Names
+
+
+def test_operations_of_one_name_are_refused_with_both_files(tmp_path, imported):
+    for folder, prefix in (("one", ""), ("two", ""), ("three", "my_")):
+        (tmp_path / folder).mkdir()
+        emitted(tmp_path / folder, manifest(), stem="a-b", prefix=prefix)
+    first, _ = imported("one.a_b_torch")
+    with pytest.raises(ImportError) as refused:
+        importlib.import_module("two.a_b_torch")
+    said = str(refused.value)
+    assert said.startswith(f"`tilec_a_b::add` is defined already, by {first.__file__}")
+    assert "`tilec build --prefix`" in said
+    assert importlib.import_module("three.a_b_torch").my_add_out
+    with pytest.raises(ImportError, match=r"a_b_torch\.py was executed twice in one process"):
+        importlib.reload(first)
+
+
 # The module and its stub
 
 

@@ -97,7 +97,7 @@ def variant_for(
 
 
 def is_met(asked: Json, tensor: Tensor, is_aligned: bool) -> bool:
-    if tensor.extents[-1] % asked["row_multiple"]:
+    if tensor.extents and tensor.extents[-1] % asked["row_multiple"]:
         return False
     if tensor.is_empty:
         return True
@@ -447,8 +447,9 @@ def check_contract(kernel: Json, arguments: list[object], addresses: bool = True
         if tensor.is_empty:
             continue
         axes = [(n, s) for n, s in zip(tensor.extents, tensor.strides, strict=True) if n > 1]
-        is_packed = tensor.extents[-1:] in ((), (1,)) or tensor.strides[-1] == 1
-        _ask(is_packed, "last stride")  # 4
+        _ask(
+            not tensor.extents or tensor.extents[-1] == 1 or tensor.strides[-1] == 1, "last stride"
+        )  # 4
         _ask(all(stride >= 0 for _, stride in axes), "negative stride")
         if addresses:
             _ask(tensor.address and tensor.address % BYTES[tensor.element] == 0, "address")

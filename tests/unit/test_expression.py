@@ -12,6 +12,7 @@ from tilec.artifact.expression import (
     OPERATIONS,
     DivisionByZero,
     ExpressionError,
+    divides_by_zero,
     evaluate,
     holds,
     names_in,
@@ -79,6 +80,23 @@ def test_a_requirement_that_divides_by_zero_does_not_hold():
     assert not holds(requirement, {"H": 0, "HK": 0})
     with pytest.raises(DivisionByZero):
         evaluate(requirement, {"H": 0, "HK": 0}, total=False)
+
+
+@pytest.mark.parametrize(
+    ("expression", "always"),
+    [
+        (("eq", ("rem", "N", 0), "N"), True),
+        (("ceildiv", 4, 0), True),
+        (("or", ("eq", ("div", "N", 0), 0), True), True),
+        (("select", "p", ("div", 1, 0), ("rem", 1, 0)), True),
+        (("div", "N", "M"), False),
+        (("and", ("gt", "N", 4), ("eq", ("div", "N", 0), 0)), False),
+        (("select", "p", ("div", 1, 0), 1), False),
+        (("div", 0, 4), False),
+    ],
+)
+def test_what_always_divides_by_zero_is_told_from_what_may_not(expression, always):
+    assert divides_by_zero(expression) == always
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,19 @@ def holds(requirement: Expression, values: Mapping[str, Value]) -> bool:
         return False
 
 
+def divides_by_zero(expression: Expression) -> bool:
+    """Whether it divides by the number 0 whatever the names in it are."""
+    if not isinstance(expression, tuple):
+        return False
+    name, _, operands = _parts(expression)
+    if name in ("and", "or"):
+        return divides_by_zero(operands[0])
+    if name == "select":
+        return divides_by_zero(operands[0]) or all(map(divides_by_zero, operands[1:]))
+    by_zero = name in _DIVIDING and not isinstance(operands[1], str | tuple) and operands[1] == 0
+    return by_zero or any(map(divides_by_zero, operands))
+
+
 def names_in(expression: Expression) -> Iterator[str]:
     """The names that an expression mentions, from the left, repeats included."""
     if isinstance(expression, str):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tilec.artifact.expression import Expression, holds, names_in
+from tilec.artifact.expression import Expression, divides_by_zero, holds, names_in
 from tilec.artifact.signature import Parameter, Requirement
 from tilec.diagnostics import Diagnostic, Label
 from tilec.pipelines.traced import Traced, TracedLaunch
@@ -39,10 +39,12 @@ def check_contracts(pipeline: Traced, contracts: Mapping[str, Contract]) -> Iter
 def _broken(
     launch: TracedLaunch, contract: Contract, extents: Mapping[str, Sequence[Expression]]
 ) -> tuple[Requirement, dict[str, Expression]] | None:
-    """A condition that does not hold, with the numbers in it; None if all may."""
+    """A condition that does not hold, with the numbers that make it so; None if all may."""
     values = _values(launch, contract, extents)
     for requirement in contract.requires:
         numbers = {name: values[name] for name in names_in(requirement.expression)}
+        if divides_by_zero(requirement.expression):
+            return requirement, {}
         known = {n: v for n, v in numbers.items() if isinstance(v, bool | int | float)}
         if len(known) == len(numbers) and not holds(requirement.expression, known):
             return requirement, numbers
@@ -73,9 +75,11 @@ def _refused(
     launch: TracedLaunch, requirement: Requirement, numbers: Mapping[str, Expression]
 ) -> Diagnostic:
     listed = ", ".join(f"{name} = {value}" for name, value in numbers.items())
+    divides = divides_by_zero(requirement.expression)
+    why = "divides by zero" if divides else f"is false with {listed}" if listed else "is false"
     around = (Label(span, "in the pipeline that is called here") for span in launch.calls)
     return Diagnostic(
         "E0805",
         f"a precondition of `{launch.kernel}` is never met",
-        (Label(launch.span, f"`{requirement.text}` is false with {listed}"), *around),
+        (Label(launch.span, f"`{requirement.text}` {why}"), *around),
     )

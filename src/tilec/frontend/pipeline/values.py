@@ -16,7 +16,15 @@ from mlir.dialects import func
 
 from tilec.artifact import signature
 from tilec.artifact.abi import ELEMENT_BYTES
-from tilec.artifact.expression import Expression, evaluate, is_too_deep, text_of
+from tilec.artifact.expression import (
+    Expression,
+    divides_by_zero,
+    evaluate,
+    holds,
+    is_too_deep,
+    names_in,
+    text_of,
+)
 from tilec.artifact.pipeline import Argument, Temporary
 from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import emit_control, emit_loops, typed  # noqa: F401  (register their rules)
@@ -112,6 +120,13 @@ class _Values:
 
         Raises:   NoValueError
         """
+        return _total(self.with_divisions(scalar, element))
+
+    def with_divisions(self, scalar: Scalar, element: Element | None = None) -> Expression:
+        """As `expression`, with the divisions by 0 that are in it.
+
+        Raises:   NoValueError
+        """
         too_large = NoValueError(_refused(scalar.value.span, "this takes too many operations"))
         try:
             value = self._emitted(scalar)
@@ -165,8 +180,19 @@ def _computed(expression: Expression) -> Expression:
         case ("select", bool(first), yes, no):
             return yes if first else no
         case tuple() if not any(isinstance(operand, str | tuple) for operand in expression[1:]):
-            return evaluate(expression, {})
+            # A `requires!` that divides by zero does not hold: such a division is left to be seen.
+            return expression if divides_by_zero(expression) else evaluate(expression, {})
     return expression
+
+
+def _total(expression: Expression) -> Expression:
+    """The same number, where `x / 0` is one too."""
+    if not isinstance(expression, tuple):
+        return expression
+    name, *operands = expression
+    found = (name, *map(_total, operands))
+    has_names = any(isinstance(operand, str | tuple) for operand in found[1:])
+    return found if has_names else evaluate(found, {})
 
 
 def _size_of(expression: Expression) -> int:
@@ -180,9 +206,9 @@ def _size_of(expression: Expression) -> int:
     return count
 
 
-def _never_holds(required: Required) -> Diagnostic:
+def _never_holds(required: Required, why: str) -> Diagnostic:
     around = (Label(span, "in the pipeline that is called here") for span in required.calls)
-    labels = Label(required.span, "this is false"), *around
+    labels = Label(required.span, why), *around
     return Diagnostic("E0805", "a precondition of a pipeline is never met", labels)
 
 
@@ -249,10 +275,12 @@ def _requirements(
 ) -> list[signature.Requirement]:
     found = []
     for required in instance.requires:
-        expression = values.expression(required.condition)
-        if isinstance(expression, bool | int):
-            if not expression:
-                raise NoValueError(_never_holds(required))
+        expression = values.with_divisions(required.condition)
+        if divides_by_zero(expression):
+            raise NoValueError(_never_holds(required, "this divides by zero"))
+        if not any(names_in(expression)):
+            if not holds(expression, {}):
+                raise NoValueError(_never_holds(required, "this is false"))
             continue  # it holds, whatever the arguments
         text = text_of(expression) if required.text is None else required.text
         line = _line(required.span, sources)

@@ -72,7 +72,7 @@ TILEC_INNER tilec_status tilec_take_device(tilec_call *call)
     call->device = -1;
     for (p = 0; p < kernel->parameter_count; p++) {
         tilec_status status;
-        if (!tilec_takes_tensor(&kernel->parameters[p]))
+        if (kernel->parameters[p].rank < 0)
             continue;
         status = tilec_device_of(kernel->parameters[p].name, call->arguments[p].tensor, &device);
         if (status)

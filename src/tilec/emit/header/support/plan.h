@@ -5,7 +5,7 @@ TILEC_INNER tilec_status tilec_check_null(const tilec_call *call)
     const tilec_kernel *kernel = call->set->builds[0].groups[0].kernels[0];
     int32_t p;
     for (p = 0; p < kernel->parameter_count; p++)
-        if (tilec_takes_tensor(&kernel->parameters[p]) && !call->arguments[p].tensor)
+        if (kernel->parameters[p].rank >= 0 && !call->arguments[p].tensor)
             return tilec_fail(TILEC_ERROR_NULL, "`%s`: `%s` is a null pointer", call->set->name,
                               kernel->parameters[p].name);
     return TILEC_SUCCESS;
@@ -22,7 +22,7 @@ TILEC_INNER void tilec_guess_build(tilec_call *call)
         return;
     kernel = call->build->groups[0].kernels[0];
     for (p = 0; p < kernel->parameter_count && device < 0; p++)
-        if (tilec_takes_tensor(&kernel->parameters[p]) && call->arguments[p].tensor->rank <= TILEC_RANKS)
+        if (kernel->parameters[p].rank >= 0 && call->arguments[p].tensor->rank <= TILEC_RANKS)
             (void)tilec_device_of("", call->arguments[p].tensor, &device);
     (void)tilec_take_build(call->set, device < 0 ? tilec_current_device() : device, &call->build);
 }
@@ -91,6 +91,22 @@ TILEC_INNER tilec_status tilec_work_out(tilec_call *call)
     tilec_guess_build(call);
     status = tilec_take_instance(call);
     return status ? status : tilec_take_addresses(call);
+}
+
+/* Says what a call that is worked out would launch. */
+TILEC_INNER void tilec_tell(const tilec_call *call, tilec_plan *plan)
+{
+    int i;
+    plan->kernel = call->kernel->symbol;
+    plan->variant = call->variant->symbol;
+    plan->target = call->build->cubin->target;
+    plan->device = call->device;
+    plan->shared_bytes = (uint32_t)call->variant->dynamic_smem_bytes;
+    for (i = 0; i < 3; i++) {
+        plan->grid[i] = call->grid[i];
+        plan->block[i] = i ? 1 : (uint32_t)call->variant->threads;
+        plan->cluster[i] = (uint32_t)call->variant->cluster[i];
+    }
 }
 
 TILEC_INNER void tilec_begin(tilec_call *call, const tilec_set *set, const tilec_argument *arguments, int needs_driver)

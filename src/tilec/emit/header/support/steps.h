@@ -6,7 +6,7 @@ TILEC_INNER tilec_status tilec_check_nulls(const tilec_run *run)
     const tilec_kernel *contract = run->set->pipelines[0].contract;
     int32_t p;
     for (p = 0; p < contract->parameter_count; p++)
-        if (tilec_takes_tensor(&contract->parameters[p]) && !run->arguments[p].tensor)
+        if (contract->parameters[p].rank >= 0 && !run->arguments[p].tensor)
             return tilec_fail(TILEC_ERROR_NULL, "`%s`: `%s` is a null pointer", run->set->name,
                               contract->parameters[p].name);
     return TILEC_SUCCESS;
@@ -95,6 +95,8 @@ TILEC_INNER tilec_status tilec_work_out_launch(tilec_run *run, int32_t number, t
         *late = tilec_blame_launch(run, launch, *late);
     else if (call.programs > 0)
         tilec_add_step_of(run, number, &call);
+    if (!*late && number < run->plan_room)
+        tilec_tell(&call, &run->plans[number]);
     return TILEC_SUCCESS;
 }
 
@@ -106,7 +108,7 @@ TILEC_INNER void tilec_take_tensors(tilec_run *run)
     if (run->call.device < 0)
         run->call.device = tilec_current_device();
     for (p = 0; p < contract->parameter_count; p++)
-        if (tilec_takes_tensor(&contract->parameters[p])) {
+        if (contract->parameters[p].rank >= 0) {
             run->tensors[p] = *run->arguments[p].tensor;
             run->tensors[p].dtype = contract->parameters[p].dtype;
             run->tensors[p].device = run->call.device;

@@ -42,11 +42,6 @@ typedef struct tilec_parameter {
     int64_t extents[TILEC_RANKS]; /* a number, or -1 less the number of a Dim */
 } tilec_parameter;
 
-TILEC_INNER int tilec_takes_tensor(const tilec_parameter *parameter)
-{
-    return parameter->rank >= 0;
-}
-
 /* A `requires!`, or an extent of the grid. */
 typedef struct tilec_claim {
     int32_t expression;

@@ -77,11 +77,9 @@ TILEC_INNER void tilec_place_temporaries(tilec_run *run, uint64_t workspace)
         uint64_t *cell = step->cells;
         for (p = 0; p < step->ready.kernel->parameter_count; p++) {
             const tilec_given *given = &step->launch->given[p];
-            int32_t rank = step->ready.kernel->parameters[p].rank;
             if (!given->value && given->tensor >= parameters)
                 *cell += moved;
-            /* Of a tensor its address and all strides but the last; one of no axes has one, as a scalar has. */
-            cell += rank > 1 ? rank : 1;
+            cell += step->ready.kernel->parameters[p].rank > 1 ? step->ready.kernel->parameters[p].rank : 1;
         }
     }
 }
@@ -105,7 +103,7 @@ TILEC_INNER tilec_status tilec_check_workspace(const tilec_run *run, void *works
     for (p = 0; p < contract->parameter_count; p++) {
         const tilec_tensor *tensor = &run->tensors[p];
         tilec_wide first = (tilec_wide)(uintptr_t)tensor->data, last;
-        if (!tilec_takes_tensor(&contract->parameters[p]) || tilec_is_empty(tensor))
+        if (!contract->parameters[p].rank || tilec_is_empty(tensor))
             continue;
         last = first + tilec_span_bytes(tensor);
         if (first < start + run->bytes && start < last)
