@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 # Weights (entry.py) that gather before an event is recorded: 64 launches of small tensors, or what
 # borrows 16 MiB. A launch that reaches it alone runs for so long that its own event costs little.
 LIMIT = 64
-# The same when a second stream is used: what was on the first may be done soon, and launches are
-# on one stream again, which costs less.
+# The same when, after so many launches on one stream, another one is used: what was on the first may
+# be done soon, and launches are on one stream again, which costs less.
 LIMIT_AFTER_CHANGE = 8
 
 
@@ -261,9 +261,10 @@ class UnderWay:
                 return None
         self.only = None
         self._ledger = ledger = Ledger()
-        # The next to settle asks how far the other stream was at this moment.
-        self._record_for_gathered(done)
-        self._room = min(self._room, LIMIT_AFTER_CHANGE)
+        if len(self._gathered) >= LIMIT_AFTER_CHANGE:  # else streams may well go on taking turns
+            # Soon it is asked how far the other stream was at this moment.
+            self._record_for_gathered(done)
+            self._room = min(self._room, LIMIT_AFTER_CHANGE)
         for launch in self._live():
             ledger.add(launch)
         return ledger
