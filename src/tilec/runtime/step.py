@@ -74,9 +74,12 @@ class Step:
         ]
         try:
             self.fitted = planner.fitted(planner.key_of(self.arguments), self.arguments)
-            self._sort_scalars(values)
         except ContractError as error:
             raise self.refusal(error) from None
+        try:
+            self._sort_scalars(values)
+        except ContractError as error:
+            raise self.refusal(self.fitted.refusal(error)) from None
         self._pointers = [(slot, *self._tensors[number]) for slot, number in self.fitted.pointers]
 
     @property
@@ -135,7 +138,7 @@ class Step:
             for scalar, expression in self.computed:
                 cells[scalar.slot] = scalar.bits(evaluate(expression, values))
         except ContractError as error:
-            raise self.refusal(error) from None
+            raise self.refusal(self.fitted.refusal(error)) from None
 
     def refusal(self, error: ContractError) -> ContractError:
         """What went wrong, with pipeline and launch; the error names kernel and argument."""
