@@ -1,5 +1,6 @@
-"""Expressions of a manifest as C: exact, on 128 bits, with overflow and division by zero noted.
+"""Expressions of a manifest as C, on 128 bits.
 
+Noted are divisions by zero, and what does not fit in 64 bits where it should.
 Values are `v[i]`: those of a kernel's `Dim`s, then those of its parameters. What notes something
 takes `e`. Operands are evaluated only where docs/abi.md says so.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tilec.artifact.expression import Expression
+from tilec.artifact.expression import WIDEST, Expression, is_conversion, must_fit
 from tilec.artifact.manifest import Kernel
 from tilec.artifact.signature import NumberKind as Kind
 from tilec.artifact.signature import number_kind
@@ -37,8 +38,14 @@ def names_of(kernel: Kernel) -> dict[str, Code]:
     return found
 
 
-def c_expression(expression: Expression, names: Mapping[str, Code]) -> Code:
-    """The C of an expression."""
+def c_expression(
+    expression: Expression,
+    names: Mapping[str, Code],
+    *,
+    is_exact: bool = False,
+    is_converted: bool = False,
+) -> Code:
+    """The C of an expression; `is_exact`: its numbers may be of any size."""
     if isinstance(expression, str):
         return names[expression]
     if isinstance(expression, bool):
@@ -49,7 +56,14 @@ def c_expression(expression: Expression, names: Mapping[str, Code]) -> Code:
         return Code(f"({expression!r})", "real")
     name, *operands = expression
     assert isinstance(name, str), "a manifest's expressions are checked when it is read"
-    return _operation(name, [c_expression(one, names) for one in operands])
+    below = is_conversion(name)
+    codes = [c_expression(one, names, is_exact=is_exact, is_converted=below) for one in operands]
+    if is_converted and not is_exact and name in WIDEST:
+        return Code(f"tilec_low_{name}({codes[0].text}, {codes[1].text})", "whole")
+    code = _operation(name, codes)
+    if is_exact or code.kind != "whole" or not must_fit(name, is_converted=is_converted):
+        return code
+    return Code(f"tilec_in_64({code.text}, e)", "whole")
 
 
 def _operation(name: str, operands: list[Code]) -> Code:

@@ -60,8 +60,8 @@ class Expressions:
         self._numbers: dict[str, int] = {}
         self._texts: list[str] = []
 
-    def number(self, expression: Expression) -> int:
-        code = c_expression(expression, self.names)
+    def number(self, expression: Expression, *, is_exact: bool = False) -> int:
+        code = c_expression(expression, self.names, is_exact=is_exact)
         text = f"(tilec_wide){code.text}" if code.kind == "real" else code.text
         return self._numbered(text, expression)
 
@@ -238,13 +238,20 @@ def _cost(cost: Cost, own: str, expressions: Expressions, arrays: Arrays) -> str
         "tilec_part",
         f"parts_{own}",
         [
-            braced((expressions.number(part.turns), *part.busy_cycles, part.alone_cycles))
+            braced(
+                (
+                    expressions.number(part.turns, is_exact=True),
+                    *part.busy_cycles,
+                    part.alone_cycles,
+                )
+            )
             for part in cost.parts
         ],
     )
     return braced(
         (cost.blocks_per_sm, cost.start_cycles, cost.blocks_per_program, cost.cluster_blocks,
-         expressions.number(cost.memory_cycles), expressions.number(cost.first_cycles),
+         expressions.number(cost.memory_cycles, is_exact=True),
+         expressions.number(cost.first_cycles, is_exact=True),
          len(cost.parts), parts)
     )  # fmt: skip
 

@@ -1,5 +1,6 @@
-"""Expressions of a manifest as Rust: exact, on `i128`, with overflow and division by zero noted.
+"""Expressions of a manifest as Rust, on `i128`.
 
+Noted are divisions by zero, and what does not fit in 64 bits where it should.
 Values are `v[i]`: those of a kernel's `Dim`s, then those of its parameters. What notes something
 takes `e`. Operands are evaluated only where docs/abi.md says so.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilec.artifact.expression import Expression
+from tilec.artifact.expression import WIDEST, Expression, is_conversion, must_fit
 from tilec.artifact.manifest import Kernel
 from tilec.artifact.signature import NumberKind as Kind
 from tilec.emit.header import expressions as in_c
@@ -27,8 +28,15 @@ def names_of(kernel: Kernel) -> dict[str, Code]:
     }
 
 
-def rust_expression(expression: Expression, names: Mapping[str, Code]) -> Code:
-    """The Rust of an expression: a `bool`, an `i128` or an `f64`, as its kind says."""
+def rust_expression(
+    expression: Expression,
+    names: Mapping[str, Code],
+    *,
+    is_exact: bool = False,
+    is_converted: bool = False,
+) -> Code:
+    """The Rust of an expression: a `bool`, an `i128` or an `f64`, as its kind says. `is_exact`: its
+    numbers may be of any size."""
     if isinstance(expression, str):
         return names[expression]
     if isinstance(expression, bool):
@@ -39,7 +47,14 @@ def rust_expression(expression: Expression, names: Mapping[str, Code]) -> Code:
         return Code(f"({expression!r}f64)", "real")
     name, *operands = expression
     assert isinstance(name, str), "a manifest's expressions are checked when it is read"
-    return _operation(name, [rust_expression(one, names) for one in operands])
+    below = is_conversion(name)
+    codes = [rust_expression(one, names, is_exact=is_exact, is_converted=below) for one in operands]
+    if is_converted and not is_exact and name in WIDEST:
+        return Code(f"low_{name}({', '.join(map(as_whole, codes))})", "whole")
+    code = _operation(name, codes)
+    if is_exact or code.kind != "whole" or not must_fit(name, is_converted=is_converted):
+        return code
+    return Code(f"in_64({code.text}, e)", "whole")
 
 
 def as_whole(code: Code) -> str:
@@ -83,7 +98,7 @@ def _of_wholes(name: str, texts: list[str]) -> str:
         return f"sub(0, {texts[0]}, e)"
     if name in ("min", "max"):
         return f"std::cmp::{name}({', '.join(texts)})"
-    if name[0] in "iu" and name[1:].isdigit():
+    if is_conversion(name):
         return f"to_{name}({texts[0]})"
     if name in _NOTING or name == "abs":
         texts = [*texts, "e"]

@@ -21,8 +21,9 @@ class Expressions:
         self._numbers: dict[str, int] = {}
         self._texts: list[str] = []
 
-    def number(self, expression: Expression) -> int:
-        return self._numbered(as_whole(rust_expression(expression, self._names)), expression)
+    def number(self, expression: Expression, *, is_exact: bool = False) -> int:
+        code = rust_expression(expression, self._names, is_exact=is_exact)
+        return self._numbered(as_whole(code), expression)
 
     def value(self, expression: Expression) -> int:
         """As `number`, but that a real number is kept in `real`."""
@@ -166,12 +167,12 @@ def _cost(cost: Cost, expressions: Expressions) -> str:
         start=cost.start_cycles,
         blocks_per_program=cost.blocks_per_program,
         cluster_blocks=cost.cluster_blocks,
-        memory=expressions.number(cost.memory_cycles),
-        first=expressions.number(cost.first_cycles),
+        memory=expressions.number(cost.memory_cycles, is_exact=True),
+        first=expressions.number(cost.first_cycles, is_exact=True),
         parts=listed(
             structure(
                 "Part",
-                turns=expressions.number(part.turns),
+                turns=expressions.number(part.turns, is_exact=True),
                 busy=list(part.busy_cycles),
                 alone=part.alone_cycles,
             )
