@@ -172,6 +172,16 @@ def test_two_files_that_would_write_the_same_are_refused(tilec):
     assert not Path("build").exists()
 
 
+@pytest.mark.parametrize("other", ["a_b", "a-b_torch"])
+def test_two_files_whose_modules_would_be_one_are_refused(tilec, other):
+    write(**{"a-b": "one", other: "two"})
+    ended = tilec("build", "a-b.tile", f"{other}.tile", "--emit", "rust,python")
+    assert ended.status == 2
+    assert f"`a-b.tile` and `{other}.tile` would write the same files" in ended.err
+    assert not Path("build").exists()
+    assert tilec("build", "a-b.tile", f"{other}.tile").status == 0  # without modules none is
+
+
 def test_the_same_file_twice_is_built_once(tilec):
     write(a="one")
     assert tilec("build", "a.tile", "a.tile").status == 0

@@ -33,7 +33,7 @@ typedef union {
     int programmaticStreamSerializationAllowed;
 } CUlaunchAttributeValue;
 typedef struct { int id; char pad[4]; CUlaunchAttributeValue value; } CUlaunchAttribute;
-typedef int CUkernelNodeAttrID, CUstreamCaptureStatus;
+typedef int CUkernelNodeAttrID, CUstreamCaptureStatus, CUstreamCaptureMode;
 typedef CUlaunchAttributeValue CUkernelNodeAttrValue;
 typedef struct {
     CUfunction func;
@@ -246,6 +246,17 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkerne
     return CUDA_SUCCESS;
 }
 
+/* What waiting for a stream gives; of the context too if `context` says so. An error of captures is one until the
+ * driver was asked so many times whether there is one. */
+static int refusal, refused_looks, refuses_context;
+
+void fake_refuse(int code, int looks, int context)
+{
+    refusal = code;
+    refused_looks = looks;
+    refuses_context = context;
+}
+
 #ifndef FAKE_OLD /* a driver without what pipelines need */
 #include "fake_pipelines.h"
 #else
@@ -366,6 +377,17 @@ CUresult cuStreamSynchronize(CUstream stream)
 {
     (void)stream;
     __atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
+    return (CUresult)refusal;
+}
+
+static __thread CUstreamCaptureMode capture_mode;
+int fake_capture_mode(void) { return (int)capture_mode; }
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    CUstreamCaptureMode before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
     return CUDA_SUCCESS;
 }
 

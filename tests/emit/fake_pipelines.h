@@ -126,7 +126,7 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 CUresult cuCtxSynchronize(void)
 {
     noted.contexts_waited_for++;
-    return CUDA_SUCCESS;
+    return (CUresult)(refuses_context ? refusal : 0);
 }
 
 /* Events are their numbers from 1 on. */
@@ -183,6 +183,10 @@ CUresult cuEventDestroy_v2(CUevent event)
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
     *status = (uintptr_t)stream == 0x700; /* the one that is */
+    if (refusal >= 900 && refused_looks-- > 0)
+        return (CUresult)refusal;
+    if (refusal >= 900)
+        refusal = 0;
     return CUDA_SUCCESS;
 }
 

@@ -6,13 +6,14 @@ import ctypes
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tests.emit.calling import Functions, marshalled
+from tests.emit.calling import CPlan, Functions, marshalled
 from tilec.artifact.manifest import Manifest
 from tilec.emit.header.pipelines import pipeline_sets
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.signature import signature_of
 
-LAUNCH, CHECK, WORKSPACE, LAUNCH_WITH, LAUNCH_ON, GRAPH, UPDATE = range(7)
+LAUNCH, CHECK, WORKSPACE, LAUNCH_WITH, LAUNCH_ON, GRAPH, UPDATE, PLAN = range(8)
+MOST_LAUNCHES = 32
 
 
 class CExtra(ctypes.Structure):
@@ -22,6 +23,9 @@ class CExtra(ctypes.Structure):
         ("streams", ctypes.POINTER(ctypes.c_void_p)),
         ("stream_count", ctypes.c_int32),
         ("graph", ctypes.c_void_p),
+        ("plans", ctypes.POINTER(CPlan)),
+        ("plan_room", ctypes.c_int32),
+        ("plan_count", ctypes.c_int32),
     )
 
 
@@ -32,6 +36,7 @@ class Called(NamedTuple):
     message: str
     workspace_bytes: int
     graph: int | None
+    plans: Sequence[CPlan] = ()
 
 
 class PipelineFunctions(Functions):
@@ -59,11 +64,14 @@ class PipelineFunctions(Functions):
             listed,
             0 if streams is None else len(streams),
             graph,
+            (CPlan * MOST_LAUNCHES)(),
+            MOST_LAUNCHES,
         )
         status = getattr(self.library, f"pipe_{name}")(
             what, ctypes.c_void_p(stream), tensors, wholes, reals, ctypes.byref(extra)
         )
-        return Called(status, self._said(status), extra.workspace_bytes, extra.graph)
+        plans = extra.plans[: min(extra.plan_count, MOST_LAUNCHES)]
+        return Called(status, self._said(status), extra.workspace_bytes, extra.graph, plans)
 
     def replay(self, graph: int | None, stream: int = 0x100) -> Called:
         status = self.library.pipe_replay(ctypes.c_void_p(graph), ctypes.c_void_p(stream))
@@ -83,6 +91,8 @@ typedef struct {
     void **streams;
     int32_t count;
     tilec_graph *graph;
+    tilec_plan *plans;
+    int32_t plan_room, plan_count;
 } extra;
 int pipe_replay(tilec_graph *graph, void *stream);
 int pipe_replay(tilec_graph *graph, void *stream)
@@ -119,7 +129,9 @@ def _shim(sets: Iterable[LaunchSet]) -> str:
             f"    case 4: return {one.name}_launch_on((const tilec_stream *)x->streams, x->count, "
             f"{given});",
             f"    case 5: return {one.name}_graph(&x->graph, {given});",
-            f"    default: return {one.name}_graph_update(x->graph, {given});",
+            f"    case 6: return {one.name}_graph_update(x->graph, {given});",
+            f"    default: return {one.name}_plan({given}, x->plans, x->plan_room, "
+            "&x->plan_count);",
             "    }",
             "}",
         ]

@@ -9,8 +9,9 @@ from pathlib import Path
 from tests.emit.calling import c_tensor
 from tests.emit.toolchain import LINKED, STRICT, c_compiler, compiled
 from tilec.artifact.expression import Expression
+from tilec.emit.expressions import Code, code_of
 from tilec.emit.header.emit import support
-from tilec.emit.header.expressions import Code, c_expression
+from tilec.emit.header.expressions import C
 
 _FUNCTIONS = """
 int probe_overlap(const tilec_tensor *one, const tilec_tensor *other);
@@ -61,7 +62,7 @@ class Probe:
         codes = {name: Code(f"v[{i}].whole", "whole") for i, name in enumerate(names)}
         codes["real"] = Code(f"v[{len(names)}].real", "real")
         cases = [
-            f"    case {i}: return {c_expression(one, codes).text};"
+            f"    case {i}: return {code_of(one, codes, C).text};"
             for i, one in enumerate(expressions)
         ]
         evaluate = [

@@ -21,7 +21,15 @@ from tests.emit.noting import (
     Pipelines,
     order_of,
 )
-from tests.emit.pipeline_calling import CHECK, GRAPH, LAUNCH, LAUNCH_ON, LAUNCH_WITH, WORKSPACE
+from tests.emit.pipeline_calling import (
+    CHECK,
+    GRAPH,
+    LAUNCH,
+    LAUNCH_ON,
+    LAUNCH_WITH,
+    PLAN,
+    WORKSPACE,
+)
 from tests.emit.pipeline_expected import launcher_of, planned
 from tests.emit.pipeline_samples import pipelined
 from tests.emit.samples import scalars_kernel
@@ -118,6 +126,36 @@ def test_numbers_that_64_bits_do_not_hold_are_refused(name, n, m, wanted, pipeli
     assert {one: int.from_bytes(got[one], "little") for one in wanted} == wanted
     [launch] = planned(launcher, arguments, BROUGHT).launches
     assert launched_on(note) == launched_by(launch)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_plans_are_those_of_the_runtime(name, pipelines):
+    launcher = launcher_of(SETS[name], pipelined())
+    random = Random(f"plans {name}")
+    counts = set()
+    for number in range(16):
+        arguments = arguments_of(random.choice(SETS[name].kernels), random, number % 4 == 0)
+        plan = planned(launcher, arguments)
+        called = pipelines.run(name, arguments, PLAN)
+        if isinstance(plan, str):
+            assert (called.message, list(called.plans)) == (plan, []), arguments
+            continue
+        assert [
+            (
+                told.kernel.decode(), told.variant.decode(), told.target.decode(), tuple(told.grid),
+                tuple(told.block), tuple(told.cluster), told.shared_bytes, told.device,
+            )
+            for told in called.plans
+        ] == [
+            (
+                one.kernel.symbol, one.variant.symbol, pipelined().target, one.grid or (0, 0, 0),
+                (one.variant.threads, 1, 1), one.variant.cluster, one.variant.dynamic_smem_bytes,
+                0 if plan.device is None else plan.device,
+            )
+            for one in plan.launches
+        ], arguments  # fmt: skip
+        counts.add(len(called.plans))
+    assert counts and pipelines.noted.count == 0
 
 
 def of_arguments(pipelines, name, random):

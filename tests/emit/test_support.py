@@ -87,7 +87,7 @@ def test_expressions_have_the_values_of_the_manifest(probe, expressions):
     for which, expression in enumerate(expressions):
         for _ in range(8):
             wholes = [random.choice(_NUMBERS) for _ in range(3)]
-            number = random.choice((0.5, -0.0, 7.75, float("inf")))
+            number = random.choice((0.5, -0.0, 7.75, float("inf"), float("nan")))
             values = {"n": wholes[0], "m": wholes[1], "k": wholes[2], "real": number}
             value, noted = probe.evaluated(which, wholes, number)
             try:

@@ -65,7 +65,11 @@ PACKED = (
     "src/tilec/tune",
 )
 # Programs of the tests beside this file.
-GPU_PROGRAMS = ("tests/gpu/early.tile", "tests/gpu/large.tile")
+GPU_PROGRAMS = (
+    "tests/gpu/clustered.tile",
+    "tests/gpu/early.tile",
+    "tests/gpu/large.tile",
+)
 NEEDED_THERE = ("numpy", "pytest", "click", "cuda-python", "cuda-core")
 
 
@@ -127,6 +131,7 @@ def build(folder: Path) -> None:
         cubins = [
             *folder.glob(f"*.{TARGET}.cubin"),
             *(tests / "pipelines").glob(f"*.{TARGET}.cubin"),
+            tests / f"clustered.{TARGET}.cubin",
         ]
         _run("tests.emit.rust.library", str(tests / "rust"), *map(str, cubins))
 

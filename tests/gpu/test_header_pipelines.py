@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cubins import FOLDER
 from host_driver import DRY_RUN
-from test_pipelines import chained, mlp_inputs, whole
+from test_pipelines import SELECTIONS, chained, mlp_inputs, selections, whole
 
 import tilec.runtime as rt
 from tests.emit.pipeline_calling import (
@@ -97,7 +97,7 @@ def pipeline(load, functions):
     """A pipeline as the runtime has it, and as the header has it."""
 
     def both(file, name):
-        module = load(f"{FOLDER}/pipelines/{file}")
+        module = load(f"{FOLDER}/{file}")
         return module[name], FromC(functions(module), name)
 
     return both
@@ -117,7 +117,7 @@ def test_chains_and_diamonds_are_exact_each_way(pipeline, zones, streams, n):
         ("chain", (), chained(x)),
         ("diamond", (3.0,), 2 * (2 * 3 * x + 3 * 3 * x)),
     ):
-        _, made = pipeline(file, file)
+        _, made = pipeline(f"pipelines/{file}", file)
         for way in made.ways(streams):
             y = zones.output((n,), "f32")
             way(y, zones.input(x, "f32"), *more)
@@ -128,7 +128,7 @@ def test_chains_and_diamonds_are_exact_each_way(pipeline, zones, streams, n):
 def test_an_mlp_has_the_bits_of_the_runtime_each_way(pipeline, zones, streams, sizes):
     m, d, f = sizes
     tensors, _ = mlp_inputs(zones, m, d, f)
-    by_runtime, made = pipeline("mlp", "mlp")
+    by_runtime, made = pipeline("pipelines/mlp", "mlp")
     expected = zones.output((m, d), "bf16")
     by_runtime(expected, *tensors.values())
     for way in made.ways(streams):
@@ -137,17 +137,27 @@ def test_an_mlp_has_the_bits_of_the_runtime_each_way(pipeline, zones, streams, s
         np.testing.assert_array_equal(y.bits(), expected.bits())
 
 
+@pytest.mark.parametrize("sizes", SELECTIONS)
+def test_launches_in_clusters_and_of_split_sums(pipeline, zones, streams, sizes):
+    factors, expected = selections(*sizes)
+    given = [zones.input(one, "bf16") for one in factors]
+    for way in pipeline("clustered", "products")[1].ways(streams):
+        y = zones.output(expected.shape, "bf16")
+        way(y, *given)
+        np.testing.assert_array_equal(zones.values(y), expected)
+
+
 def test_turned_tensors_and_computed_sizes(pipeline, zones, streams):
     rng = np.random.default_rng(0)
     x = rng.integers(-99, 99, (3, 5, 130)).astype(np.float64)
-    for way in pipeline("two_files", "swapped")[1].ways(streams):
+    for way in pipeline("pipelines/two_files", "swapped")[1].ways(streams):
         y = zones.output((5, 3, 130), "f32")
         way(y, zones.input(x, "f32", strides=(5 * 140, 140, 1)))
         np.testing.assert_array_equal(zones.values(y), x.transpose(1, 0, 2))
 
 
 def test_a_graph_takes_other_tensors(pipeline, zones, streams):
-    _, made = pipeline("diamond", "diamond")
+    _, made = pipeline("pipelines/diamond", "diamond")
     stream, graph = streams(), None
     for n, shift in ((5000, 0), (5000, 4), (300, 0), (70_001, 12), (0, 0), (17, 0)):
         x = zones.input(whole(n, n + shift), "f32", misaligned_bytes=shift)
@@ -164,7 +174,7 @@ def test_a_graph_takes_other_tensors(pipeline, zones, streams):
 
 
 def test_a_broken_contract_launches_nothing(pipeline, zones):
-    _, made = pipeline("mlp", "mlp")
+    _, made = pipeline("pipelines/mlp", "mlp")
     tensors, _ = mlp_inputs(zones, 16, 64, 16)
     x, w1, w2, w3 = tensors.values()
     y = zones.output((16, 64), "bf16")

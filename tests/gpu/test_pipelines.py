@@ -137,6 +137,31 @@ def test_an_mlp_is_the_same_each_way(pipeline, zones, streams, sizes):
         np.testing.assert_array_equal(bits, found[0])
 
 
+def selections(m, d, f):
+    """Factors of `clustered.tile`, whose products pick columns and so are exact; and the result."""
+    rng = np.random.default_rng(m)
+    x = rng.integers(-99, 99, (m, d)).astype(np.float64)
+    of_d, of_f = rng.integers(0, d, f), rng.integers(0, f, d)
+    w, v = np.zeros((d, f)), np.zeros((f, d))
+    w[of_d, np.arange(f)] = 1
+    v[of_f, np.arange(d)] = 1
+    return (x, w, v), x[:, of_d][:, of_f][:, of_d]
+
+
+# Of fewer blocks than a cluster has; more than the device has room for at once; unaligned rows.
+SELECTIONS = [(1, 64, 128), (1500, 512, 1664), (300, 129, 130)]
+
+
+@pytest.mark.parametrize("sizes", SELECTIONS)
+def test_launches_in_clusters_and_of_split_sums(load, zones, streams, sizes):
+    factors, expected = selections(*sizes)
+    given = [zones.input(one, "bf16") for one in factors]
+    for way in ways(load(f"{FOLDER}/clustered").products, streams):
+        y = zones.output(expected.shape, "bf16")
+        way(y, *given)
+        np.testing.assert_array_equal(zones.values(y), expected)
+
+
 def test_a_graph_outlives_the_callers_tensors(pipeline, device):
     n = 100_003
     x, y = rt.to_device(whole(n, 1).astype(np.float32)), rt.empty((n,), "f32")

@@ -14,6 +14,7 @@ from test_header_pipelines import (  # noqa: F401  (they run here with other fun
     test_a_graph_takes_other_tensors,
     test_an_mlp_has_the_bits_of_the_runtime_each_way,
     test_chains_and_diamonds_are_exact_each_way,
+    test_launches_in_clusters_and_of_split_sums,
     test_turned_tensors_and_computed_sizes,
 )
 from test_headers import (  # noqa: F401

@@ -296,10 +296,17 @@ def truncated(a: int, b: int) -> int:
     return int(math.copysign(1, a) * math.copysign(1, b)) * (abs(a) // abs(b))
 
 
+def extreme(a: float, b: float, sign: int) -> float:
+    if math.isnan(a) or math.isnan(b):
+        return b if math.isnan(a) else a
+    return max(a, b, key=lambda x: (sign * x, sign * math.copysign(1, x)))
+
+
 BINARY = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
     "div": truncated, "rem": lambda a, b: a - truncated(a, b) * b,
-    "ceildiv": lambda a, b: -((-a) // b), "min": min, "max": max,
+    "ceildiv": lambda a, b: -((-a) // b),
+    "min": lambda a, b: extreme(a, b, -1), "max": lambda a, b: extreme(a, b, 1),
     "shl": lambda a, b: a << (b % 64), "shr": lambda a, b: a >> (b % 64),
     "bitand": lambda a, b: a & b, "bitor": lambda a, b: a | b, "bitxor": lambda a, b: a ^ b,
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b,

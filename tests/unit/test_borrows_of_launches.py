@@ -19,6 +19,8 @@ import tilec.runtime as rt
 from tilec.runtime import graph, launch, launcher, memory, ordering, pipeline, tensor
 from tilec.runtime.array import Array
 
+pytestmark = pytest.mark.usefixtures("launch_path")
+
 BASE = 2**40
 KIB = 1024
 A, B, BLOCKING = 0x40, 0x80, 0x20

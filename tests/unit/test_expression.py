@@ -41,6 +41,21 @@ def test_operations_have_the_values_of_the_language(operation, a, b, value):
     assert evaluate((operation, "a", "b"), {"a": a, "b": b}) == value
 
 
+@pytest.mark.parametrize(
+    ("operation", "a", "b", "value"),
+    [
+        ("min", math.nan, 1.0, 1.0), ("min", 1.0, math.nan, 1.0), ("max", math.nan, 1.0, 1.0),
+        ("max", 1.0, math.nan, 1.0), ("min", math.nan, math.nan, math.nan),
+        ("min", 0.0, -0.0, -0.0), ("min", -0.0, 0.0, -0.0), ("min", 0.0, 0.0, 0.0),
+        ("max", 0.0, -0.0, 0.0), ("max", -0.0, 0.0, 0.0), ("max", -0.0, -0.0, -0.0),
+        ("max", -math.inf, -2.0, -2.0),
+    ],
+)  # fmt: skip
+def test_the_least_and_greatest_of_floats_are_those_of_the_language(operation, a, b, value):
+    found = evaluate((operation, "a", "b"), {"a": a, "b": b})
+    assert repr(found) == repr(value)
+
+
 @given(integers, integers)
 def test_quotient_and_remainder_make_up_the_number(a, b):
     whole = ("add", ("mul", ("div", "a", "b"), "b"), ("rem", "a", "b"))

@@ -22,6 +22,8 @@ from tilec.runtime import launch as launch_module
 from tilec.runtime import pipeline as pipeline_module
 from tilec.runtime.array import Array, Imported
 
+pytestmark = pytest.mark.usefixtures("launch_path")
+
 BASE = 2**40
 SLOT = 4096  # of 1000 f32: 4000 bytes, rounded up to 256
 A, B, C, D = WORKSPACE, WORKSPACE + SLOT, WORKSPACE + 2 * SLOT, WORKSPACE
@@ -96,7 +98,7 @@ def test_each_call_has_its_own_addresses_and_scalars():
     driver = NotingDriver()
     pipeline = loaded(driver).sums
     out, x = given()
-    for offset, scale in ((0, 1.0), (16, 2.0), (16, -0.0), (0, 0.0)):
+    for offset, scale in ((0, 1.0), (0, 1.0), (16, 2.0), (16, -0.0), (0, 0.0), (0, 0.0)):
         driver.cells.clear()
         pipeline(out._replace(pointer=out.pointer + offset), x, scale)
         assert driver.cells[0][:2] == [A, x.pointer]
@@ -241,7 +243,7 @@ def scaled():
 def test_scalars_of_launches_follow_from_those_of_the_call():
     driver = NotingDriver()
     pipeline = loaded(driver, scaled()).sums
-    for factor, count in ((5, 7), (-4, 7), (-4, 8)):
+    for factor, count in ((5, 7), (5, 7), (-4, 7), (-4, 8), (-4, 8)):
         driver.cells.clear()
         pipeline(*given(), factor, count)
         assert [cells[3] for cells in driver.cells] == [f32_bits(3 * factor), f32_bits(2000)]

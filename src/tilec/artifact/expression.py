@@ -64,6 +64,20 @@ def ceiling_quotient(a: int, b: int) -> int:
     return -(-a // b) if b else 0
 
 
+def least(a: int | float, b: int | float) -> int | float:
+    """The smaller one, as `min` of the language: the number where one is NaN, -0.0 below 0.0."""
+    if a != a or b < a:
+        return b
+    return -(-a - b) if a == b == 0 else a
+
+
+def greatest(a: int | float, b: int | float) -> int | float:
+    """The larger one, as `max` of the language."""
+    if a != a or b > a:
+        return b
+    return a + b if a == b == 0 else a
+
+
 def _kept_bits(bits: int, signed: bool) -> Callable[[int], int]:
     def keep(value: int) -> int:
         low = value & ((1 << bits) - 1)
@@ -98,8 +112,8 @@ OPERATIONS: dict[str, Operation] = {
     "and": Operation(2, "&&", 2),
     "or": Operation(2, "||", 1),
     "ceildiv": Operation(2, "div_ceil", 0, ceiling_quotient),
-    "min": Operation(2, "min", 0, min),
-    "max": Operation(2, "max", 0, max),
+    "min": Operation(2, "min", 0, least),
+    "max": Operation(2, "max", 0, greatest),
     "abs": Operation(1, "abs", 0, abs),
     "neg": Operation(1, "-", 0, lambda a: -a),
     "not": Operation(1, "!", 0, lambda a: not a),

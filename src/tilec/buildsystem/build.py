@@ -60,7 +60,7 @@ def build(request: Request) -> Iterator[Result]:
               if a tuning file is none
     """
     inputs = [with_tuning(sources) for sources in _read_all(request)]
-    _refuse_clashes(inputs)
+    _refuse_clashes(inputs, request.options)
     remaining: list[tuple[Sources, str | None]] = []
     for sources in inputs:
         key = key_of(sources, request.options) if request.cache else None
@@ -97,16 +97,27 @@ def _read_all(request: Request) -> list[Sources]:
     return [read_sources(file, request.include) for file in dict.fromkeys(request.files)]
 
 
-def _refuse_clashes(inputs: Sequence[Sources]) -> None:
+def _refuse_clashes(inputs: Sequence[Sources], options: Options) -> None:
     seen: dict[str, str] = {}
     for sources in inputs:
         name = sources.root.name
-        other = seen.setdefault(Path(name).stem, name)
-        if other != name:
-            raise SetupError(
-                f"`{other}` and `{name}` would write the same files",
-                help="build them into different folders (`-o`)",
-            )
+        for written in _written(Path(name).stem, options):
+            other = seen.setdefault(written, name)
+            if other != name:
+                raise SetupError(
+                    f"`{other}` and `{name}` would write the same files",
+                    help="build them into different folders (`-o`)",
+                )
+
+
+def _written(stem: str, options: Options) -> Iterator[str]:
+    """What tells the files of a program from those of others: their stem, and names of files that
+    are made from it otherwise than by adding to it."""
+    yield stem
+    if "python" in options.emit:
+        from tilec.emit.python import python_files
+
+        yield from python_files(stem)
 
 
 def _compile(

@@ -10,6 +10,7 @@ on, and where there are several streams, a `Ledger` (borrows.py) says who may la
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -341,7 +342,7 @@ class UnderWay:
     def _let_go_of_done(self, done: list[Launch]) -> bool:
         """Whether something heavy is left."""
         for place, queue in list(self._timed.items()):
-            while queue and queue[0][1][0]._driver.is_over(queue[0][0]):
+            for _ in range(_done_among(queue)):
                 _, batch = queue.popleft()
                 self._heavy -= _heavy_among(batch)
                 for launch in batch:
@@ -359,6 +360,24 @@ class UnderWay:
         if len(left) <= 1 and PER_THREAD_STREAM not in left:
             self._ledger = None
             self.only = left[0] if left else None
+
+
+def _done_among(queue: deque[tuple[Completion, list[Launch]]]) -> int:
+    """How many batches of a stream are done: all that come before one that is.
+
+    One question suffices for a stream that is busy with the first, two for one that is done.
+    """
+
+    def is_under_way(number: int) -> bool:
+        event, batch = queue[number]
+        return not batch[0]._driver.is_over(event)
+
+    if is_under_way(0):
+        return 0
+    last = len(queue) - 1
+    if last == 0 or not is_under_way(last):
+        return len(queue)
+    return bisect_left(range(last), True, lo=1, key=is_under_way)
 
 
 def _heavy_among(batch: list[Launch]) -> int:

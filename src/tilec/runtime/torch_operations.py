@@ -9,6 +9,7 @@ tensors, the version of a tensor that is written, and that derivatives are not w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,6 +25,8 @@ from tilec.runtime.errors import ContractError
 
 _REMEMBERED = 1024  # types and shapes for each operation, after which all are forgotten
 
+_DEFINED: dict[str, str] = {}  # by operation: the file that defined it
+
 _Made = tuple[tuple[tuple[int, ...], Any], ...]  # the shape and dtype of each result
 
 
@@ -32,6 +35,7 @@ class Operations:
 
     def __init__(self, namespace: str, file: str, cubins: Mapping[str, str]) -> None:
         self._namespace = namespace
+        self._file = file
         self._library = torch.library.Library(namespace, "FRAGMENT")
         self._beside = Beside(file, cubins)
 
@@ -109,11 +113,29 @@ class Operations:
     def _defined(
         self, name: str, schema: str, run: Callable[..., object], fake: Callable[..., object]
     ) -> Any:
+        self._claim(f"{self._namespace}::{name}")
         tags = (torch.Tag.pt2_compliant_tag,)
         self._library.define(f"{name}{schema}", tags=tags)
         self._library.impl(name, run, "CompositeExplicitAutograd")
         torch.library.register_fake(f"{self._namespace}::{name}", fake, lib=self._library)
         return getattr(getattr(torch.ops, self._namespace), name).default
+
+    def _claim(self, operation: str) -> None:
+        """Raises ImportError if the operation is there: PyTorch has one of a name in a process."""
+        other = _DEFINED.get(operation)
+        if other is None:
+            _DEFINED[operation] = self._file
+            return
+        if Path(other) == Path(self._file):
+            raise ImportError(
+                f"`{operation}` is defined already: {self._file} was executed twice in one process"
+            )
+        raise ImportError(
+            f"`{operation}` is defined already, by {other}: PyTorch has one operation of a name in "
+            f"a process. Build one of the two files with a prefix (`tilec build --prefix`), or "
+            f"from a source of another name",
+            path=self._file,
+        )
 
     def _instances(self, called: str) -> Sequence[Kernel | Pipeline]:
         manifest = self._beside.manifest()

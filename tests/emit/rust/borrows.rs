@@ -145,3 +145,12 @@ pub fn written_whole_while_in_parts(stream: &Stream, buffer: &mut Buffer, x: &Te
     add(stream, &mut TensorMut::new(&mut left, [8])?, x, x, 1.0)?;
     add(stream, &mut whole, x, x, 1.0)
 }
+
+pub fn started_on_another_thread(stream: &Stream, mut z: TensorMut<'_, f32>, x: Tensor<'_, f32>) -> Result<()> {
+    stream.scope(|scope| {
+        let (mut z, x) = (scope.write(z.reborrow()), scope.read(x));
+        std::thread::scope(|threads| {
+            threads.spawn(|| add_launch(scope, &mut z, &x, &x, 1.0)).join().unwrap() //~ E0277
+        })
+    })
+}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.emit.probe import Probe
 from tilec.artifact.expression import Expression
-from tilec.emit.header.expressions import Code
-from tilec.emit.rust.expressions import as_whole, rust_expression
+from tilec.emit.expressions import Code, code_of
+from tilec.emit.rust.expressions import RUST
 
 PROBE = Path(__file__).with_name("probe.rs")
 
@@ -20,7 +20,7 @@ def probe_text(names: Sequence[str], expressions: Sequence[Expression]) -> str:
     codes = {name: Code(f"v[{i}].whole", "whole") for i, name in enumerate(names)}
     codes["real"] = Code(f"v[{len(names)}].real", "real")
     cases = [
-        f"        {i} => {as_whole(rust_expression(one, codes))},"
+        f"        {i} => {RUST.as_whole(code_of(one, codes, RUST))},"
         for i, one in enumerate(expressions)
     ]
     return "\n".join(

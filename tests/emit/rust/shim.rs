@@ -89,6 +89,9 @@ pub struct Extra {
     streams: *const *mut c_void,
     count: i32,
     graph: *mut Graph<'static>,
+    plans: *mut CPlan,
+    room: i32,
+    plan_count: i32,
 }
 
 impl Extra {
@@ -104,7 +107,7 @@ impl Extra {
 }
 
 fn replayed(graph: Option<&Graph<'_>>, stream: *mut c_void) -> c_int {
-    graph.map_or(0, |graph| told(unsafe { graph.launch(stream, -1) }))
+    graph.map_or(0, |graph| told(unsafe { graph.launch(stream, -1, &Default::default()) }))
 }
 
 #[no_mangle]
@@ -125,18 +128,28 @@ fn piped(
 ) -> c_int {
     let graph = unsafe { extra.graph.as_mut() };
     match (what, graph) {
-        (0, _) => told(unsafe { tilec::run_on(set, stream, -1, None, arguments) }),
+        (0, _) => told(unsafe { tilec::run_on(set, stream, -1, None, arguments, &Default::default()) }),
         (1, _) => told(tilec::check_run(set, arguments)),
         (2, _) => {
             let bytes = tilec::workspace_of(set, arguments);
             extra.bytes = bytes.clone().unwrap_or(0) as i64;
             told(bytes)
         }
-        (3, _) => told(unsafe { tilec::run_on(set, stream, -1, Some(&extra.brought()), arguments) }),
-        (4, _) => told(unsafe { tilec::run_on_lanes(set, &extra.lanes(), arguments) }),
+        (3, _) => told(unsafe { tilec::run_on(set, stream, -1, Some(&extra.brought()), arguments, &Default::default()) }),
+        (4, _) => told(unsafe { tilec::run_on_lanes(set, &extra.lanes(), arguments, &Default::default()) }),
         (5, _) => match Graph::new(set, arguments) {
             Ok(made) => {
                 extra.graph = Box::into_raw(Box::new(made));
+                0
+            }
+            Err(error) => told::<()>(Err(error)),
+        },
+        (7, _) => match tilec::plan_of_run(set, arguments) {
+            Ok(PipelinePlan { launches, .. }) => {
+                extra.plan_count = launches.len() as i32;
+                for (number, plan) in launches.into_iter().enumerate().take(extra.room as usize) {
+                    planned(Ok(plan), unsafe { extra.plans.add(number) });
+                }
                 0
             }
             Err(error) => told::<()>(Err(error)),
@@ -176,7 +189,7 @@ macro_rules! shim {
             let ($w, $r) = (|i: usize| unsafe { *w.add(i) }, |i: usize| unsafe { *r.add(i) });
             let arguments = [$($given),*];
             match what {
-                0 => told(unsafe { tilec::launch(&data::$set, stream, -1, &arguments) }),
+                0 => told(unsafe { tilec::launch(&data::$set, stream, -1, &arguments, &Default::default()) }),
                 1 => told(tilec::check(&data::$set, &arguments)),
                 _ => planned(tilec::plan_of(&data::$set, &arguments), plan),
             }

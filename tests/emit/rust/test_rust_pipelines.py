@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.emit.pipeline_calling import CHECK, GRAPH, LAUNCH, LAUNCH_ON, LAUNCH_WITH, WORKSPACE
+from tests.emit.pipeline_calling import (
+    CHECK,
+    GRAPH,
+    LAUNCH,
+    LAUNCH_ON,
+    LAUNCH_WITH,
+    PLAN,
+    WORKSPACE,
+)
 from tests.emit.statuses import STATUS
 from tests.emit.test_emitted_pipelines import (  # noqa: F401
     test_graphs_have_the_order_of_the_launches,
@@ -12,6 +20,7 @@ from tests.emit.test_emitted_pipelines import (  # noqa: F401
     test_launches_are_those_of_the_runtime,
     test_numbers_that_64_bits_do_not_hold_are_refused,
     test_on_one_stream_a_launch_that_may_starts_early_but_the_first,
+    test_plans_are_those_of_the_runtime,
     test_streams_are_taken_as_the_runtime_takes_them,
     test_streams_keep_the_order_of_the_launches,
 )
@@ -40,7 +49,7 @@ from tests.emit.test_pipeline_failures import (  # noqa: F401
     test_without_memory_nothing_is_launched,
 )
 
-WAYS = (LAUNCH, CHECK, WORKSPACE, LAUNCH_WITH, LAUNCH_ON, GRAPH)
+WAYS = (LAUNCH, CHECK, PLAN, WORKSPACE, LAUNCH_WITH, LAUNCH_ON, GRAPH)
 # References of Rust are never null.
 REFUSED = [(call, status, said) for call, status, said in BROKEN if status != "NULL"]
 

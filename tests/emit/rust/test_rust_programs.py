@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,9 +41,14 @@ def test_a_program_does_what_its_types_allow(sample, tools):
         for variant in kernel.variants:
             sizes = [str(slot_bytes(slot)) for slot in variant.slots]
             described += [variant.symbol, ",".join(sizes)]
-    done = run(sample / "typed", fake_driver(tools), *described)
+    command = sample / "typed", fake_driver(tools), *described
+    done = run(*command)
     assert done.returncode == 0, done.stderr
     assert not done.stdout and not done.stderr
+    # A driver that lets nobody wait: no memory is given back under a kernel.
+    done = run("env", "TYPED_ABORTS=1", *command)
+    assert (done.returncode, done.stdout) == (-signal.SIGABRT, "")
+    assert "device 0 does not say when its work on borrowed memory is done" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["borrows", "types"])

@@ -35,6 +35,13 @@ impl Fake {
     fn live(self) -> c_int {
         self.count(c"fake_memory_live")
     }
+
+    /// What waiting gives from now on; 900 and more until the driver was asked so many times whether something is captured.
+    fn refuse(self, code: c_int, looks: c_int, context: c_int) {
+        let found = unsafe { dlsym(self.0, c"fake_refuse".as_ptr()) };
+        let function: extern "C" fn(c_int, c_int, c_int) = unsafe { std::mem::transmute(found) };
+        function(code, looks, context);
+    }
 }
 
 /// Memory of another crate, whose element type is its own.
@@ -214,6 +221,52 @@ fn scopes(fake: Fake) -> Result<()> {
     Ok(())
 }
 
+/// Nothing returns before the driver has waited for what borrows memory, whatever it answers first.
+fn refusals(fake: Fake) -> Result<()> {
+    const CAPTURED: c_int = 906; // of the default stream, while a blocking one is captured
+    let stream = Stream::of_device(0);
+    let x = DeviceBuffer::from_slice(0, &[1f32; 64])?;
+    let mut z = DeviceBuffer::<f32>::zeroed(0, 64)?;
+    let mut graph_z = DeviceBuffer::<f32>::zeroed(0, 64)?;
+    let from = Tensor::new(&x, [64])?;
+    let mut to = TensorMut::new(&mut z, [64])?;
+    let mut graph = sums_graph(TensorMut::new(&mut graph_z, [64])?, from, 1.0)?;
+    let mut scoped = |code, looks, context| {
+        stream.scope(|scope| {
+            let mut z = scope.write(to.reborrow());
+            add_launch(scope, &mut z, &scope.read(from), &scope.read(from), 1.0)?;
+            fake.refuse(code, looks, context);
+            Ok(())
+        })
+    };
+
+    let waits = fake.waits();
+    scoped(CAPTURED, 3, 1)?; // the capture is waited out: looks do not spoil it
+    assert_eq!((fake.waits() - waits, fake.count(c"fake_capture_mode")), (2, 0));
+    scoped(400, 0, 0)?; // the context does it
+    assert_eq!(fake.waits() - waits, 3);
+    let failed = scoped(719, 0, 1).unwrap_err(); // a kernel that failed: nothing runs any more
+    assert_eq!(failed.status, Status::Launch);
+    assert!(failed.message.starts_with("work on a stream failed: "), "{failed}");
+    assert_eq!(status(stream.scope(|_| Ok(()))), Some(Status::Launch)); // nothing was started: no need to abort
+
+    let waits = fake.waits();
+    fake.refuse(CAPTURED, 2, 1);
+    add(&stream, &mut to, &from, &from, 1.0)?;
+    fake.refuse(CAPTURED, 2, 1);
+    sums(&stream, &mut to, &from, 1.0)?;
+    fake.refuse(CAPTURED, 2, 1);
+    sums_on(&[&stream, &Stream::new(0)?], &mut to, &from, 1.0)?;
+    fake.refuse(CAPTURED, 2, 1);
+    stream.scope(|scope| scope.graph(&mut graph).replay())?;
+    assert_eq!(fake.waits() - waits, 2 * 4);
+    if std::env::var_os("TYPED_ABORTS").is_some() {
+        fake.refuse(400, 0, 1);
+        let _returned = add(&stream, &mut to, &from, &from, 1.0);
+    }
+    Ok(())
+}
+
 fn elements() -> Result<()> {
     let mut z = Foreign(DeviceBuffer::zeroed(0, 64)?);
     let x = Foreign(DeviceBuffer::from_slice(0, &[BF16::from_f32(1.5); 64])?);
@@ -327,6 +380,7 @@ fn main() {
     elements().unwrap();
     pipelines(fake).unwrap();
     graphs().unwrap();
+    refusals(fake).unwrap();
     of_others().unwrap();
     assert_eq!(fake.live(), 0);
 }

@@ -152,6 +152,7 @@ def _of_pipelines(pipelines: Sequence[LaunchSet], prefix: str) -> Iterator[str]:
     yield ""
     yield "There are, for each, and for each of the instances by its own name, NAME_launch,"
     yield f"  {prefix}NAME_check(...)                       and"
+    yield f"  {prefix}NAME_plan(..., plans, room, &count)   says what it would launch, a plan each"
     yield f"  {prefix}NAME_workspace(..., &bytes)         says what memory temporaries need"
     yield f"  {prefix}NAME_launch_with(stream, workspace, bytes, ...)  starts it in memory of yours"
     yield f"  {prefix}NAME_launch_on(streams, count, ...) on several streams; the first has it all"

@@ -1,13 +1,15 @@
-"""The functions of a kernel in C++: one for each combination of element types, by overloading."""
+"""The functions of kernels and pipelines in C++: one for each combination of types, overloaded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from tilec.artifact.manifest import Kernel
 from tilec.artifact.signature import Parameter
 from tilec.emit.header.sets import LaunchSet
-from tilec.emit.header.signature import Argument, signature_of
+from tilec.emit.header.signature import Argument, scalar_type, signature_of
 from tilec.emit.header.text import filled, function_name, identifier
 
 _TYPES = {
@@ -19,43 +21,135 @@ _TYPES = {
 }  # fmt: skip
 
 
-def overload_lines(launched: LaunchSet, prefix: str) -> Iterator[str]:
-    """`tilec::NAME(stream, ...)` for all instances of a kernel, each signature once."""
-    name = function_name(f"{prefix}{launched.name}")
-    called = f"{prefix}{identifier(launched.name)}_launch"
-    for types, arguments in typed_sets(launched):
-        yield from _overload(name, types, arguments, called)
+@dataclass(frozen=True)
+class Overload:
+    """One signature of a kernel's or a pipeline's functions, and the instances that it launches.
+
+    `types` are those of the arguments, `declared` the same with names; `arguments` is the line that
+    makes them what the support part takes.
+    """
+
+    launched: LaunchSet
+    types: tuple[str, ...]
+    declared: tuple[str, ...]
+    arguments: str
 
 
-def typed_sets(launched: LaunchSet) -> Iterator[tuple[tuple[str, ...], list[Argument]]]:
-    """Each signature of the instances once: the types of its parameters, and the arguments in C."""
+def overloads_of(launched: LaunchSet) -> list[Overload]:
+    """Each signature of the instances of a kernel, or a pipeline, once.
+
+    Instances whose tensors have other types are told apart by every launch. Where only the types of
+    numbers differ, it is the overload that says which are meant: it has a set of its own.
+    """
     by_types: dict[tuple[str, ...], list[Kernel]] = {}
     for kernel in launched.kernels:
-        by_types.setdefault(tuple(map(_declared, kernel.parameters)), []).append(kernel)
-    for types, kernels in by_types.items():
-        arguments = signature_of(LaunchSet(launched.name, tuple(kernels)))
-        if arguments is not None:
-            yield types, arguments
+        by_types.setdefault(tuple(map(_type, kernel.parameters)), []).append(kernel)
+    tensors = {types: _tensors_of(types, launched.kernels[0].parameters) for types in by_types}
+    alike = Counter(tensors.values())
+    return [
+        _overload(
+            types,
+            tuple(kernels),
+            launched
+            if alike[tensors[types]] == 1
+            else LaunchSet(f"{launched.name}_in_cxx_{number}", tuple(kernels)),
+        )
+        for number, (types, kernels) in enumerate(by_types.items())
+    ]
 
 
-def _declared(parameter: Parameter) -> str:
+def _tensors_of(types: Sequence[str], parameters: Sequence[Parameter]) -> tuple[str, ...]:
+    return tuple(one for one, p in zip(types, parameters, strict=True) if p.is_tensor)
+
+
+def _type(parameter: Parameter) -> str:
     if not parameter.is_tensor:
-        return parameter.element
+        return scalar_type(parameter.element)
     constant = "" if parameter.is_written else "const "
     return f"const ::tilec::tensor<{constant}{_TYPES[parameter.element]}> &"
 
 
-def _overload(
-    name: str, types: tuple[str, ...], arguments: list[Argument], called: str
-) -> Iterator[str]:
-    declared = ["tilec_stream stream"]
-    passed = ["stream"]
-    for argument, kind in zip(arguments, types, strict=True):
-        is_tensor = argument.parameter.is_tensor
-        declared.append(f"{kind}{argument.name}" if is_tensor else argument.declared)
-        passed.append(f"{argument.name}.plain()" if is_tensor else argument.name)
-    yield filled(f"TILEC_PUBLIC ::tilec::status {name}(", declared, ")")
+def _overload(types: tuple[str, ...], kernels: tuple[Kernel, ...], launched: LaunchSet) -> Overload:
+    arguments = signature_of(LaunchSet(launched.name, kernels))
+    assert arguments is not None, "instances of one signature have numbers of one type"
+    passed = [_passing(argument) for argument in arguments] or ["tilec_of_tensor(nullptr)"]
+    return Overload(
+        launched,
+        tuple(one.rstrip() for one in types),
+        tuple(map(_declared, types, arguments)),
+        filled("    const tilec_argument arguments[] = {", passed, "};"),
+    )
+
+
+def _declared(kind: str, argument: Argument) -> str:
+    return f"{kind}{'' if kind.endswith('&') else ' '}{argument.name}"
+
+
+def _passing(argument: Argument) -> str:
+    if argument.parameter.is_tensor:
+        return f"tilec_of_tensor({argument.name}.plain())"
+    return argument.passing
+
+
+def overload_lines(name: str, overload: Overload, launched: str) -> Iterator[str]:
+    """`tilec::NAME(stream, ...)` of a kernel, for a `tilec_set`."""
+    call = f"tilec_launch(&{launched}, stream, arguments)"
+    parameters = ["tilec_stream stream", *overload.declared]
+    yield from status_function(function_name(name), parameters, overload, call)
+
+
+def pipeline_overload_lines(name: str, overload: Overload, pipelines: str) -> Iterator[str]:
+    """`tilec::NAME(stream, ...)` of a pipeline, for a `tilec_pipelines`, and what else it has."""
+    plain, taken = identifier(name), overload.declared
+    for called, parameters, call in (
+        (
+            function_name(name),
+            ["tilec_stream stream", *taken],
+            f"tilec_pipeline_launch_with(&{pipelines}, stream, 0, nullptr, 0, arguments)",
+        ),
+        (
+            f"{plain}_workspace",
+            [*taken, "std::int64_t *workspace_bytes"],
+            f"tilec_pipeline_workspace(&{pipelines}, arguments, workspace_bytes)",
+        ),
+        (
+            f"{plain}_with",
+            ["tilec_stream stream", "void *workspace", "std::int64_t workspace_bytes", *taken],
+            f"tilec_pipeline_launch_with(&{pipelines}, stream, 1, workspace, workspace_bytes, "
+            "arguments)",
+        ),
+        (
+            f"{plain}_on",
+            ["const ::tilec::stream_list &streams", *taken],
+            f"tilec_pipeline_launch_on(&{pipelines}, streams.first(), streams.count(), arguments)",
+        ),
+    ):
+        yield from status_function(called, parameters, overload, call)
+    changed = ["tilec_graph *graph", *taken]
+    yield filled(f"TILEC_PUBLIC tilec_status {plain}_graph_update(", changed, ")")
     yield "{"
-    yield filled(f"    return ::tilec::status(::{called}(", passed, "));")
+    yield overload.arguments
+    yield f"    return tilec_pipeline_graph_update(&{pipelines}, graph, arguments);"
+    yield "}"
+    yield ""
+    made = filled("::tilec::graph<", overload.types, ">")
+    yield filled(f"TILEC_PUBLIC {made} {plain}_graph(", taken, ")")
+    yield "{"
+    yield overload.arguments
+    yield "    tilec_graph *graph = nullptr;"
+    yield f"    const tilec_status status = tilec_pipeline_graph(&{pipelines}, &graph, arguments);"
+    yield f"    return {{status, graph, {plain}_graph_update}};"
+    yield "}"
+    yield ""
+
+
+def status_function(
+    name: str, parameters: Sequence[str], overload: Overload, call: str
+) -> Iterator[str]:
+    """A function that gives a `tilec::status`."""
+    yield filled(f"TILEC_PUBLIC ::tilec::status {name}(", parameters, ")")
+    yield "{"
+    yield overload.arguments
+    yield f"    return ::tilec::status({call});"
     yield "}"
     yield ""

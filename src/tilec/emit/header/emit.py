@@ -8,24 +8,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from tilec.artifact.manifest import Kernel, Manifest
-from tilec.artifact.pipeline import Pipeline
+from tilec.artifact.manifest import Manifest
 from tilec.diagnostics.setup_error import SetupError
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header.contract import contract_comment, file_comment
 from tilec.emit.header.cubin import cubin_lines, preference
-from tilec.emit.header.cxx import overload_lines
-from tilec.emit.header.functions import Build, function_lines, set_lines, set_name
-from tilec.emit.header.pipeline_functions import (
-    pipeline_comment,
-    pipeline_functions,
-    pipeline_overloads,
+from tilec.emit.header.cxx import (
+    Overload,
+    overload_lines,
+    overloads_of,
+    pipeline_overload_lines,
 )
+from tilec.emit.header.functions import Build, function_lines, set_lines, set_name
+from tilec.emit.header.pipeline_functions import pipeline_comment, pipeline_functions
 from tilec.emit.header.pipelines import pipeline_lines, pipeline_sets, pipelines_name
 from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
 from tilec.emit.header.signature import signature_of
 from tilec.emit.header.tables import Arrays, add_kernel
 from tilec.emit.header.text import identifier
+from tilec.emit.limits import check_sizes
 
 # The parts of the support, in the order in which they use each other.
 _SUPPORT = (
@@ -34,16 +35,9 @@ _SUPPORT = (
     "costs", "choice", "plan", "code", "maps", "launch", "values", "closing", "cxx", "end",
 )  # fmt: skip
 _PIPELINE_SUPPORT = (
-    "pipelines", "run", "workspace", "steps", "one_stream", "order", "lanes", "streams", "nodes",
-    "graphs", "pipelines_cxx",
+    "pipelines", "run", "workspace", "steps", "plans", "one_stream", "order", "lanes", "streams",
+    "nodes", "graphs", "pipelines_cxx",
 )  # fmt: skip
-
-# As `support/tables.h` has them.
-_RANK_LIMIT = 8
-_ARGUMENT_LIMIT = 64
-_DIM_LIMIT = 32
-_SLOT_LIMIT = 256
-_MAP_LIMIT = 8
 
 
 @cache
@@ -72,19 +66,18 @@ def emit_header(
               what every header has
     """
     ordered = sorted(artifacts, key=preference)
-    for artifact in ordered:
-        for kernel in artifact.manifest.kernels:
-            check_size(kernel)
-        for pipeline in artifact.manifest.pipelines:
-            check_pipeline(pipeline)
+    check_sizes(artifact.manifest for artifact in ordered)
     text = "\n".join(_lines(ordered, stem, options))
     return {f"{stem}.h": f"{text}\n".encode()}
 
 
 def _lines(artifacts: Sequence[Artifact], stem: str, options: EmitOptions) -> Iterator[str]:
     manifests = [artifact.manifest for artifact in artifacts]
-    sets = [one for one in launch_sets(manifests[0]) if signature_of(one) is not None]
-    pipelines = [one for one in pipeline_sets(manifests[0]) if signature_of(one) is not None]
+    every = launch_sets(manifests[0])
+    every_pipeline = pipeline_sets(manifests[0])
+    sets = [one for one in every if signature_of(one) is not None]
+    pipelines = [one for one in every_pipeline if signature_of(one) is not None]
+    overloads, pipeline_overloads = _overloads_of(every), _overloads_of(every_pipeline)
     digest = hashlib.sha256(b"".join(artifact.cubin for artifact in artifacts)).hexdigest()[:12]
     unit = f"tilec_{identifier(stem)}_{digest}"
     yield from file_comment(manifests, sets, pipelines, options.prefix)
@@ -93,11 +86,39 @@ def _lines(artifacts: Sequence[Artifact], stem: str, options: EmitOptions) -> It
     if pipelines:
         yield pipeline_support()
     # The same data may stand in several headers, whose functions have other prefixes.
-    yield from _once(f"{unit}_data", _data(artifacts, sets, pipelines, unit))
-    functions = list(_functions(sets, pipelines, manifests[0], unit, stem, options))
+    all_sets, all_pipelines = _with(sets, overloads), _with(pipelines, pipeline_overloads)
+    yield from _once(f"{unit}_data", _data(artifacts, all_sets, all_pipelines, unit))
+    functions = list(_functions(sets, pipelines, manifests[0], unit, options))
+    load = f"{options.prefix}{identifier(stem)}"
+    functions += _loading(load, f"{unit}_sets", len(all_sets))
     _check_names(functions)
     yield from _once(f"{unit}_{options.prefix}_functions", functions)
-    yield from _overloads(sets, pipelines, f"{unit}_{options.prefix}_overloads".upper(), options)
+    guard = f"{unit}_{options.prefix}_overloads".upper()
+    yield f"#if defined(__cplusplus) && !defined({guard})"
+    yield f"#define {guard}"
+    yield "namespace tilec {"
+    yield ""
+    for name, one in overloads:
+        yield from overload_lines(f"{options.prefix}{name}", one, set_name(unit, one.launched))
+    for name, one in pipeline_overloads:
+        named = pipelines_name(unit, one.launched)
+        yield from pipeline_overload_lines(f"{options.prefix}{name}", one, named)
+    yield "} /* namespace tilec */"
+    yield "#endif"
+
+
+def _overloads_of(sets: Sequence[LaunchSet]) -> list[tuple[str, Overload]]:
+    """The overloads of those that have the names of kernels, or of pipelines, with these names."""
+    named = [launched for launched in sets if launched.name == launched.kernels[0].name]
+    return [(launched.name, one) for launched in named for one in overloads_of(launched)]
+
+
+def _with(sets: Sequence[LaunchSet], overloads: Iterable[tuple[str, Overload]]) -> list[LaunchSet]:
+    """What functions and overloads launch, each once."""
+    found = {one.name: one for one in sets}
+    for _, one in overloads:
+        found.setdefault(one.launched.name, one.launched)
+    return list(found.values())
 
 
 def _check_names(functions: Sequence[str]) -> None:
@@ -159,7 +180,6 @@ def _functions(
     pipelines: Sequence[LaunchSet],
     manifest: Manifest,
     unit: str,
-    stem: str,
     options: EmitOptions,
 ) -> Iterator[str]:
     for launched in sets:
@@ -174,68 +194,18 @@ def _functions(
         name = f"{options.prefix}{identifier(launched.name)}"
         yield from pipeline_comment(launched, manifest, options.prefix)
         yield from pipeline_functions(name, arguments, pipelines_name(unit, launched))
+
+
+def _loading(name: str, sets: str, set_count: int) -> Iterator[str]:
     yield "/* Loads the machine code on a device now: otherwise the first launch there does. */"
-    yield f"TILEC_PUBLIC tilec_status {options.prefix}{identifier(stem)}_load(int32_t device)"
+    yield f"TILEC_PUBLIC tilec_status {name}_load(int32_t device)"
     yield "{"
-    yield f"    return tilec_preload({unit}_sets, {len(sets)}, device);"
+    yield f"    return tilec_preload({sets}, {set_count}, device);"
     yield "}"
     yield ""
     yield "/* Gives it back, on all devices. Nothing of this file may run, or be launched. */"
-    yield f"TILEC_PUBLIC void {options.prefix}{identifier(stem)}_unload(void)"
+    yield f"TILEC_PUBLIC void {name}_unload(void)"
     yield "{"
-    yield f"    tilec_unload_all({unit}_sets[0]);"
+    yield f"    tilec_unload_all({sets}[0]);"
     yield "}"
     yield ""
-
-
-def _overloads(
-    sets: Sequence[LaunchSet], pipelines: Sequence[LaunchSet], guard: str, options: EmitOptions
-) -> Iterator[str]:
-    yield f"#if defined(__cplusplus) && !defined({guard})"
-    yield f"#define {guard}"
-    yield "namespace tilec {"
-    yield ""
-    for launched in sets:
-        if launched.name == launched.kernels[0].name:
-            yield from overload_lines(launched, options.prefix)
-    for launched in pipelines:
-        if launched.name == launched.kernels[0].name:
-            yield from pipeline_overloads(launched, options.prefix)
-    yield "} /* namespace tilec */"
-    yield "#endif"
-
-
-def check_size(kernel: Kernel) -> None:
-    """Raises SetupError if a kernel has more parameters or axes than launchers take."""
-    slots = max(len(variant.slots) for variant in kernel.variants)
-    maps = max(len(variant.tensor_maps) for variant in kernel.variants)
-    rank = max([len(kernel.grid), *(p.rank for p in kernel.parameters)])
-    _check_limits(
-        kernel.symbol,
-        {
-            "axes": (rank, _RANK_LIMIT),
-            "parameters": (len(kernel.parameters), _ARGUMENT_LIMIT),
-            "`Dim`s": (len(kernel.dims), _DIM_LIMIT),
-            "values": (slots, _SLOT_LIMIT),
-            "tensor maps": (maps, _MAP_LIMIT),
-        },
-    )
-
-
-def check_pipeline(pipeline: Pipeline) -> None:
-    """Raises SetupError if a pipeline has more parameters or axes than launchers take."""
-    ranks = [p.rank for p in pipeline.parameters] + [len(t.extents) for t in pipeline.temporaries]
-    _check_limits(
-        pipeline.symbol,
-        {
-            "axes": (max(ranks, default=0), _RANK_LIMIT),
-            "parameters": (len(pipeline.parameters), _ARGUMENT_LIMIT),
-            "`Dim`s": (len(pipeline.dims), _DIM_LIMIT),
-        },
-    )
-
-
-def _check_limits(symbol: str, sizes: Mapping[str, tuple[int, int]]) -> None:
-    for what, (size, limit) in sizes.items():
-        if size > limit:
-            raise SetupError(f"`{symbol}` has {size} {what}, and launchers take {limit} at most")

@@ -1,4 +1,4 @@
-"""The functions of a pipeline in C and C++, and the comment over them."""
+"""The functions of a pipeline in C, and the comment over them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from tilec.artifact.manifest import Kernel, Manifest
 from tilec.artifact.pipeline import Pipeline
 from tilec.emit.header.contract import parameter_lines
-from tilec.emit.header.cxx import typed_sets
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.signature import Argument, declared
-from tilec.emit.header.text import filled, function_name, identifier, in_comment
+from tilec.emit.header.text import filled, identifier, in_comment
 
 _LISTED = 12  # launches; of a pipeline with more, only their number is told
 
@@ -25,6 +24,12 @@ def pipeline_functions(name: str, arguments: list[Argument], pipelines: str) -> 
             f"tilec_pipeline_launch_with(&{pipelines}, stream, 0, NULL, 0, arguments)",
         ),
         ("check", [], [], f"tilec_pipeline_check(&{pipelines}, arguments)"),
+        (
+            "plan",
+            [],
+            ["tilec_plan *plans", "int32_t plan_room", "int32_t *plan_count"],
+            f"tilec_pipeline_plan(&{pipelines}, arguments, plans, plan_room, plan_count)",
+        ),
         (
             "workspace",
             [],
@@ -63,45 +68,6 @@ def pipeline_functions(name: str, arguments: list[Argument], pipelines: str) -> 
         yield "{"
         yield filled("    const tilec_argument arguments[] = {", passed, "};")
         yield f"    return {call};"
-        yield "}"
-        yield ""
-
-
-def pipeline_overloads(launched: LaunchSet, prefix: str) -> Iterator[str]:
-    """`tilec::NAME(stream, ...)` and `tilec::NAME_graph(...)` for all instances of a pipeline, each
-    signature once."""
-    plain = f"{prefix}{identifier(launched.name)}"
-    for types, arguments in typed_sets(launched):
-        taken = [
-            f"{kind}{argument.name}" if argument.parameter.is_tensor else argument.declared
-            for argument, kind in zip(arguments, types, strict=True)
-        ]
-        passed = [
-            f"{argument.name}.plain()" if argument.parameter.is_tensor else argument.name
-            for argument in arguments
-        ]
-        kinds = [
-            kind.rstrip() if argument.parameter.is_tensor else argument.c_type
-            for argument, kind in zip(arguments, types, strict=True)
-        ]
-        name = function_name(f"{prefix}{launched.name}")
-        yield filled(f"TILEC_PUBLIC ::tilec::status {name}(", ["tilec_stream stream", *taken], ")")
-        yield "{"
-        yield filled(f"    return ::tilec::status(::{plain}_launch(", ["stream", *passed], "));")
-        yield "}"
-        yield ""
-        changed = ["tilec_graph *graph", *taken]
-        yield filled(f"TILEC_PUBLIC tilec_status {plain}_graph_update(", changed, ")")
-        yield "{"
-        yield filled(f"    return ::{plain}_graph_update(", ["graph", *passed], ");")
-        yield "}"
-        yield ""
-        made = filled("::tilec::graph<", kinds, ">")
-        yield filled(f"TILEC_PUBLIC {made} {plain}_graph(", taken, ")")
-        yield "{"
-        yield "    tilec_graph *graph = nullptr;"
-        yield filled(f"    const tilec_status status = ::{plain}_graph(", ["&graph", *passed], ");")
-        yield f"    return {{status, graph, {plain}_graph_update}};"
         yield "}"
         yield ""
 

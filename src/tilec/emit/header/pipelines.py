@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from tilec.artifact.expression import text_of
 from tilec.artifact.manifest import Kernel, Manifest
 from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch, Temporary
+from tilec.emit.expressions import Expressions
+from tilec.emit.header.expressions import C
 from tilec.emit.header.functions import Build, set_lines, set_name
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.tables import (
     Arrays,
-    Expressions,
     add_kernel,
     braced_row,
     claim,
@@ -117,7 +118,7 @@ class Launched:
 
 def _pipeline(pipeline: Pipeline, launched: Launched, arrays: Arrays, cubin: str) -> str:
     contract, own = contract_of(pipeline), identifier(pipeline.symbol)
-    expressions = Expressions(contract)
+    expressions = Expressions(contract, C)
     numbers = {p.name: i for i, p in enumerate(pipeline.parameters)}
     numbers |= {t.name: i for i, t in enumerate(pipeline.temporaries, len(numbers))}
     ranks = {p.name: p.rank for p in pipeline.parameters}
@@ -175,7 +176,8 @@ def _given(
         axes = argument.axes or tuple(range(ranks[argument.tensor]))
         return braced((numbers[argument.tensor], "TILEC_TRUTH", "NULL", braced(axes or [0])))
     assert argument.value is not None, "a manifest's pipelines are checked when it is read"
-    number, kind = expressions.value(argument.value)
+    number = expressions.value(argument.value)
+    kind = f"TILEC_{expressions.kind(argument.value).upper()}"
     value = arrays.array(
         "tilec_claim",
         f"value_{identifier(contract.symbol)}_{identifier(argument.parameter)}",

@@ -59,6 +59,13 @@ def _argument(parameters: list[Parameter], taken: set[str]) -> Argument | None:
     return Argument(c_type, name, f"tilec_of_{kind}({name})", first)
 
 
+def scalar_type(element: str) -> str:
+    """The type in C of a number of an element type."""
+    found = _c_type([element])
+    assert found is not None, f"`{element}` is no type of scalars"
+    return found
+
+
 def _c_type(elements: list[str]) -> str | None:
     """A type that holds the numbers of all these, or None."""
     if elements == ["bool"]:

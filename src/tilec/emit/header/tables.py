@@ -8,7 +8,8 @@ from tilec.artifact.expression import Expression, names_in, text_of
 from tilec.artifact.family import Cost, Family
 from tilec.artifact.manifest import Kernel, Variant
 from tilec.artifact.signature import Parameter
-from tilec.emit.header.expressions import c_expression, names_of
+from tilec.emit.expressions import Expressions
+from tilec.emit.header.expressions import C
 from tilec.emit.header.text import braced, filled, identifier, in_comment, string
 
 
@@ -52,49 +53,6 @@ def _indented(rows: Iterable[str]) -> list[str]:
     return [f"    {row}," for row in rows]
 
 
-class Expressions:
-    """The expressions of one kernel, by number."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.names = names_of(kernel)
-        self._numbers: dict[str, int] = {}
-        self._texts: list[str] = []
-
-    def number(self, expression: Expression, *, is_exact: bool = False) -> int:
-        code = c_expression(expression, self.names, is_exact=is_exact)
-        text = f"(tilec_wide){code.text}" if code.kind == "real" else code.text
-        return self._numbered(text, expression)
-
-    def value(self, expression: Expression) -> tuple[int, str]:
-        """As `number`, but that a real number is kept in `real`; and the `tilec_kind` of it."""
-        code = c_expression(expression, self.names)
-        text = f"(e->real = {code.text}, 0)" if code.kind == "real" else code.text
-        return self._numbered(text, expression), f"TILEC_{code.kind.upper()}"
-
-    def _numbered(self, text: str, expression: Expression) -> int:
-        if text not in self._numbers:
-            self._numbers[text] = len(self._texts)
-            self._texts.append(text_of(expression))
-        return self._numbers[text]
-
-    def lines(self, name: str) -> list[str]:
-        """The function that evaluates them."""
-        parameters = ("int which", "const tilec_value *v", "tilec_evaluation *e")
-        return [
-            filled(f"static tilec_wide {name}(", parameters, ")"),
-            "{",
-            "    (void)v, (void)e;",
-            "    switch (which) {",
-            *(
-                f"    case {i}: return {code}; /* {in_comment(text)} */"
-                for (code, i), text in zip(self._numbers.items(), self._texts, strict=True)
-            ),
-            "    }",
-            "    return 0;",
-            "}",
-        ]
-
-
 def add_kernel(
     kernel: Kernel,
     cubin: str,
@@ -108,7 +66,7 @@ def add_kernel(
     are evaluated beside the kernel's own.
     """
     own = identifier(kernel.symbol)
-    expressions = expressions or Expressions(kernel)
+    expressions = expressions or Expressions(kernel, C)
     parameters = arrays.array(
         "tilec_parameter", f"parameters_{own}", [_parameter(p, kernel) for p in kernel.parameters]
     )
@@ -129,7 +87,7 @@ def add_kernel(
         ],
     )
     evaluate = f"{arrays.unit}_evaluate_{own}"
-    arrays.lines += expressions.lines(evaluate)
+    arrays.lines += _expression_lines(expressions, evaluate)
     name = f"{arrays.unit}_kernel_{own}"
     counts = (
         len(kernel.parameters), len(kernel.dims), len(kernel.requires), len(kernel.grid),
@@ -141,6 +99,24 @@ def add_kernel(
         "",
     ]
     return name
+
+
+def _expression_lines(expressions: Expressions, name: str) -> list[str]:
+    """The function that evaluates them."""
+    parameters = ("int which", "const tilec_value *v", "tilec_evaluation *e")
+    return [
+        filled(f"static tilec_wide {name}(", parameters, ")"),
+        "{",
+        "    (void)v, (void)e;",
+        "    switch (which) {",
+        *(
+            f"    case {number}: return {code}; /* {in_comment(text)} */"
+            for number, code, text in expressions.rows()
+        ),
+        "    }",
+        "    return 0;",
+        "}",
+    ]
 
 
 def _parameter(parameter: Parameter, kernel: Kernel) -> str:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tilec.emit.python.emit import emit_python
+from tilec.emit.python.emit import emit_python, python_files
 
-__all__ = ["emit_python"]
+__all__ = ["emit_python", "python_files"]

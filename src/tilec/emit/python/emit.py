@@ -11,19 +11,27 @@ from tilec.emit.python.text import identifier
 from tilec.emit.python.torch_file import torch_lines
 
 
+def python_files(stem: str) -> tuple[str, str, str]:
+    """The names of the module, its stub and the operations of PyTorch.
+
+    Where two stems differ in these, so do the namespaces of their operations.
+    """
+    name = identifier(stem)
+    return f"{name}.py", f"{name}.pyi", f"{identifier(f'{stem}_torch')}.py"
+
+
 def emit_python(
     artifacts: Sequence[Artifact], stem: str, options: EmitOptions
 ) -> Mapping[str, bytes]:
     """The module, its stub, and the operations of PyTorch, for the cubins of one program."""
     manifests = [artifact.manifest for artifact in artifacts]
     cubins = {manifest.target: f"{stem}.{manifest.target}.cubin" for manifest in manifests}
-    name = identifier(stem)
+    name, prefix = identifier(stem), options.prefix
+    module, stub, operations = python_files(stem)
     return {
-        f"{name}.py": _text(module_lines(manifests[0], name, cubins, options.prefix)),
-        f"{name}.pyi": _text(stub_lines(manifests[0], name, options.prefix)),
-        f"{identifier(f'{stem}_torch')}.py": _text(
-            torch_lines(manifests[0], stem, cubins, options.prefix)
-        ),
+        module: _text(module_lines(manifests[0], name, cubins, prefix)),
+        stub: _text(stub_lines(manifests[0], name, prefix)),
+        operations: _text(torch_lines(manifests[0], stem, cubins, prefix)),
     }
 
 

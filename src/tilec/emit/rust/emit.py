@@ -9,10 +9,10 @@ from importlib.resources import files
 from tilec.artifact.manifest import Manifest
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header.cubin import preference
-from tilec.emit.header.emit import check_pipeline, check_size
 from tilec.emit.header.pipelines import pipeline_sets
 from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
 from tilec.emit.header.text import identifier
+from tilec.emit.limits import check_sizes
 from tilec.emit.rust.contract import documentation_of, file_comment
 from tilec.emit.rust.cubin import cubin_lines
 from tilec.emit.rust.functions import (
@@ -34,14 +34,14 @@ from tilec.emit.rust.text import function_names
 _SUPPORT = (
     "opening", "status", "elements", "tables", "arguments", "memory", "tensors", "messages",
     "expressions", "shapes", "scalars", "claims", "variants", "addresses", "declarations", "driver",
-    "devices", "instance", "costs", "choice", "plan", "code", "maps", "launch", "streams",
-    "buffers", "slices",
+    "devices", "instance", "costs", "choice", "plan", "code", "maps", "launch", "waiting",
+    "streams", "buffers", "slices",
 )  # fmt: skip
 _PIPELINE_SUPPORT = (
-    "pipelines", "run", "workspace", "one_stream", "order", "lanes", "several_streams", "nodes",
-    "graphs",
+    "pipelines", "run", "workspace", "plans", "one_stream", "order", "lanes", "several_streams",
+    "nodes", "graphs",
 )  # fmt: skip
-_OF_PIPELINES = ("Graph", "InFlightGraph")
+_OF_PIPELINES = ("Graph", "InFlightGraph", "PipelinePlan")
 _PUBLIC = (
     "set_driver", "BF16", "DeviceBuffer", "DeviceMemory", "DeviceMemoryMut", "DeviceSlice",
     "DeviceSliceMut", "Dtype", "Element", "Error", "F16", "F8E4M3", "F8E5M2", "InFlight",
@@ -74,11 +74,7 @@ def emit_rust(
     Raises:   SetupError if a kernel has more parameters or axes than launchers take
     """
     ordered = sorted(artifacts, key=preference)
-    for artifact in ordered:
-        for kernel in artifact.manifest.kernels:
-            check_size(kernel)
-        for pipeline in artifact.manifest.pipelines:
-            check_pipeline(pipeline)
+    check_sizes(artifact.manifest for artifact in ordered)
     return {f"{stem}.rs": "".join(f"{line}\n" for line in _lines(ordered, options)).encode()}
 
 

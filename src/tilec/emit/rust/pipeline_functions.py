@@ -20,7 +20,7 @@ from tilec.emit.rust.text import in_comment
 
 # What follows a pipeline's name in the names of its functions.
 SUFFIXES = (
-    "", "_launch", "_check", "_workspace", "_with", "_launch_with", "_on",
+    "", "_launch", "_check", "_plan", "_workspace", "_with", "_launch_with", "_on",
     "_launch_on", "_graph", "_graph_update",
 )  # fmt: skip
 
@@ -59,6 +59,10 @@ def _functions(name: str, target: str) -> Iterator[tuple[str, Function]]:
     yield (
         f"Checks the contract of `{name}` and of all that it launches, and launches nothing.",
         Function(f"{name}_check", "check_run", target, read),
+    )
+    yield (
+        f"Says what `{name}` would launch.",
+        Function(f"{name}_plan", "plan_of_run", target, read, result="PipelinePlan"),
     )
     yield (
         f"How many bytes of workspace `{name}` needs.",

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from tilec.artifact.expression import text_of
 from tilec.artifact.manifest import Kernel
 from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch, Temporary
+from tilec.emit.expressions import Expressions
 from tilec.emit.header.pipelines import contract_of, in_words
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.text import identifier
+from tilec.emit.rust.expressions import RUST
 from tilec.emit.rust.functions import Build, set_lines
-from tilec.emit.rust.tables import Expressions, claim, dtype, kernel_lines
+from tilec.emit.rust.tables import claim, dtype, kernel_lines
 from tilec.emit.rust.text import listed, string, structure
 
 
@@ -29,7 +31,7 @@ def pipeline_lines(sets: Sequence[LaunchSet], builds: Sequence[Build]) -> Iterat
     rows = {}
     for pipeline in manifest.pipelines:
         contract = contract_of(pipeline)
-        expressions = Expressions(contract)
+        expressions = Expressions(contract, RUST)
         rows[pipeline.symbol] = _pipeline(pipeline, contract, launched, expressions)
         yield from kernel_lines(contract, _contract_name(contract), 0, expressions)
     for one in sets:
@@ -112,6 +114,6 @@ def _given(
         axes = argument.axes if argument.axes != tuple(range(len(argument.axes))) else ()
         return f"Given::Tensor({numbers[argument.tensor]}, {listed(axes)})"
     assert argument.value is not None, "a manifest's pipelines are checked when it is read"
-    kind = expressions.kind(argument.value)
+    kind = f"Kind::{expressions.kind(argument.value).capitalize()}"
     value = claim(argument.value, text_of(argument.value), contract, expressions, is_value=True)
     return f"Given::Value({kind}, {value})"

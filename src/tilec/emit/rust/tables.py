@@ -8,48 +8,10 @@ from tilec.artifact.expression import Expression, names_in, text_of
 from tilec.artifact.family import Cost, Family
 from tilec.artifact.manifest import Kernel, Precondition, TensorMap, Variant
 from tilec.artifact.signature import Parameter
+from tilec.emit.expressions import Expressions
 from tilec.emit.header.tables import asks, required
-from tilec.emit.rust.expressions import as_whole, names_of, rust_expression
+from tilec.emit.rust.expressions import RUST
 from tilec.emit.rust.text import boolean, in_comment, listed, string, structure
-
-
-class Expressions:
-    """The expressions of one kernel, by number."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self._names = names_of(kernel)
-        self._numbers: dict[str, int] = {}
-        self._texts: list[str] = []
-
-    def number(self, expression: Expression, *, is_exact: bool = False) -> int:
-        code = rust_expression(expression, self._names, is_exact=is_exact)
-        return self._numbered(as_whole(code), expression)
-
-    def value(self, expression: Expression) -> int:
-        """As `number`, but that a real number is kept in `real`."""
-        code = rust_expression(expression, self._names)
-        text = f"{{ e.real = {code.text}; 0 }}" if code.kind == "real" else as_whole(code)
-        return self._numbered(text, expression)
-
-    def kind(self, expression: Expression) -> str:
-        """The `Kind` of an expression."""
-        return f"Kind::{rust_expression(expression, self._names).kind.capitalize()}"
-
-    def _numbered(self, text: str, expression: Expression) -> int:
-        if text not in self._numbers:
-            self._numbers[text] = len(self._texts)
-            self._texts.append(text_of(expression))
-        return self._numbers[text]
-
-    def lines(self, name: str) -> Iterator[str]:
-        """The function that evaluates them."""
-        yield f"fn {name}(which: u32, v: &[Value], e: &mut Evaluation) -> i128 {{"
-        yield "    match which {"
-        for (code, number), text in zip(self._numbers.items(), self._texts, strict=True):
-            yield f"        {number} => {code}, // {in_comment(text)}"
-        yield "        _ => 0,"
-        yield "    }"
-        yield "}"
 
 
 def kernel_lines(
@@ -59,7 +21,7 @@ def kernel_lines(
 
     `first_entry` is the number of its first variant in the cubin.
     """
-    expressions = expressions or Expressions(kernel)
+    expressions = expressions or Expressions(kernel, RUST)
     value = structure(
         "Kernel",
         symbol=string(kernel.symbol),
@@ -77,8 +39,19 @@ def kernel_lines(
         evaluate=f"evaluate_{own}",
     )
     yield f"static KERNEL_{own}: Kernel = {value};"
-    yield from expressions.lines(f"evaluate_{own}")
+    yield from _expression_lines(expressions, f"evaluate_{own}")
     yield ""
+
+
+def _expression_lines(expressions: Expressions, name: str) -> Iterator[str]:
+    """The function that evaluates them."""
+    yield f"fn {name}(which: u32, v: &[Value], e: &mut Evaluation) -> i128 {{"
+    yield "    match which {"
+    for number, code, text in expressions.rows():
+        yield f"        {number} => {code}, // {in_comment(text)}"
+    yield "        _ => 0,"
+    yield "    }"
+    yield "}"
 
 
 def dtype(element: str) -> str:

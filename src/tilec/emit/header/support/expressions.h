@@ -100,7 +100,21 @@ TILEC_INNER int tilec_real_lt(double a, double b) { return a < b; }
 TILEC_INNER int tilec_real_le(double a, double b) { return a <= b; }
 TILEC_INNER int tilec_real_gt(double a, double b) { return a > b; }
 TILEC_INNER int tilec_real_ge(double a, double b) { return a >= b; }
-TILEC_INNER double tilec_real_min(double a, double b) { return b < a ? b : a; }
-TILEC_INNER double tilec_real_max(double a, double b) { return b > a ? b : a; }
-TILEC_INNER double tilec_real_abs(double a) { return a < 0 ? -a : a; }
+
+/* The number where one is NaN; -0.0 is below 0.0. */
+TILEC_INNER double tilec_real_min(double a, double b)
+{
+    if (a != a || b < a)
+        return b;
+    return a == 0 && b == 0 ? -(-a - b) : a;
+}
+
+TILEC_INNER double tilec_real_max(double a, double b)
+{
+    if (a != a || b > a)
+        return b;
+    return a == 0 && b == 0 ? a + b : a;
+}
+
+TILEC_INNER double tilec_real_abs(double a) { return a <= 0 ? 0 - a : a; }
 

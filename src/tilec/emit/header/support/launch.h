@@ -200,25 +200,14 @@ TILEC_INNER tilec_status tilec_plan_of(const tilec_set *set, const tilec_argumen
 {
     tilec_call call;
     tilec_status status;
-    int i;
     if (!plan)
         return tilec_fail(TILEC_ERROR_NULL, "`%s`: `plan` is a null pointer", set->name);
     memset(plan, 0, sizeof *plan);
     tilec_begin(&call, set, arguments, 1);
     status = tilec_work_out(&call);
-    if (status)
-        return status;
-    plan->kernel = call.kernel->symbol;
-    plan->variant = call.variant->symbol;
-    plan->target = call.build->cubin->target;
-    plan->device = call.device;
-    plan->shared_bytes = (uint32_t)call.variant->dynamic_smem_bytes;
-    for (i = 0; i < 3; i++) {
-        plan->grid[i] = call.grid[i];
-        plan->block[i] = i ? 1 : (uint32_t)call.variant->threads;
-        plan->cluster[i] = (uint32_t)call.variant->cluster[i];
-    }
-    return TILEC_SUCCESS;
+    if (!status)
+        tilec_tell(&call, plan);
+    return status;
 }
 
 /* Loads all that some sets launch, before the first launch does. */

@@ -93,6 +93,22 @@ TILEC_INNER tilec_status tilec_work_out(tilec_call *call)
     return status ? status : tilec_take_addresses(call);
 }
 
+/* Says what a call that is worked out would launch. */
+TILEC_INNER void tilec_tell(const tilec_call *call, tilec_plan *plan)
+{
+    int i;
+    plan->kernel = call->kernel->symbol;
+    plan->variant = call->variant->symbol;
+    plan->target = call->build->cubin->target;
+    plan->device = call->device;
+    plan->shared_bytes = (uint32_t)call->variant->dynamic_smem_bytes;
+    for (i = 0; i < 3; i++) {
+        plan->grid[i] = call->grid[i];
+        plan->block[i] = i ? 1 : (uint32_t)call->variant->threads;
+        plan->cluster[i] = (uint32_t)call->variant->cluster[i];
+    }
+}
+
 TILEC_INNER void tilec_begin(tilec_call *call, const tilec_set *set, const tilec_argument *arguments, int needs_driver)
 {
     call->set = set;

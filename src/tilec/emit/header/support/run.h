@@ -28,6 +28,8 @@ typedef struct tilec_run {
     uint64_t *cells;
     void **cell_places;
     tilec_map *maps;
+    tilec_plan *plans; /* where launches are told, as many as have room */
+    int32_t plan_room;
     uint64_t workspace; /* where the temporaries lie, or would */
     tilec_wide bytes;
 } tilec_run;

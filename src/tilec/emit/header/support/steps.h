@@ -95,6 +95,8 @@ TILEC_INNER tilec_status tilec_work_out_launch(tilec_run *run, int32_t number, t
         *late = tilec_blame_launch(run, launch, *late);
     else if (call.programs > 0)
         tilec_add_step_of(run, number, &call);
+    if (!*late && number < run->plan_room)
+        tilec_tell(&call, &run->plans[number]);
     return TILEC_SUCCESS;
 }
 

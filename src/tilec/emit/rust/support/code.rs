@@ -5,6 +5,14 @@ struct Entered(Option<&'static Driver>);
 
 /// Makes the context of a device current, if it is not.
 fn enter(number: i32) -> Result<Entered> {
+    try_enter(number)?.or_else(|code| {
+        let why = cuda_error(code);
+        failed(Status::NoDevice, format!("device {number} has no context: {why}"))
+    })
+}
+
+/// The same, with what the driver says where it refuses.
+fn try_enter(number: i32) -> Result<std::result::Result<Entered, c_int>> {
     let device = need_device(number)?;
     let driver = &need_driver()?.driver;
     let (mut context, mut current) = (ptr::null_mut(), -1);
@@ -13,7 +21,7 @@ fn enter(number: i32) -> Result<Entered> {
     if code == 0 && !context.is_null() {
         code = unsafe { (driver.context_device)(&mut current) };
         if code == 0 && current == device.handle {
-            return Ok(Entered(None));
+            return Ok(Ok(Entered(None)));
         }
     }
     let guard = lock();
@@ -31,11 +39,7 @@ fn enter(number: i32) -> Result<Entered> {
         // SAFETY: a context that is retained for as long as the program runs.
         code = unsafe { (driver.context_push)(context) };
     }
-    if code != 0 {
-        let why = cuda_error(code);
-        return failed(Status::NoDevice, format!("device {number} has no context: {why}"));
-    }
-    Ok(Entered(Some(driver)))
+    Ok(if code == 0 { Ok(Entered(Some(driver))) } else { Err(code) })
 }
 
 impl Drop for Entered {

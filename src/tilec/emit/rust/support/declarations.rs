@@ -11,6 +11,7 @@ const CU_CLUSTER_DIMENSION: c_int = 4;
 const CU_PROGRAMMATIC_SERIALIZATION: c_int = 6;
 const CU_STREAM_NON_BLOCKING: c_uint = 1;
 const CU_EVENT_WITHOUT_TIME: c_uint = 2;
+const CU_CAPTURE_RELAXED: c_int = 2;
 const CU_PROGRAMMATIC_PORT: u8 = 1;
 const CU_PROGRAMMATIC_DEPENDENCY: u8 = 1;
 
@@ -142,6 +143,7 @@ driver! {
         event_record: c"cuEventRecord" (*mut c_void, *mut c_void);
         event_destroy: c"cuEventDestroy_v2" (*mut c_void);
         stream_captured: c"cuStreamIsCapturing" (*mut c_void, *mut c_int);
+        exchange_capture_mode: c"cuThreadExchangeStreamCaptureMode" (*mut c_int);
         stream_wait_event: c"cuStreamWaitEvent" (*mut c_void, *mut c_void, c_uint);
         graph_create: c"cuGraphCreate" (*mut *mut c_void, c_uint);
         graph_destroy: c"cuGraphDestroy" (*mut c_void);

@@ -47,16 +47,23 @@ pub(super) fn abs(a: i128, e: &mut Evaluation) -> i128 {
     noted(a.checked_abs(), e)
 }
 
+/// The number where one is NaN; -0.0 is below 0.0.
 pub(super) fn real_min(a: f64, b: f64) -> f64 {
-    if b < a { b } else { a }
+    if a.is_nan() || b < a {
+        return b;
+    }
+    if a == 0.0 && b == 0.0 { -(-a - b) } else { a }
 }
 
 pub(super) fn real_max(a: f64, b: f64) -> f64 {
-    if b > a { b } else { a }
+    if a.is_nan() || b > a {
+        return b;
+    }
+    if a == 0.0 && b == 0.0 { a + b } else { a }
 }
 
 pub(super) fn real_abs(a: f64) -> f64 {
-    if a < 0.0 { -a } else { a }
+    a.abs()
 }
 
 /// Notes what does not fit in 64 bits.

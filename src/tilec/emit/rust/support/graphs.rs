@@ -19,6 +19,7 @@ pub struct Graph<'a> {
 pub struct InFlightGraph<'scope> {
     graph: &'scope Graph<'scope>,
     stream: &'scope Stream,
+    started: &'scope Cell<bool>,
 }
 
 /// An argument as a graph keeps it.
@@ -40,7 +41,6 @@ impl Kept {
 
 // SAFETY: the driver takes handles from any thread, one at a time, as `&mut` and the borrow of a scope see to.
 unsafe impl Send for Made {}
-unsafe impl Sync for InFlightGraph<'_> {}
 unsafe impl Sync for Graph<'_> {}
 
 impl Graph<'_> {
@@ -137,11 +137,12 @@ impl Graph<'_> {
         Ok(Some(address))
     }
 
-    /// Launches the graph on a stream, which is one of device `on`, -1: of any, and returns at once.
+    /// Launches the graph on a stream, which is one of device `on`, -1: of any, and returns at once. `started` is set
+    /// where the stream may have been given it.
     ///
     /// # Safety
     /// What the graph borrows stays so until it is done, and it is launched on one stream at a time.
-    pub(super) unsafe fn launch(&self, stream: *mut c_void, on: i32) -> Result<()> {
+    pub(super) unsafe fn launch(&self, stream: *mut c_void, on: i32, started: &Cell<bool>) -> Result<()> {
         let Some(made) = &self.made else { return Ok(()) };
         let symbol = self.run.pipeline.contract.symbol;
         check_stream(symbol, self.device, stream, on)?;
@@ -157,6 +158,7 @@ impl Graph<'_> {
                 ),
             );
         }
+        started.set(true);
         // SAFETY: as the caller says.
         let code = unsafe { launch(made.exec, stream) };
         if code != 0 {
@@ -169,9 +171,9 @@ impl Graph<'_> {
     /// Launches the graph on a stream, and returns when it is done.
     pub fn replay(&mut self, stream: &Stream) -> Result<()> {
         let (handle, device) = stream.parts()?;
+        let started = Cell::new(false);
         // SAFETY: it is borrowed until this returns, and this waits.
-        unsafe { self.launch(handle, device)? };
-        stream.wait()
+        settled(unsafe { self.launch(handle, device, &started) }, &started, stream)
     }
 
     /// A tensor that it was given, by the name of the parameter, to read while nothing of the graph is under way.
@@ -232,9 +234,8 @@ impl Drop for Graph<'_> {
 
 impl<'scope> Scope<'scope, '_> {
     /// Lends a graph to the scope: it is replayed in the order of the scope's launches.
-    pub fn graph(&self, graph: &'scope mut Graph<'_>) -> InFlightGraph<'scope> {
-        let stream = self.stream;
-        InFlightGraph { graph, stream }
+    pub fn graph(&'scope self, graph: &'scope mut Graph<'_>) -> InFlightGraph<'scope> {
+        InFlightGraph { graph, stream: self.stream, started: &self.started }
     }
 }
 
@@ -243,6 +244,6 @@ impl InFlightGraph<'_> {
     pub fn replay(&mut self) -> Result<()> {
         let (handle, device) = self.stream.parts()?;
         // SAFETY: the graph, and all that it borrows, is borrowed until the scope has waited; replays are on one stream.
-        unsafe { self.graph.launch(handle, device) }
+        unsafe { self.graph.launch(handle, device, self.started) }
     }
 }

@@ -59,6 +59,20 @@ struct Ready {
 }
 
 impl Ready {
+    fn plan(&self, cubin: &Cubin, device: i32) -> Plan {
+        let Ready { kernel, variant, grid, .. } = *self;
+        Plan {
+            kernel: kernel.symbol,
+            variant: variant.symbol,
+            target: cubin.target,
+            grid,
+            block: [variant.threads, 1, 1],
+            cluster: variant.cluster,
+            shared_bytes: variant.dynamic_bytes,
+            device,
+        }
+    }
+
     /// Calls with the launch for cuLaunchKernelEx; `early`: it may begin while the one before it on its stream runs.
     fn configured<R>(&self, stream: *mut c_void, early: bool, call: impl FnOnce(&mut LaunchConfig) -> R) -> R {
         let mut attributes = [attribute(0, &[]); 2];
@@ -160,11 +174,18 @@ fn attribute(id: c_int, numbers: &[u32]) -> LaunchAttribute {
     LaunchAttribute { id, padding: [0; 4], value }
 }
 
-/// Checks the contract and starts the kernel on a stream, which is one of device `on`; -1: of any.
+/// Checks the contract and starts the kernel on a stream, which is one of device `on`; -1: of any. `started` is set
+/// where the stream may have been given something.
 ///
 /// # Safety
 /// The stream is one of the driver, and the tensors' memory stays as it is borrowed until the kernel is done.
-pub(super) unsafe fn launch(set: &'static Set, stream: *mut c_void, on: i32, arguments: &[Argument<'_>]) -> Result<()> {
+pub(super) unsafe fn launch(
+    set: &'static Set,
+    stream: *mut c_void,
+    on: i32,
+    arguments: &[Argument<'_>],
+    started: &Cell<bool>,
+) -> Result<()> {
     let mut call = Call::new(set, arguments, true);
     call.on = on;
     let variant = call.work_out()?;
@@ -174,5 +195,6 @@ pub(super) unsafe fn launch(set: &'static Set, stream: *mut c_void, on: i32, arg
     call.take_machine()?;
     check_stream(call.kernel.symbol, call.device, stream, on)?;
     let _entered = enter(call.device)?;
+    started.set(true);
     call.start(&need_driver()?.driver, variant, stream)
 }

@@ -48,7 +48,7 @@ impl Run {
 ///
 /// # Safety
 /// The stream is one of the driver, and the tensors' memory stays as it is borrowed until all is done.
-unsafe fn send_run(run: &mut Run, stream: *mut c_void, own: Option<u64>) -> Result<()> {
+unsafe fn send_run(run: &mut Run, stream: *mut c_void, own: Option<u64>, started: &Cell<bool>) -> Result<()> {
     let _entered = enter(run.device)?;
     let driver = &need_driver()?.driver;
     run.load(driver)?;
@@ -60,6 +60,7 @@ unsafe fn send_run(run: &mut Run, stream: *mut c_void, own: Option<u64>) -> Resu
         None => Some(run.take_workspace(driver, stream)?),
     };
     run.map(driver)?;
+    started.set(true);
     for step in 0..run.steps.len() {
         // SAFETY: as the caller says.
         unsafe { run.send(driver, step, stream, step > 0)? };
@@ -67,7 +68,8 @@ unsafe fn send_run(run: &mut Run, stream: *mut c_void, own: Option<u64>) -> Resu
     Ok(())
 }
 
-/// Checks everything, then starts the launches on a stream, which is one of device `on`; -1: of any.
+/// Checks everything, then starts the launches on a stream, which is one of device `on`; -1: of any. `started` is set
+/// where the stream may have been given some.
 ///
 /// # Safety
 /// The stream is one of the driver, and the tensors' memory stays as it is borrowed until all is done.
@@ -77,6 +79,7 @@ pub(super) unsafe fn run_on(
     on: i32,
     workspace: Option<&Raw>,
     arguments: &[Argument<'_>],
+    started: &Cell<bool>,
 ) -> Result<()> {
     let mut run = Run::new(set, arguments, true, on)?;
     let contract = run.pipeline.contract;
@@ -90,7 +93,7 @@ pub(super) unsafe fn run_on(
     check_stream(contract.symbol, run.device, stream, on)?;
     let own = workspace.filter(|_| run.bytes > 0).map(|given| given.data);
     // SAFETY: as the caller says.
-    unsafe { send_run(&mut run, stream, own) }
+    unsafe { send_run(&mut run, stream, own, started) }
 }
 
 pub(super) fn check_run(set: &'static Pipelines, arguments: &[Argument<'_>]) -> Result<()> {
@@ -110,20 +113,10 @@ pub(super) fn run_and_wait(
     arguments: &[Argument<'_>],
 ) -> Result<()> {
     let (handle, device) = stream.parts()?;
+    let started = Cell::new(false);
     // SAFETY: the tensors are borrowed until this returns, and it waits: also for what was started before a failure.
-    let started = unsafe { run_on(set, handle, device, workspace, arguments) };
-    settled(started, stream)
-}
-
-/// Waits for what was started, if anything may have been.
-fn settled(started: Result<()>, stream: &Stream) -> Result<()> {
-    match started {
-        Err(error) if error.status != Status::Launch && error.status != Status::TensorMap => Err(error),
-        started => {
-            let waited = stream.wait();
-            started.and(waited)
-        }
-    }
+    let run = unsafe { run_on(set, handle, device, workspace, arguments, &started) };
+    settled(run, &started, stream)
 }
 
 /// Starts a pipeline in a scope.
@@ -135,5 +128,5 @@ pub(super) fn run_in(
 ) -> Result<()> {
     let (handle, device) = scope.stream.parts()?;
     // SAFETY: the tensors are borrowed until the scope has waited for the stream.
-    unsafe { run_on(set, handle, device, workspace, arguments) }
+    unsafe { run_on(set, handle, device, workspace, arguments, &scope.started) }
 }

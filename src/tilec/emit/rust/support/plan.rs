@@ -84,14 +84,6 @@ pub(super) fn check(set: &'static Set, arguments: &[Argument<'_>]) -> Result<()>
 pub(super) fn plan_of(set: &'static Set, arguments: &[Argument<'_>]) -> Result<Plan> {
     let mut call = Call::new(set, arguments, true);
     let variant = call.work_out()?;
-    Ok(Plan {
-        kernel: call.kernel.symbol,
-        variant: variant.symbol,
-        target: call.build.cubin.target,
-        grid: call.grid,
-        block: [variant.threads, 1, 1],
-        cluster: variant.cluster,
-        shared_bytes: variant.dynamic_bytes,
-        device: call.device,
-    })
+    let ready = Ready { kernel: call.kernel, variant, function: ptr::null_mut(), grid: call.grid };
+    Ok(ready.plan(call.build.cubin, call.device))
 }

@@ -10,7 +10,7 @@ struct Step {
 }
 
 /// A call of a pipeline that is worked out. `tensors` are those of parameters, then temporaries; `slots` is where each
-/// slot of the workspace begins; `step_of` the step of each launch that has programs.
+/// slot of the workspace begins; `step_of` the step of each launch that has programs, `idle` those of the others.
 struct Run {
     pipeline: &'static Pipeline,
     device: i32,
@@ -19,6 +19,7 @@ struct Run {
     bytes: i128,
     workspace: u64,
     steps: Vec<Step>,
+    idle: Vec<Step>,
     step_of: Vec<Option<usize>>,
 }
 
@@ -53,6 +54,7 @@ impl Run {
             bytes: 0,
             workspace: SOMEWHERE,
             steps: Vec::new(),
+            idle: Vec::new(),
             step_of: Vec::new(),
         }
     }
@@ -103,8 +105,9 @@ impl Run {
         for launch in pipeline.launches {
             let step =
                 run.work_out(launch, call, &mut late).map_err(|error| refused_launch(contract, launch, error))?;
-            run.step_of.push(step.as_ref().map(|_| run.steps.len()));
-            run.steps.extend(step);
+            let has_programs = step.as_ref().is_some_and(|step| step.ready.grid[0] > 0);
+            run.step_of.push(has_programs.then_some(run.steps.len()));
+            if has_programs { &mut run.steps } else { &mut run.idle }.extend(step);
         }
         Ok(late.map_or(Ok(run), Err))
     }
@@ -143,8 +146,7 @@ impl Run {
             return Ok(None);
         }
         match call.take_addresses() {
-            Ok(variant) if call.programs > 0 => Ok(Some(call.as_step(launch, variant))),
-            Ok(_) => Ok(None),
+            Ok(variant) => Ok(Some(call.as_step(launch, variant))),
             Err(error) => {
                 *late = Some(refused_launch(self.pipeline.contract, launch, error));
                 Ok(None)

@@ -51,15 +51,16 @@ impl Events<'_> {
     }
 
     /// After a failure: has the first stream wait for what was started on the others, or waits itself.
-    fn join_started(&mut self, was_used: &[bool]) {
+    fn join_started(&mut self, was_used: &[bool], device: i32) {
         self.code = 0;
         for lane in (1..was_used.len()).filter(|&lane| was_used[lane]) {
             let event = self.recorded(lane);
             self.wait(0, event);
         }
-        if let Some(wait) = self.driver.context_wait.filter(|_| self.code != 0) {
-            // SAFETY: in the context of the device.
-            unsafe { wait() };
+        if self.code != 0 {
+            for lane in (1..was_used.len()).filter(|&lane| was_used[lane]) {
+                let _ended = settle(self.streams[lane], device);
+            }
         }
     }
 }
@@ -113,13 +114,13 @@ unsafe fn send_lanes(run: &mut Run, lanes: &Lanes, events: &mut Events<'_>) -> R
         sent = events.result(run);
     }
     if sent.is_err() {
-        events.join_started(&was_used);
+        events.join_started(&was_used, run.device);
     }
     sent
 }
 
 /// Checks everything, then starts the launches on several streams, each with the device that it is of, -1: of any. The
-/// first one has all of it.
+/// first one has all of it. `started` is set where streams may have been given some.
 ///
 /// # Safety
 /// The streams are of the driver, and the tensors' memory stays as it is borrowed until the first one is done.
@@ -127,6 +128,7 @@ pub(super) unsafe fn run_on_lanes(
     set: &'static Pipelines,
     streams: &[(*mut c_void, i32)],
     arguments: &[Argument<'_>],
+    started: &Cell<bool>,
 ) -> Result<()> {
     let Some(&(first, on)) = streams.first() else {
         let name = set.contracts.name;
@@ -151,6 +153,7 @@ pub(super) unsafe fn run_on_lanes(
     let _taken = run.take_workspace(driver, first)?;
     let mut events = Events { driver, streams: &handles, made: Vec::new(), code: 0 };
     run.map(driver)?;
+    started.set(true);
     // SAFETY: as the caller says.
     unsafe { send_lanes(&mut run, &lanes, &mut events) }
 }
@@ -158,9 +161,10 @@ pub(super) unsafe fn run_on_lanes(
 /// Runs a pipeline on several streams and waits for the first one, which has all of it.
 pub(super) fn run_on_streams(set: &'static Pipelines, streams: &[&Stream], arguments: &[Argument<'_>]) -> Result<()> {
     let handles = streams.iter().map(|stream| stream.parts()).collect::<Result<Vec<_>>>()?;
+    let started = Cell::new(false);
     // SAFETY: the tensors are borrowed until this returns, and it waits: also for what a failure left.
-    let started = unsafe { run_on_lanes(set, &handles, arguments) };
-    streams.first().map_or(started.clone(), |first| settled(started, first))
+    let run = unsafe { run_on_lanes(set, &handles, arguments, &started) };
+    streams.first().map_or(run.clone(), |first| settled(run, &started, first))
 }
 
 /// Starts a pipeline in a scope, on its stream and on others; what the scope starts later comes after all of it.
@@ -173,5 +177,5 @@ pub(super) fn run_in_lanes(
     let streams = std::iter::once(scope.stream).chain(others.iter().copied());
     let handles = streams.map(Stream::parts).collect::<Result<Vec<_>>>()?;
     // SAFETY: the tensors are borrowed until the scope has waited for its stream, which waits for the others.
-    unsafe { run_on_lanes(set, &handles, arguments) }
+    unsafe { run_on_lanes(set, &handles, arguments, &scope.started) }
 }

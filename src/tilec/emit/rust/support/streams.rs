@@ -74,13 +74,16 @@ impl Stream {
 
     /// Calls `work`, in which kernels may be started without waiting for each, and waits for all of them before it
     /// returns: also where `work` fails or panics, as `std::thread::scope` does.
+    ///
+    /// Aborts: where the driver refuses to wait for kernels that were started. While another library captures a blocking
+    /// stream it refuses to wait for the default stream; that is waited out for a minute.
     pub fn scope<'env, R>(
         &'env self,
         work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
-        let scope = Scope { stream: self, scope: PhantomData, env: PhantomData };
+        let scope = Scope { stream: self, started: Cell::new(false), scope: PhantomData, env: PhantomData };
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&scope)));
-        let waited = self.wait();
+        let waited = if scope.started.get() { settle(self.handle, self.device) } else { self.wait() };
         match result {
             Ok(result) => result.and_then(|made| waited.map(|()| made)),
             Err(panic) => std::panic::resume_unwind(panic),
@@ -98,9 +101,12 @@ impl Drop for Stream {
 }
 
 /// In a `Stream::scope`: where kernels are started without waiting for each. What they use is borrowed until the scope
-/// ends, and belongs to this scope alone: kernels on one stream run in order, on two they would not.
+/// ends, and belongs to this scope alone: kernels on one stream run in order, on two they would not. A scope stays on its
+/// thread: on another one the default stream may be that of another context.
 pub struct Scope<'scope, 'env: 'scope> {
     stream: &'env Stream,
+    /// Whether the stream was given anything.
+    started: Cell<bool>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -164,13 +170,13 @@ impl<'scope, T> InFlightMut<'scope, T> {
 pub(super) fn launch_in(set: &'static Set, scope: &Scope<'_, '_>, arguments: &[Argument<'_>]) -> Result<()> {
     let (handle, device) = scope.stream.parts()?;
     // SAFETY: the tensors are borrowed until the scope has waited for the stream.
-    unsafe { launch(set, handle, device, arguments) }
+    unsafe { launch(set, handle, device, arguments, &scope.started) }
 }
 
 /// Starts a kernel and waits for the stream.
 pub(super) fn launch_and_wait(set: &'static Set, stream: &Stream, arguments: &[Argument<'_>]) -> Result<()> {
     let (handle, device) = stream.parts()?;
+    let started = Cell::new(false);
     // SAFETY: the tensors are borrowed until this returns, and it waits.
-    unsafe { launch(set, handle, device, arguments)? };
-    stream.wait()
+    settled(unsafe { launch(set, handle, device, arguments, &started) }, &started, stream)
 }
