@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 # Weights (entry.py) that gather before an event is recorded: 64 launches of small tensors, or what
 # borrows 16 MiB. A launch that reaches it alone runs for so long that its own event costs little.
 LIMIT = 64
-# The same when, after so many launches on one stream, another one is used: what was on the first may
-# be done soon, and launches are on one stream again, which costs less.
+# The same when, after so many launches on one stream, another one is used: what was on the first
+# may be done soon, and launches are on one stream again, which costs less.
 LIMIT_AFTER_CHANGE = 8
 
 
