@@ -88,13 +88,14 @@ def pipeline_contract(launched: LaunchSet, manifest: Manifest, prefix: str) -> l
         [pipeline] = [one for one in manifest.pipelines if one.symbol == contract.symbol]
         lines += [*_details(contract, pipeline)]
     else:
+        lines += [*parameter_lines(launched.kernels), ""]
         lines.append("  Runs the first instance whose types and contract fit the arguments.")
         lines += [f"    {prefix}{identifier(one.symbol)}" for one in launched.kernels]
     return lines
 
 
 def _details(contract: Kernel, pipeline: Pipeline) -> Iterator[str]:
-    yield from parameter_lines(contract)
+    yield from parameter_lines([contract])
     if len(pipeline.launches) > _LISTED:
         yield f"  launches  {len(pipeline.launches)}"
         return

@@ -33,6 +33,7 @@ _TAKEN = frozenset((
     "machine_code", "status", "stream", "stream_list", "tensor", "tensor_of",
 ))  # fmt: skip
 _WIDTH = 112
+_HEADING = 117
 _INDENT = " " * 8
 _SIMPLE = {'"': '\\"', "\\": "\\\\", "?": "\\?", "\n": "\\n"}  # no `??`: it begins a trigraph
 
@@ -74,6 +75,12 @@ def _escaped(byte: int) -> str:
 def in_comment(text: str) -> str:
     """Text that neither ends a comment nor warns in one."""
     return text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+
+
+def heading(text: str) -> list[str]:
+    """A comment over a part of a file, as those of the support have it."""
+    start = f"/* ---- {in_comment(text)} "
+    return [start + "-" * (_HEADING - len(start)) + " */", ""]
 
 
 def braced(items: Iterable[object]) -> str:

@@ -41,6 +41,11 @@ _PIPELINE_SUPPORT = (
     "pipelines", "run", "workspace", "plans", "one_stream", "order", "lanes", "several_streams",
     "nodes", "graphs",
 )  # fmt: skip
+# What lints beyond those that are on from the start have against the inner modules.
+_QUIETED = (
+    "clippy::all", "clippy::pedantic", "dead_code", "missing_docs", "trivial_numeric_casts",
+    "unsafe_code", "unused", "unused_qualifications",
+)  # fmt: skip
 _OF_PIPELINES = ("Graph", "InFlightGraph", "PipelinePlan")
 _PUBLIC = (
     "set_driver", "BF16", "DeviceBuffer", "DeviceMemory", "DeviceMemoryMut", "DeviceSlice",
@@ -85,7 +90,7 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     public = sorted([*_PUBLIC, *(_OF_PIPELINES if pipelines else ())])
     yield from file_comment(manifests, sets, pipelines, options.prefix)
     yield ""
-    yield "#[allow(clippy::all, dead_code, unsafe_code, unused)]"
+    yield f"#[allow({', '.join(_QUIETED)})]"
     yield "#[rustfmt::skip]"
     yield "mod tilec {"
     yield support()
@@ -94,11 +99,12 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     yield "}"
     yield ""
     yield "#[allow(unused_imports)]"
+    yield "#[rustfmt::skip]"
     yield f"pub use tilec::{{{', '.join(public)}}};"
     yield "#[allow(unused_imports)]"
     yield "pub(crate) use tilec::take_buffers;"
     yield ""
-    yield "#[allow(clippy::all, dead_code, non_snake_case, non_upper_case_globals, unused)]"
+    yield f"#[allow({', '.join([*_QUIETED, 'non_snake_case', 'non_upper_case_globals'])})]"
     yield "#[rustfmt::skip]"
     yield "mod data {"
     yield "use super::tilec::*;"
@@ -117,7 +123,7 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
         name = names[f"{options.prefix}{launched.name}"]
         yield from _pipeline_functions(name, launched, manifests[0], options)
     yield "/// Loads the machine code on a device now: otherwise the first launch there does."
-    yield "#[allow(dead_code)]"
+    yield "#[allow(clippy::missing_errors_doc, dead_code)]"
     yield "pub fn load(device: i32) -> Result<()> {"
     yield "    tilec::preload(data::SETS, device)"
     yield "}"
