@@ -9,7 +9,7 @@ from tilec.artifact.pipeline import Pipeline
 from tilec.emit.header.contract import parameter_lines
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.signature import Argument, declared
-from tilec.emit.header.text import filled, identifier, in_comment
+from tilec.emit.header.text import filled, identifier, in_comment, returned
 
 _LISTED = 12  # launches; of a pipeline with more, only their number is told
 
@@ -67,7 +67,7 @@ def pipeline_functions(name: str, arguments: list[Argument], pipelines: str) -> 
         yield filled(f"TILEC_PUBLIC tilec_status {name}_{suffix}(", parameters, ")")
         yield "{"
         yield filled("    const tilec_argument arguments[] = {", passed, "};")
-        yield f"    return {call};"
+        yield returned(call)
         yield "}"
         yield ""
 

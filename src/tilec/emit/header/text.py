@@ -88,6 +88,13 @@ def braced(items: Iterable[object]) -> str:
     return filled("{", items, "}")
 
 
+def returned(call: str, made: str = "") -> str:
+    """`return CALL;`, over several lines if it is long; with `made`, what is made of it."""
+    function, _, given = call.removesuffix(")").partition("(")
+    opening, closing = (f"{made}(", "))") if made else ("", ")")
+    return filled(f"    return {opening}{function}(", given.split(", "), f"{closing};")
+
+
 def filled(opening: str, items: Iterable[object], closing: str) -> str:
     """A list between two texts; lines after the first are indented."""
     lines = [opening]

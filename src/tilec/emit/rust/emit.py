@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from textwrap import wrap
 
 from tilec.artifact.manifest import Manifest
 from tilec.emit.emitter import Artifact, EmitOptions
@@ -90,7 +91,7 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     public = sorted([*_PUBLIC, *(_OF_PIPELINES if pipelines else ())])
     yield from file_comment(manifests, sets, pipelines, options.prefix)
     yield ""
-    yield f"#[allow({', '.join(_QUIETED)})]"
+    yield from _filled("#[allow(", _QUIETED, ")]")
     yield "#[rustfmt::skip]"
     yield "mod tilec {"
     yield support()
@@ -100,11 +101,11 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     yield ""
     yield "#[allow(unused_imports)]"
     yield "#[rustfmt::skip]"
-    yield f"pub use tilec::{{{', '.join(public)}}};"
+    yield from _filled("pub use tilec::{", public, "};")
     yield "#[allow(unused_imports)]"
     yield "pub(crate) use tilec::take_buffers;"
     yield ""
-    yield f"#[allow({', '.join([*_QUIETED, 'non_snake_case', 'non_upper_case_globals'])})]"
+    yield from _filled("#[allow(", [*_QUIETED, "non_snake_case", "non_upper_case_globals"], ")]")
     yield "#[rustfmt::skip]"
     yield "mod data {"
     yield "use super::tilec::*;"
@@ -127,6 +128,12 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     yield "pub fn load(device: i32) -> Result<()> {"
     yield "    tilec::preload(data::SETS, device)"
     yield "}"
+
+
+def _filled(opening: str, words: Iterable[str], closing: str) -> Iterator[str]:
+    yield opening
+    yield from wrap(f"{', '.join(words)},", 100, initial_indent="    ", subsequent_indent="    ")
+    yield closing
 
 
 def _data(
