@@ -176,7 +176,7 @@ class PartType:
 
     def __str__(self) -> str:
         prefix = {None: "", Own.MUT: "&mut ", Own.SHARED: "&"}[self.borrowed]
-        return f"{prefix}Part<{self.tensor}, {', '.join(map(str, self.block))}>"
+        return f"{prefix}Part<{', '.join(map(str, (self.tensor, *self.block)))}>"
 
 
 @dataclass(frozen=True)

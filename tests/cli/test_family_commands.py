@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.unit.family_samples import LARGE, SMALL, of_family
+from tests.unit.manifest_samples import add_kernel
 from tests.unit.manifest_samples import manifest as plain_manifest
 from tilec.artifact.code import codes_of
+from tilec.artifact.families import families_of
 from tilec.artifact.manifest import from_json, to_json
 from tilec.artifact.signature import Requirement
 from tilec.artifact.tuning_file import MemberCode, Run, Trial, TunedFamily, TuningFile, to_text
@@ -190,6 +192,17 @@ def test_a_pick_that_is_no_shape_is_usage(tilec):
     assert ended.status == 2
     assert "`64x64` is no shape of M, N, K" in ended.err
     assert shown(tilec, plain_manifest(), "--pick", "64").status == 2
+
+
+def test_a_pick_is_of_the_families_whose_extents_it_says(tilec):
+    products, vectors = of_family(), (add_kernel(), add_kernel(block=256))
+    families = (*products.families, *families_of(vectors))
+    told = replace(products, kernels=(*products.kernels, *vectors), families=families)
+    ended = shown(tilec, told, "--pick", "64x64x64", "--pick", "N=100")
+    assert ended.status == 0, ended.err
+    of_products, of_vectors = ended.out.split("\nadd__f32: ")
+    assert "M = 64, N = 64, K = 64" in of_products and "N = 100" not in of_products
+    assert "M = 64" not in of_vectors and "N = 100" in of_vectors
 
 
 def test_a_family_is_chosen_by_its_types(tilec):

@@ -17,6 +17,7 @@ from tests.unit.pipeline_samples import launch, sums, with_pipelines
 from tilec.artifact.embed import embed
 from tilec.artifact.manifest import to_json
 from tilec.artifact.pipeline import Argument, Pipeline, Temporary
+from tilec.artifact.signature import Parameter
 from tilec.codegen.cubin import assemble
 from tilec.target.toolchain import ptxas
 
@@ -140,6 +141,22 @@ def test_the_workspace_at_a_shape(tilec):
     ) in shown
     ended = tilec("inspect", "sums.json", "--workspace", "M=4")
     assert ended.status == 2 and "`M=4` is no shape of N" in ended.err
+
+
+def test_a_shape_is_of_the_pipelines_whose_extents_it_says(tilec):
+    vector = sums()
+    parameters = (*vector.parameters, Parameter("w", "tensor", "f32", ("M",), "shared"))
+    matrix = replace(vector, name="rows", symbol="rows", dims=("M", "N"), parameters=parameters)
+    written(vector, matrix)
+    ended = tilec("inspect", "sums.json", "--workspace", "M=10,N=100", "--workspace", "1000")
+    assert ended.status == 0, ended.err
+    shown = ended.out
+    of_vector, of_matrix = shown[shown.index("\nsums (") :].split("\nrows (")
+    assert "  N = 1000: 12288 bytes" in of_vector and "M = 10" not in of_vector
+    assert "  M = 10, N = 100: 1536 bytes" in of_matrix and "N = 1000" not in of_matrix
+    ended = tilec("inspect", "sums.json", "--workspace", "K=4")
+    assert ended.status == 2
+    assert "`K=4` is a shape of none of `sums` (N=…), `rows` (M=…,N=…)" in ended.err
 
 
 def test_an_unknown_pipeline_is_named_with_those_there_are(tilec):

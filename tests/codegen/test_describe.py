@@ -107,6 +107,31 @@ def test_what_divides_by_zero_does_not_hold() -> None:
             evaluate(expression, values, total=False)
 
 
+def test_what_is_cut_off_from_a_wider_number_is_not_the_number() -> None:
+    values = {"N": 2**32 + 5, "n": 2**33 + 7, "s": -1, "u": 2**16 + 9, "w": 300, "b": -1}
+    for condition in (
+        "N as u32 == 5 && N as u32 > 4 && (N as u32) < 6",
+        "(n as u32) / 2 == 3 && (n as u32).max(3) == 7",
+        "s as u16 > 65534 && (s as u16) as i32 == 65535",
+        "(u as u16) < 10 && (u as u16) as usize == 9 && (w as u32 as u16) > 299",
+        "b as u16 > 65534 && (b as u32).min(w as u32) == 300",
+    ):
+        assert holds(_requirement(condition), values), condition
+
+
+def test_a_usize_made_of_a_u64_has_its_bits() -> None:
+    text = """#[kernel]
+pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, h: u64) {
+    requires!(h as usize <= N);
+    requires!(h as usize as u64 >= 5);
+}"""
+    with program(text) as compiled:
+        below, above = compiled.instances["k"].description.requires
+    for h, is_below in ((3, True), (9, False), (2**64 - 1, True), (2**63, True)):
+        assert holds(below.expression, {"h": h, "N": 8}) == is_below, h
+        assert holds(above.expression, {"h": h, "N": 8}) == (h >= 5), h
+
+
 def test_conditions_read_as_they_were_written() -> None:
     assert _requirement("N % 8 == 0") == ("eq", ("rem", "N", 8), 0)
     assert _requirement("u % 8u32 == 0u32") == ("eq", ("rem", "u", 8), 0)

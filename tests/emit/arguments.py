@@ -54,29 +54,30 @@ def _tensor(parameter: Parameter, number: int, dims: dict[str, int], random: Ran
 
 def _spoilt(array: object, other: object, random: Random) -> Array:
     assert isinstance(array, Array) and isinstance(other, Array)
-    axis = random.randrange(len(array.shape))
+    axis = random.randrange(len(array.shape) or 1)
 
     def changed(numbers: tuple[int, ...], number: int) -> tuple[int, ...]:
         return (*numbers[:axis], number, *numbers[axis + 1 :])
 
-    return random.choice(
-        (
-            lambda: array._replace(element=random.choice(("f64", "i64", "u8", "f8e4m3"))),
-            lambda: array._replace(shape=(*array.shape, 2), strides=(*array.strides, 1)),
-            lambda: array._replace(shape=array.shape[1:], strides=array.strides[1:]),
-            lambda: array._replace(shape=changed(array.shape, array.shape[axis] + 1)),
-            lambda: array._replace(shape=changed(array.shape, 0)),
-            lambda: array._replace(strides=changed(array.strides, -array.strides[axis])),
-            lambda: array._replace(strides=changed(array.strides, 0)),
-            lambda: array._replace(strides=changed(array.strides, array.strides[axis] + 3)),
-            lambda: array._replace(pointer=array.pointer + random.choice((1, 2, 4, 8))),
-            lambda: array._replace(pointer=0),
-            lambda: array._replace(device=1),
-            lambda: array._replace(
-                pointer=other.pointer + random.choice((0, 8, 16, 64, 640, -16, -64, 4096))
-            ),
-        )
-    )()
+    of_any = (
+        lambda: array._replace(element=random.choice(("f64", "i64", "u8", "f8e4m3"))),
+        lambda: array._replace(shape=(*array.shape, 2), strides=(*array.strides, 1)),
+        lambda: array._replace(pointer=array.pointer + random.choice((1, 2, 4, 8))),
+        lambda: array._replace(pointer=0),
+        lambda: array._replace(device=1),
+        lambda: array._replace(
+            pointer=other.pointer + random.choice((0, 8, 16, 64, 640, -16, -64, 4096))
+        ),
+    )
+    of_axes = (
+        lambda: array._replace(shape=array.shape[1:], strides=array.strides[1:]),
+        lambda: array._replace(shape=changed(array.shape, array.shape[axis] + 1)),
+        lambda: array._replace(shape=changed(array.shape, 0)),
+        lambda: array._replace(strides=changed(array.strides, -array.strides[axis])),
+        lambda: array._replace(strides=changed(array.strides, 0)),
+        lambda: array._replace(strides=changed(array.strides, array.strides[axis] + 3)),
+    )
+    return random.choice((*of_any, *(of_axes if array.shape else ())))()
 
 
 def _number(element: str, random: Random) -> object:

@@ -50,6 +50,31 @@ def scalars_kernel() -> Kernel:
     )
 
 
+def total_kernel() -> Kernel:
+    """Tensors without axes: one read, and one that is a part, so that the grid has none either."""
+    parameters = (
+        Parameter("total", "tensor", "f32", (), "part"),
+        Parameter("first", "tensor", "f32", (), "shared"),
+        Parameter("x", "tensor", "f32", ("N",), "shared"),
+    )
+    slots = slots_of(parameters, ("N",))
+    return Kernel(
+        name="total",
+        symbol="total",
+        generics=(),
+        documentation="",
+        line=1,
+        parameters=parameters,
+        dims=("N",),
+        grid=(),
+        requires=(),
+        unsafe=(),
+        accesses=(),
+        coverage=(),
+        variants=(Variant("total", 32, slots),),
+    )
+
+
 def clustered_kernel() -> Kernel:
     """In clusters of 2 x 2, split in four, persistent in clusters of four, then as it comes."""
     base = product(64, 64, 256, symbol="clustered", name="clustered")
@@ -105,6 +130,7 @@ def everything():
         copy_kernel(),
         mapped_kernel(),
         scalars_kernel(),
+        total_kernel(),
         clustered_kernel(),
         persistent_kernel(),
         *family.kernels,

@@ -12,7 +12,7 @@ from tests.unit.manifest_samples import add_kernel, manifest
 from tilec.diagnostics.setup_error import SetupError
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
-from tilec.emit.header.text import parameter_name
+from tilec.emit.header.text import function_name, parameter_name
 
 # Those of C23 and of C++20, and of the modes with extensions that compilers begin with.
 WORDS = (
@@ -63,6 +63,13 @@ def test_no_macro_of_the_system_names_a_parameter(tmp_path):
     source = tmp_path / "after.c"
     source.write_text(INCLUDES + declaration(found))
     compiled(c_compiler(), "-std=gnu11", "-fsyntax-only", source)
+
+
+def test_functions_of_cxx_are_no_macros_and_no_types():
+    names = ["EOF", "NULL", "errno", "stdin", "assert", "size_t", "int32_t", "class", "stream"]
+    assert [function_name(name) for name in names] == [f"{name}_" for name in names]
+    kept = ["gemv_t", "GEMM", "add", "type"]
+    assert [function_name(name) for name in kept] == kept
 
 
 def test_other_names_stay_what_they_are():

@@ -205,11 +205,11 @@ def add_called(name):
 
 
 def test_every_kernel_has_a_name_of_its_own(tmp_path, imported):
-    names = ("module", "code", "class", "class_", "attributes", "torch")
+    names = ("module", "code", "class", "class_", "attributes", "torch", "int", "rt")
     whole = manifest(*map(add_called, names))
     files = emitted(tmp_path, whole, stem="names")
     module, _ = imported("names")
-    own = ("module_", "code", "class__", "class_", "attributes", "torch")
+    own = ("module_", "code", "class__", "class_", "attributes", "torch", "int_", "rt_")
     assert [getattr(module, one).kernels[0].name for one in own] == list(names)
     assert sorted(dir(module)) == sorted([*own, "module"])
     stub = ast.parse(files["names.pyi"])
@@ -218,8 +218,9 @@ def test_every_kernel_has_a_name_of_its_own(tmp_path, imported):
     ops, _ = imported("names_torch")
     launched = launching(ops, whole)
     tensors = [Tensor(np.zeros(4, np.float32)) for _ in range(3)]
-    for one, name in zip((*own[:-1], "torch_"), names, strict=True):
-        getattr(ops, one if one != "module_" else "module")(*tensors[1:], 1.0)
+    operations = ("module", *own[1:5], "torch_", "int", "rt")
+    for one, name in zip(operations, names, strict=True):
+        getattr(ops, one)(*tensors[1:], 1.0)
         assert launched[-1][0] == name
 
 

@@ -71,6 +71,10 @@ def cases() -> Iterator[Case]:
     histogram = {"x": numbers, "counts": counts}
     yield Case("two_files", "histogram", histogram, "counts",
                3 * np.bincount(numbers % 20, minlength=20))  # fmt: skip
+    # Whole numbers, whose mean is one: exact in f32.
+    sixteen = np.arange(200, dtype=np.float32) * 2 - 198
+    given = {"x": sixteen + 5, "aim": np.array(3, np.float32), "count": 200.0}
+    yield Case("sums", "centred", given, "left", np.array(-3.0))
 
 
 CASES = {case.name: case for case in cases()}

@@ -28,7 +28,7 @@ def data(kind: str, element: str, shape: tuple[int, ...], rng: np.random.Generat
     """An array of an element type; its kind is the name of one of the functions below."""
     dtype = np.dtype(NUMPY[element])
     with np.errstate(over="ignore", invalid="ignore"):
-        return _KINDS[kind](dtype, shape, rng).astype(dtype)
+        return np.asarray(_KINDS[kind](dtype, shape, rng)).astype(dtype)
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
@@ -1052,6 +1052,47 @@ _MEMORY = {
 }
 
 
+# ---- no axes -------------------------------------------------------------------------------------
+
+
+def _copied(a: Arrays) -> Mapping[str, Array]:
+    return dict.fromkeys("yzuv", a.x)
+
+
+def _scaled(a: Arrays) -> Mapping[str, Array]:
+    first = int(a.first)
+    places = np.arange(len(a.x)) + first
+    inside = (places >= 0) & (places < len(a.x))
+    shifted = np.where(inside, a.x[np.clip(places, 0, len(a.x) - 1)], a.x.dtype.type(0))
+    return {"y": shifted * a.by}
+
+
+def _handed_on(a: Arrays) -> Mapping[str, Array]:
+    value = 1
+    for _ in range(a.turns):
+        value = value * 3 + 1
+    return {"z": _wrapped([value], np.dtype(np.uint32)).reshape(())}
+
+
+_NO_AXES = {
+    "copied": Entry(_copied, dims=({},)),
+    "scaled": Entry(
+        _scaled,
+        dims=({"N": 700}, {"N": 1}),
+        data={"x": "tame", "by": "tame", "first": "tame"},
+    ),
+    "added": Entry(
+        lambda a: {"z": a.z + a.w + a.x.sum()}, dims=({"N": 300}, {"N": 1}), data={"x": "tame"}
+    ),
+    "by_last": Entry(
+        lambda a: {"z": a.x[(len(a.x) - 1) // 64 * 64 :].sum(dtype=np.int32) * np.int32(2)},
+        dims=({"N": 300}, {"N": 64}),
+        data={"x": "tame"},
+    ),
+    "handed_on": Entry(_handed_on, dims=({},), scalars={"turns": 21}),
+}
+
+
 # ---- scalars -------------------------------------------------------------------------------------
 
 _PARAMETERS = {
@@ -1513,6 +1554,7 @@ TABLE: Mapping[str, Mapping[str, Entry]] = {
     "shapes": _SHAPES,
     "control": _CONTROL,
     "memory": _MEMORY,
+    "no_axes": _NO_AXES,
     "scalars": _SCALARS,
     "sizes": _SIZES,
     "dot": _DOT,

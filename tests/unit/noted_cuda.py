@@ -21,6 +21,7 @@ from tilec.runtime import (
     events,
     graph_nodes,
     machine_code,
+    starting,
     stream_memory,
     streams,
 )
@@ -30,6 +31,29 @@ NO_CONTEXT = real.CUresult.CUDA_ERROR_INVALID_CONTEXT
 CLUSTER = real.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 EARLY = real.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 MULTIPROCESSORS = 132  # of device 0; each further one has two fewer
+_WORD, _PLACE = ctypes.c_uint, ctypes.c_void_p
+# The functions that the C path calls, as it calls them.
+_PROTOTYPES = {
+    "cuLaunchKernel": [_PLACE, *[_WORD] * 7, _PLACE, _PLACE, _PLACE],
+    "cuLaunchKernelEx": [_PLACE] * 4,
+    "cuStreamGetDevice": [_PLACE, ctypes.POINTER(ctypes.c_int)],
+    "cuCtxGetDevice": [ctypes.POINTER(ctypes.c_int)],
+}
+
+
+_ATTRIBUTE_BYTES = 72
+
+
+class _Config(ctypes.Structure):
+    """CUlaunchConfig, of cuda.h."""
+
+    _fields_ = [
+        *((f"{what}Dim{axis}", _WORD) for what in ("grid", "block") for axis in "XYZ"),
+        ("sharedMemBytes", _WORD),
+        ("hStream", _PLACE),
+        ("attributes", _PLACE),
+        ("numAttrs", _WORD),
+    ]
 
 
 class Bindings:
@@ -58,7 +82,10 @@ class Bindings:
         self.room = 128  # blocks of clusters that run at once
         self._thread = threading.local()
         self._encoding = threading.Lock()
-        self._encode = encoding._PROTOTYPE(self._encoded)
+        self._functions = {"cuTensorMapEncodeTiled": encoding._PROTOTYPE(self._encoded)}
+        for name, arguments in _PROTOTYPES.items():
+            function = getattr(self, f"_{name}")
+            self._functions[name] = ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(function)
 
     @property
     def current(self):
@@ -127,7 +154,7 @@ class Bindings:
                 "smem": config.sharedMemBytes,
                 "cluster": None if cluster is None else (cluster.x, cluster.y, cluster.z),
                 "early": early is not None,
-                "stream": int(config.hStream),
+                "stream": int(config.hStream or 0),
             }
         )
         self.parameters.append(parameters)
@@ -227,8 +254,28 @@ class Bindings:
         return SUCCESS, self.room // attribute.value.clusterDim.x
 
     def cuGetProcAddress(self, symbol, version, flags):  # noqa: N802
-        assert symbol == b"cuTensorMapEncodeTiled" and version == 12000
-        return SUCCESS, ctypes.cast(self._encode, ctypes.c_void_p).value, 0
+        function = self._functions[symbol.decode()]
+        return SUCCESS, ctypes.cast(function, ctypes.c_void_p).value, 0
+
+    def _cuLaunchKernel(self, *arguments):  # noqa: N802
+        return int(self.cuLaunchKernel(*arguments)[0])
+
+    def _cuLaunchKernelEx(self, config, *arguments):  # noqa: N802
+        told = _Config.from_address(config)
+        told.attrs = [
+            real.CUlaunchAttribute(_ptr=told.attributes + _ATTRIBUTE_BYTES * number)
+            for number in range(told.numAttrs)
+        ]
+        return int(self.cuLaunchKernelEx(told, *arguments)[0])
+
+    def _cuStreamGetDevice(self, stream, device):  # noqa: N802
+        device[0] = self.cuStreamGetDevice(stream)[1]
+        return 0
+
+    def _cuCtxGetDevice(self, device):  # noqa: N802
+        status, found = self.cuCtxGetDevice()
+        device[0] = -1 if found is None else found
+        return int(status)
 
     def _encoded(self, *arguments):
         with self._encoding:
@@ -271,14 +318,14 @@ def installed(monkeypatch, count):
     """The CUDA of a test, with so many devices; forgets what the runtime knows of another one."""
     cuda = Bindings(count)
     for module in (
-        clusters, devices, driver, encoding, events, graph_nodes, machine_code, stream_memory,
-        streams,
+        clusters, devices, driver, encoding, events, graph_nodes, machine_code, starting,
+        stream_memory, streams,
     ):  # fmt: skip
         monkeypatch.setattr(module, "bindings", cuda)
     device = _device_class(cuda)
-    for module in (devices, driver, machine_code, stream_memory):
+    for module in (devices, driver, machine_code, starting, stream_memory):
         monkeypatch.setattr(module, "Device", device)
-    monkeypatch.setattr(machine_code, "_launch_kernel", cuda.cuLaunchKernel)
+    monkeypatch.setattr(starting, "_launch_kernel", lambda *told: cuda.cuLaunchKernel(*told))
     monkeypatch.setattr(clusters, "_launch_extended", cuda.cuLaunchKernelEx)
     monkeypatch.setattr(clusters, "_clusters_at_once", cuda.cuOccupancyMaxActiveClusters)
     monkeypatch.setattr(stream_memory, "_FREE", defaultdict(deque))
@@ -293,6 +340,7 @@ def installed(monkeypatch, count):
 def forget():
     for known in (
         devices.require_device,
+        devices.address_of,
         devices.device_count,
         devices._sm_count,
         encoding._encode_tiled,

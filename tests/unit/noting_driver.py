@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -11,10 +12,33 @@ from test_embed import cubin
 import tilec.runtime as rt
 from tilec.artifact.embed import embed
 from tilec.artifact.manifest import to_json
+from tilec.runtime import native
 from tilec.runtime.array import Array
 from tilec.runtime.module import Module
 
 WORKSPACE = 2**44
+
+
+_PLACE, _WORD = ctypes.c_void_p, ctypes.c_uint
+_LAUNCH = ctypes.CFUNCTYPE(
+    ctypes.c_int, _PLACE, *[_WORD] * 7, ctypes.c_uint64, _PLACE, _PLACE
+)  # cuLaunchKernel
+_LEGACY_STREAM = 1
+
+
+def started_by_c(start, cells, refused=None):
+    """A function of the C path, whose driver calls `start`: None or 0 is success."""
+
+    def launch(function, x, y, z, threads, y_threads, z_threads, shared_bytes, stream, *_):
+        return start(0 if stream == _LEGACY_STREAM else stream) or 0
+
+    function = _LAUNCH(launch)
+    return native.built().Start(
+        launch=ctypes.cast(function, _PLACE).value, function=0, grid=(1, 1, 1), threads=1,
+        shared_bytes=0, parameters=0, cells=cells.buffer_info()[0], config=0, maps=(), device=-1,
+        device_of_stream=0, current_device=0, renew=None, refused=refused, elsewhere=None,
+        held=(function, cells),
+    )  # fmt: skip
 
 
 class Event:
@@ -98,7 +122,7 @@ class NotingDriver:
             launch = (code, entry.variant.symbol, entry.grid, stream)
             self.log.append((*launch, "early") if early else launch)
 
-        return start
+        return started_by_c(start, cells) if native.built() else start
 
     @contextmanager
     def side_streams(self, count, entry, beside):

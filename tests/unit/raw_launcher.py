@@ -97,7 +97,7 @@ def variant_for(
 
 
 def is_met(asked: Json, tensor: Tensor, is_aligned: bool) -> bool:
-    if tensor.extents[-1] % asked["row_multiple"]:
+    if tensor.extents and tensor.extents[-1] % asked["row_multiple"]:
         return False
     if tensor.is_empty:
         return True
@@ -241,8 +241,17 @@ class DividesByZero(Exception):  # noqa: N818
     pass
 
 
-def evaluate(expression: Json, values: dict[str, Any], strict: bool = False) -> Any:
-    """The value; `strict` tells of divisions by zero instead of giving one."""
+def evaluate(
+    expression: Json,
+    values: dict[str, Any],
+    strict: bool = False,
+    below: str = "",
+    exact: bool = False,
+) -> Any:
+    """The value; `strict` tells of divisions by zero instead of giving one.
+
+    `below` is the operation around it; `exact` numbers are of any size.
+    """
     if isinstance(expression, str):
         return values[expression]
     if not isinstance(expression, list):
@@ -250,7 +259,7 @@ def evaluate(expression: Json, values: dict[str, Any], strict: bool = False) -> 
     name, *operands = expression
 
     def value(number: int) -> Any:
-        return evaluate(operands[number], values, strict)
+        return evaluate(operands[number], values, strict, name, exact)
 
     if name == "and":
         return bool(value(0)) and bool(value(1))
@@ -260,7 +269,8 @@ def evaluate(expression: Json, values: dict[str, Any], strict: bool = False) -> 
         return value(1) if value(0) else value(2)
     a = value(0)
     if name in ("neg", "abs", "not"):
-        return {"neg": lambda: -a, "abs": lambda: abs(a), "not": lambda: not a}[name]()
+        made = {"neg": lambda: -a, "abs": lambda: abs(a), "not": lambda: not a}[name]()
+        return made if exact else _of_64_bits(made, below)
     if name[0] in "iu" and name[1:].isdigit():
         bits = int(name[1:])
         low = a % 2**bits
@@ -270,17 +280,33 @@ def evaluate(expression: Json, values: dict[str, Any], strict: bool = False) -> 
         if strict:
             raise DividesByZero
         return a if name == "rem" else 0
-    return BINARY[name](a, b)
+    made = BINARY[name](a, b)
+    return made if exact else _of_64_bits(made, below)
+
+
+def _of_64_bits(made: Any, below: str) -> Any:
+    """Nothing is launched with larger numbers, but for those of which a conversion keeps bits."""
+    is_converted = below[:1] in ("i", "u") and below[1:].isdigit()
+    if not is_converted and not isinstance(made, float):
+        _ask(-(2**63) <= made < 2**63, "numbers of 64 bits")
+    return made
 
 
 def truncated(a: int, b: int) -> int:
     return int(math.copysign(1, a) * math.copysign(1, b)) * (abs(a) // abs(b))
 
 
+def extreme(a: float, b: float, sign: int) -> float:
+    if math.isnan(a) or math.isnan(b):
+        return b if math.isnan(a) else a
+    return max(a, b, key=lambda x: (sign * x, sign * math.copysign(1, x)))
+
+
 BINARY = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
     "div": truncated, "rem": lambda a, b: a - truncated(a, b) * b,
-    "ceildiv": lambda a, b: -((-a) // b), "min": min, "max": max,
+    "ceildiv": lambda a, b: -((-a) // b),
+    "min": lambda a, b: extreme(a, b, -1), "max": lambda a, b: extreme(a, b, 1),
     "shl": lambda a, b: a << (b % 64), "shr": lambda a, b: a >> (b % 64),
     "bitand": lambda a, b: a & b, "bitor": lambda a, b: a | b, "bitxor": lambda a, b: a ^ b,
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b,
@@ -320,7 +346,7 @@ def member_for(
 def cycles(kernel: Json, variant: Json, values: dict[str, Any], sms: int) -> int:
     cost = variant["cost"]
     programs = math.prod(evaluate(one, values) for one in kernel["grid"])
-    turns = [max(0, evaluate(part["turns"], values)) for part in cost["parts"]]
+    turns = [max(0, evaluate(part["turns"], values, exact=True)) for part in cost["parts"]]
     units = ("tensor_cycles", "shared_cycles", "memory_cycles", "thread_cycles")
     pairs = list(zip(turns, cost["parts"], strict=True))
     busy = max(sum(n * part[unit] for n, part in pairs) for unit in units)
@@ -330,8 +356,8 @@ def cycles(kernel: Json, variant: Json, values: dict[str, Any], sms: int) -> int
     blocks = programs * cost["blocks_per_program"]
     k = -(-blocks // s)
     resident = min(blocks, s * cost["blocks_per_sm"])
-    first = evaluate(cost["first_cycles"], values) // max(1, resident)
-    hidden = max(k * busy, evaluate(cost["memory_cycles"], values), first)
+    first = evaluate(cost["first_cycles"], values, exact=True) // max(1, resident)
+    hidden = max(k * busy, evaluate(cost["memory_cycles"], values, exact=True), first)
     part = cost["parts"][0]
     last = max(0, part["alone_cycles"] - max(part[unit] for unit in units)) if hidden else 0
     return cost["start_cycles"] + max(-(-k // cost["blocks_per_sm"]) * alone, hidden + last)
@@ -427,7 +453,7 @@ def check_contract(kernel: Json, arguments: list[object], addresses: bool = True
                 wanted = values.setdefault(wanted, extent)
             _ask(wanted == extent, "extent")
     for tensor in tensors.values():  # 2
-        _ask(max(tensor.extents) <= 2**40, "extent above the limit")
+        _ask(max(tensor.extents, default=0) <= 2**40, "extent above the limit")
         _ask(math.prod(max(n, 1) for n in tensor.extents) <= 2**60, "too many elements")
     for requirement in kernel["requires"]:  # 3
         try:
@@ -440,7 +466,9 @@ def check_contract(kernel: Json, arguments: list[object], addresses: bool = True
         if tensor.is_empty:
             continue
         axes = [(n, s) for n, s in zip(tensor.extents, tensor.strides, strict=True) if n > 1]
-        _ask(tensor.extents[-1] == 1 or tensor.strides[-1] == 1, "last stride")  # 4
+        _ask(
+            not tensor.extents or tensor.extents[-1] == 1 or tensor.strides[-1] == 1, "last stride"
+        )  # 4
         _ask(all(stride >= 0 for _, stride in axes), "negative stride")
         if addresses:
             _ask(tensor.address and tensor.address % BYTES[tensor.element] == 0, "address")

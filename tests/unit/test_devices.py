@@ -12,8 +12,10 @@ from manifest_samples import add_kernel
 from noted_cuda import MULTIPROCESSORS, SUCCESS, forget, installed
 
 import tilec.runtime as rt
-from tilec.runtime import devices, driver, machine_code
+from tilec.runtime import devices, driver, machine_code, starting
 from tilec.runtime.entry import Entry
+
+pytestmark = pytest.mark.usefixtures("launch_path")
 
 
 @pytest.fixture(params=[1, 2])
@@ -42,7 +44,7 @@ def started(device, stream, early=False):
     variant = add_kernel().variants[0]
     entry = Entry(add_kernel(), variant, device, (1, 1, 1), [0] * 5, 0)
     code = machine_code.Code(b"", "sm_90a", "x")
-    machine_code.prepared(code, entry, array("Q", [0] * 5), early)(stream)
+    starting.prepared(code, entry, array("Q", [0] * 5), early)(stream)
 
 
 def test_memory_is_allocated_where_nothing_was_current(cuda):
@@ -82,7 +84,7 @@ def test_what_was_prepared_in_one_thread_is_launched_in_another(cuda):
     variant = add_kernel().variants[0]
     entry = Entry(add_kernel(), variant, 0, (1, 1, 1), [0] * 5, 0)
     code = machine_code.Code(b"", "sm_90a", "x")
-    start = machine_code.prepared(code, entry, array("Q", [0] * 5))
+    start = starting.prepared(code, entry, array("Q", [0] * 5))
     in_a_thread(lambda: start(0))
     start(1)
     assert cuda.launched == [(1, 0), (1, 0)]
@@ -125,7 +127,7 @@ def test_a_stream_of_another_device_is_refused(cuda):
 
 def test_a_launch_that_the_driver_refuses_names_the_kernel(cuda, monkeypatch):
     refused = real.CUresult.CUDA_ERROR_INVALID_VALUE
-    monkeypatch.setattr(machine_code, "_launch_kernel", lambda *arguments: [refused])
+    monkeypatch.setattr(cuda, "cuLaunchKernel", lambda *arguments: [refused])
     monkeypatch.setattr(devices.bindings, "cuGetErrorString", lambda s: (SUCCESS, b"bad"), False)
     cuda.cuCtxSetCurrent(1)
     with pytest.raises(rt.LaunchError, match=r"`add__f32_1024` was not launched: .*VALUE: bad"):

@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.emit.limits import LIMITS, TOO_LARGE
 from tilec.artifact.expression import (
     OPERATIONS,
     DivisionByZero,
     ExpressionError,
+    TooLarge,
+    divides_by_zero,
     evaluate,
+    evaluate_exactly,
     holds,
     names_in,
     text_of,
@@ -35,6 +39,21 @@ integers = st.integers(-(2**63), 2**63 - 1) | st.integers(-10, 10)
 )  # fmt: skip
 def test_operations_have_the_values_of_the_language(operation, a, b, value):
     assert evaluate((operation, "a", "b"), {"a": a, "b": b}) == value
+
+
+@pytest.mark.parametrize(
+    ("operation", "a", "b", "value"),
+    [
+        ("min", math.nan, 1.0, 1.0), ("min", 1.0, math.nan, 1.0), ("max", math.nan, 1.0, 1.0),
+        ("max", 1.0, math.nan, 1.0), ("min", math.nan, math.nan, math.nan),
+        ("min", 0.0, -0.0, -0.0), ("min", -0.0, 0.0, -0.0), ("min", 0.0, 0.0, 0.0),
+        ("max", 0.0, -0.0, 0.0), ("max", -0.0, 0.0, 0.0), ("max", -0.0, -0.0, -0.0),
+        ("max", -math.inf, -2.0, -2.0),
+    ],
+)  # fmt: skip
+def test_the_least_and_greatest_of_floats_are_those_of_the_language(operation, a, b, value):
+    found = evaluate((operation, "a", "b"), {"a": a, "b": b})
+    assert repr(found) == repr(value)
 
 
 @given(integers, integers)
@@ -67,6 +86,23 @@ def test_a_requirement_that_divides_by_zero_does_not_hold():
 
 
 @pytest.mark.parametrize(
+    ("expression", "always"),
+    [
+        (("eq", ("rem", "N", 0), "N"), True),
+        (("ceildiv", 4, 0), True),
+        (("or", ("eq", ("div", "N", 0), 0), True), True),
+        (("select", "p", ("div", 1, 0), ("rem", 1, 0)), True),
+        (("div", "N", "M"), False),
+        (("and", ("gt", "N", 4), ("eq", ("div", "N", 0), 0)), False),
+        (("select", "p", ("div", 1, 0), 1), False),
+        (("div", 0, 4), False),
+    ],
+)
+def test_what_always_divides_by_zero_is_told_from_what_may_not(expression, always):
+    assert divides_by_zero(expression) == always
+
+
+@pytest.mark.parametrize(
     "guarded",
     [
         ("and", ("ne", "b", 0), ("eq", ("rem", "a", "b"), 0)),
@@ -77,6 +113,18 @@ def test_a_requirement_that_divides_by_zero_does_not_hold():
 def test_what_is_not_needed_is_not_evaluated(guarded):
     assert not evaluate(guarded, {"a": 4, "b": 0}, total=False)
     assert evaluate(guarded, {"a": 4, "b": 2}, total=False)
+
+
+@pytest.mark.parametrize(("expression", "n", "m", "value"), LIMITS)
+def test_what_does_not_fit_in_64_bits_has_no_value(expression, n, m, value):
+    values = {"n": n, "m": m}
+    if value is not TOO_LARGE:
+        assert evaluate(expression, values) == value
+        return
+    with pytest.raises(TooLarge, match="is too large to compute, where "):
+        evaluate(expression, values)
+    assert not holds(("eq", expression, expression), values)
+    assert isinstance(evaluate_exactly(expression, values), int)
 
 
 def test_floats_are_compared():

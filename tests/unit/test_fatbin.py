@@ -84,6 +84,13 @@ def test_what_is_no_plain_cubin_is_refused():
         cubins_of(bytes(data))
 
 
+def test_one_without_images_is_refused():
+    header = bytearray(joined()[:16])
+    header[8:] = (0).to_bytes(8, "little")  # bytes of all images
+    with pytest.raises(CubinError, match="the fat binary holds no cubin"):
+        cubins_of(bytes(header))
+
+
 @pytest.mark.parametrize(
     ("capability", "target"),
     [((8, 0), "sm_80"), ((8, 9), "sm_80"), ((9, 0), "sm_90a"), ((9, 1), "sm_90"), ((7, 5), None)],

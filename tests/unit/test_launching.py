@@ -21,6 +21,8 @@ from tilec.artifact.signature import Parameter
 from tilec.runtime import foreign, launch
 from tilec.runtime.array import Array, contiguous_strides
 
+pytestmark = pytest.mark.usefixtures("launch_path")
+
 BASE = 2**40
 
 
@@ -477,7 +479,7 @@ def test_what_holds_much_memory_is_let_go_by_the_next_launch():
     assert alive() is None
 
 
-def test_however_much_is_under_way_a_launch_asks_for_the_first_of_each_stream():
+def test_however_much_is_under_way_a_launch_asks_for_few_of_each_stream():
     class Counting(NotingDriver):
         asked = 0
 
@@ -498,7 +500,7 @@ def test_however_much_is_under_way_a_launch_asks_for_the_first_of_each_stream():
         event.is_done = True
     driver.asked = 0
     add.launch(*tensors[0], 2.0)
-    assert driver.asked == 50  # those that are done, and the one that is not
+    assert driver.asked <= 8  # the first, the last, and between them where those that are done end
 
 
 def test_asking_for_memory_lets_go_of_what_is_done(monkeypatch):

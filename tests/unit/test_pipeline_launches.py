@@ -22,6 +22,8 @@ from tilec.runtime import launch as launch_module
 from tilec.runtime import pipeline as pipeline_module
 from tilec.runtime.array import Array, Imported
 
+pytestmark = pytest.mark.usefixtures("launch_path")
+
 BASE = 2**40
 SLOT = 4096  # of 1000 f32: 4000 bytes, rounded up to 256
 A, B, C, D = WORKSPACE, WORKSPACE + SLOT, WORKSPACE + 2 * SLOT, WORKSPACE
@@ -96,7 +98,7 @@ def test_each_call_has_its_own_addresses_and_scalars():
     driver = NotingDriver()
     pipeline = loaded(driver).sums
     out, x = given()
-    for offset, scale in ((0, 1.0), (16, 2.0), (16, -0.0), (0, 0.0)):
+    for offset, scale in ((0, 1.0), (0, 1.0), (16, 2.0), (16, -0.0), (0, 0.0), (0, 0.0)):
         driver.cells.clear()
         pipeline(out._replace(pointer=out.pointer + offset), x, scale)
         assert driver.cells[0][:2] == [A, x.pointer]
@@ -241,7 +243,7 @@ def scaled():
 def test_scalars_of_launches_follow_from_those_of_the_call():
     driver = NotingDriver()
     pipeline = loaded(driver, scaled()).sums
-    for factor, count in ((5, 7), (-4, 7), (-4, 8)):
+    for factor, count in ((5, 7), (5, 7), (-4, 7), (-4, 8), (-4, 8)):
         driver.cells.clear()
         pipeline(*given(), factor, count)
         assert [cells[3] for cells in driver.cells] == [f32_bits(3 * factor), f32_bits(2000)]
@@ -317,7 +319,7 @@ def test_a_launch_that_does_not_fit_is_named_with_line_kernel_and_argument():
 def test_a_scalar_that_a_launch_does_not_take_is_refused_before_anything_runs():
     driver = NotingDriver()
     base = scaled()
-    huge = launch("out", "a", "a", (0,), 33, ("mul", "factor", 10**39))
+    huge = launch("out", "a", "a", (0,), 33, ("select", ("ne", "factor", 0), 10**39, 0))
     pipeline = loaded(driver, replace(base, launches=(base.launches[0], huge))).sums
     for factor in (1, 0, 2):
         driver.cells.clear()

@@ -20,6 +20,8 @@ from tilec.runtime import stream_memory
 from tilec.runtime.array import Array
 from tilec.runtime.launch import UnderWay
 
+pytestmark = pytest.mark.usefixtures("launch_path")
+
 SLOT = 4096
 HERE = SimpleNamespace(device=0)
 

@@ -16,10 +16,12 @@ import tilec.runtime as rt
 from tilec.artifact.abi import slots_of
 from tilec.artifact.manifest import TensorMap
 from tilec.runtime import driver as real_driver
-from tilec.runtime import machine_code
+from tilec.runtime import starting
 from tilec.runtime.array import Array
 from tilec.runtime.launch import UnderWay
 from tilec.runtime.plan import Planner
+
+pytestmark = pytest.mark.usefixtures("launch_path")
 
 BASE = 2**40
 STEP = 2**32
@@ -240,7 +242,7 @@ def test_other_shapes_and_strides_have_other_maps(cuda):
 
 
 def test_few_addresses_are_remembered(cuda, monkeypatch):
-    monkeypatch.setattr(machine_code, "_REMEMBERED_MAPS", 4)
+    monkeypatch.setattr(starting, "_REMEMBERED_MAPS", 4)
     scaled = launcher()
     y, x = arrays()
     for turn in range(2):
@@ -252,7 +254,7 @@ def test_few_addresses_are_remembered(cuda, monkeypatch):
 
 
 def test_threads_have_the_maps_of_their_own_tensors(cuda, monkeypatch):
-    monkeypatch.setattr(machine_code, "_REMEMBERED_MAPS", 2)
+    monkeypatch.setattr(starting, "_REMEMBERED_MAPS", 2)
     scaled = launcher()
     scaled.launch(*arrays(), 2.0)
     wrong, failures = [], []
@@ -265,7 +267,7 @@ def test_threads_have_the_maps_of_their_own_tensors(cuda, monkeypatch):
             wrong.append(cells)
         return [real.CUresult.CUDA_SUCCESS]
 
-    monkeypatch.setattr(machine_code, "_launch_kernel", noted)
+    monkeypatch.setattr(cuda, "cuLaunchKernel", noted)
 
     def work(first):
         try:

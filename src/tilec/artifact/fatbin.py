@@ -28,7 +28,8 @@ def is_fatbin(data: bytes) -> bool:
 def cubins_of(fatbin: bytes) -> list[bytes]:
     """The cubins in a fat binary, in order.
 
-    Raises:   CubinError if it is damaged, or has images that are no cubins or are compressed
+    Raises:   CubinError if it is damaged, or has images that are no cubins or are compressed, or
+              none
     """
     _, _, position, size = _unpacked(_FILE, fatbin, 0)
     end = position + size
@@ -44,6 +45,8 @@ def cubins_of(fatbin: bytes) -> list[bytes]:
         if kind != _CUBIN or not fatbin.startswith(b"\x7fELF", start):
             raise CubinError(f"image {len(cubins) + 1} of the fat binary is no plain cubin")
         cubins.append(fatbin[start:position])
+    if not cubins:
+        raise CubinError("the fat binary holds no cubin")
     return cubins
 
 

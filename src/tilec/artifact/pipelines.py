@@ -72,8 +72,8 @@ def _faults_of_names(pipeline: Pipeline) -> Iterator[str]:
             yield f"the tensor `{parameter.name}` has the ownership {parameter.own}"
     known = _values(pipeline)
     for temporary in pipeline.temporaries:
-        if temporary.element not in ELEMENT_BYTES or not temporary.extents:
-            yield f"`{temporary.name}` has no extents or an unknown element type"
+        if temporary.element not in ELEMENT_BYTES:
+            yield f"`{temporary.name}` has the unknown element type `{temporary.element}`"
         for name in (n for extent in temporary.extents for n in names_in(extent)):
             if name not in known:
                 yield f"an extent of `{temporary.name}` names the unknown `{name}`"

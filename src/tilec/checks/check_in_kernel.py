@@ -16,7 +16,7 @@ from mlir import ir
 from tilec.checks.places import Sources, place_of
 from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.walk import functions, operations
-from tilec.proofs.account import is_update, updated_tensor
+from tilec.proofs.account import is_checked_update, updated_tensor
 from tilec.proofs.bounds import Bounds, Verdict
 from tilec.proofs.proof import Proof
 
@@ -37,7 +37,7 @@ def in_kernel_checks_of(proof: Proof, sources: Sources) -> Iterator[Diagnostic]:
             access = bounds.access
             yield _finding(access.op, access.view.tensor, _open_sides(bounds), sources)
     for op in operations(proof.function):
-        if is_update(op) and "unchecked" not in op.attributes:
+        if is_checked_update(op):
             yield _finding(op, updated_tensor(proof, op), _KNOWN_LATE, sources)
 
 

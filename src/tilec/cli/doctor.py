@@ -38,7 +38,7 @@ def command() -> int:
     click.echo(f"tilec {__version__}, Python {platform.python_version()}, {platform.platform()}")
     _section("compiler", missing, [_package(*names) for names in COMPILER])
     _section("tools", missing, list(_tools()))
-    _section("runtime", missing, [_package(*names) for names in RUNTIME])
+    _section("runtime", missing, [*(_package(*names) for names in RUNTIME), _launches()])
     click.echo("\ntargets")
     click.echo(f"  with tables: {', '.join(resolve.TARGETS)}")
     click.echo(f"  by the facts of the nearest: {_other_targets()}")
@@ -71,6 +71,17 @@ def _package(module: str, distribution: str) -> Finding:
         return distribution, metadata.version(distribution), True
     except metadata.PackageNotFoundError:
         return distribution, f"`{module}` is there, from another package", True
+
+
+def _launches() -> Finding:
+    """Which way launches go. Either will do, so that nothing is missing."""
+    try:
+        from tilec.runtime import native
+    except ImportError:
+        return "launches", "none without these packages", True
+    if native.built() is not None:
+        return "launches", "by C", True
+    return "launches", "by Python alone, which takes longer: hot_path.c is not built or used", True
 
 
 def _tools() -> Iterator[Finding]:

@@ -11,20 +11,23 @@ from tilec.artifact.manifest import Kernel, Manifest
 from tilec.cli.columns import columns
 from tilec.diagnostics.setup_error import SetupError
 from tilec.target.description import Target
-from tilec.tune.shapes import extents_of
+from tilec.tune.shapes import extents_by_owner
 
 
 def family_lines(
     manifest: Manifest, target: Target, picks: tuple[str, ...], *, tables: bool
 ) -> Iterator[str]:
-    """Of each family whose members are all in the manifest; `tables` lists what was measured.
+    """Of each family whose members are all in the manifest; `tables` lists what was measured. Picks
+    are for the families whose extents they say.
 
-    Raises:   SetupError if a pick is no shape of a family, or there is no family
+    Raises:   SetupError if a pick is a shape of no family, or there is no family
     """
     kernels = {kernel.symbol: kernel for kernel in manifest.kernels}
     whole = [one for one in manifest.families if all(m in kernels for m in one.members)]
     if picks and not whole:
         raise SetupError("`--pick` is about families, and there is none here")
+    dims = {family.name: family.dims for family in whole}
+    given = [extents_by_owner(pick, dims) for pick in picks]
     for family in whole:
         yield ""
         yield f"{family.name}: launched as one, by {', '.join(family.dims) or 'nothing'}"
@@ -35,9 +38,10 @@ def family_lines(
         yield from columns(rows)
         if tables:
             yield from _tables(family)
-        for pick in picks:
-            yield ""
-            yield from _figures(family, kernels, target, extents_of(pick, family.dims))
+        for extents in given:
+            if family.name in extents:
+                yield ""
+                yield from _figures(family, kernels, target, extents[family.name])
 
 
 def _tables(family: Family) -> Iterator[str]:

@@ -24,7 +24,7 @@ def kernel_lines(kernel: Kernel, file: str, target: Target) -> Iterator[str]:
     yield f"{kernel.symbol} ({file}:{kernel.line})"
     yield from (f"  {line}" for line in kernel.documentation.splitlines())
     rows = [(p.name, type_of(p)) for p in kernel.parameters]
-    rows.append(("grid", ", ".join(map(text_of, kernel.grid))))
+    rows.append(("grid", ", ".join(map(text_of, kernel.grid)) or "1"))
     rows += [("requires", f"{r.text} (line {r.line})") for r in kernel.requires]
     rows += [("unsafe", f"{use.what} ({_place(use, file)})") for use in kernel.unsafe]
     rows += _floor(floor_of(kernel))

@@ -13,23 +13,28 @@ from tilec.artifact.workspace import SLOT_ALIGNMENT_BYTES, WorkspaceError, works
 from tilec.cli.columns import columns
 from tilec.cli.signature_texts import generics_of, tensor_of, type_of
 from tilec.diagnostics.setup_error import SetupError
-from tilec.tune.shapes import extents_of
+from tilec.tune.shapes import extents_by_owner
 
 
 def pipeline_lines(
     pipelines: Sequence[Pipeline], file: str, shapes: Sequence[str]
 ) -> Iterator[str]:
-    """Of each pipeline of the source `file`; `shapes` are those to say the workspace's bytes at.
+    """Of each pipeline of the source `file`; `shapes` are those to say the workspace's bytes at, of
+    the pipelines that a shape is of.
 
-    Raises:   SetupError if a shape is none of a pipeline, or there is no pipeline
+    Raises:   SetupError if a shape is of no pipeline, or there is no pipeline
     """
     if shapes and not pipelines:
         raise SetupError("`--workspace` is about pipelines, and there is none here")
+    names = {pipeline.symbol: _names_of(pipeline) for pipeline in pipelines}
+    given = [extents_by_owner(shape, names) for shape in shapes]
     for pipeline in pipelines:
         yield ""
         yield from _pipeline(pipeline, file)
-        for shape in shapes:
-            yield from _bytes_at(pipeline, shape)
+        for extents in given:
+            if pipeline.symbol in extents:
+                named = zip(names[pipeline.symbol], extents[pipeline.symbol], strict=True)
+                yield from _bytes_at(pipeline, dict(named))
 
 
 def _pipeline(pipeline: Pipeline, file: str) -> Iterator[str]:
@@ -152,12 +157,13 @@ def _workspace(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     yield "saved by lifetimes", f"{' + '.join(saved)} bytes" if saved else "nothing"
 
 
-def _bytes_at(pipeline: Pipeline, shape: str) -> Iterator[str]:
+def _names_of(pipeline: Pipeline) -> tuple[str, ...]:
+    """What the bytes of the workspace depend on: `Dim`s, then scalars."""
     extents = [e for t in pipeline.temporaries for e in t.extents]
-    scalars = [n for n in dict.fromkeys(n for e in extents for n in names_in(e))
-               if n not in pipeline.dims]  # fmt: skip
-    names = (*pipeline.dims, *scalars)
-    values: dict[str, Value] = dict(zip(names, extents_of(shape, names), strict=True))
+    return tuple(dict.fromkeys([*pipeline.dims, *(n for e in extents for n in names_in(e))]))
+
+
+def _bytes_at(pipeline: Pipeline, values: Mapping[str, Value]) -> Iterator[str]:
     where = ", ".join(f"{name} = {value}" for name, value in values.items())
     try:
         workspace = workspace_of(pipeline, values)

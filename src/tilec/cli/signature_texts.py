@@ -15,7 +15,7 @@ def type_of(parameter: Parameter) -> str:
     tensor = tensor_of(parameter.element, parameter.extents)
     match parameter.own:
         case "part":
-            return f"Part<&mut {tensor}, {', '.join(map(str, parameter.block))}>"
+            return f"Part<{', '.join([f'&mut {tensor}', *map(str, parameter.block)])}>"
         case "mut":
             return f"&mut {tensor}"
         case "atomic":

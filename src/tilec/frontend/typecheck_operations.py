@@ -14,7 +14,7 @@ from tilec.frontend.refusal import did_you_mean, refusal
 from tilec.ops import operations
 from tilec.ops.call import Argument, Call, Form, GenericValue, Receiver
 from tilec.source import Span
-from tilec.types import Dim, Element, PartType, TensorType, TileType, TupleType, Type
+from tilec.types import Dim, Element, Own, PartType, TensorType, TileType, TupleType, Type
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def operate(
     combiner: ast.Closure | None = None,
 ) -> typed.Expression:
     """One checked use of an operation. Raises CompileError: E0103, E0201, E02xx, E03xx."""
-    turbofish = use.generics is not None
-    operation = operations.lookup(use.name, use.form, use.receiver, turbofish)
+    generics = _written_or_empty(use, arguments)
+    operation = operations.lookup(use.name, use.form, use.receiver, generics is not None)
     if operation is None:
         raise unknown_operation(checker, use, arguments)
     expect_no_memory(checker, arguments)
@@ -63,7 +63,7 @@ def operate(
         use.name_span,
         tuple(_as_argument(checker, argument) for argument in arguments),
         checker.inference,
-        use.generics,
+        generics,
         use.generic_spans,
         typed_closure,
         checker.in_unsafe,
@@ -75,10 +75,25 @@ def operate(
         operation,
         use.name,
         arguments,
-        use.generics,
+        generics,
         typed_closure.result if typed_closure else None,
         checker.in_unsafe,
     )
+
+
+def _written_or_empty(
+    use: Use, arguments: tuple[typed.Expression, ...]
+) -> tuple[GenericValue, ...] | None:
+    """The turbofish; of a tensor without axes, whose tiles have no extents to write, an empty one.
+
+    Methods of atomic tensors have none.
+    """
+    if use.generics is not None or use.receiver is not Receiver.TENSOR:
+        return use.generics
+    match arguments[0].type:
+        case TensorType(extents=(), own=own) if own is not Own.ATOMIC:
+            return ()
+    return None
 
 
 def expect_no_memory(checker: Checker, arguments: tuple[typed.Expression, ...]) -> None:

@@ -102,7 +102,8 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Array]) -> str:
     for name, array in after.items():
         given = before.get(name)
         if not isinstance(given, np.ndarray) or given.tobytes() != array.tobytes():
-            lines.append(f"{name} ({array.dtype}, {'×'.join(map(str, array.shape))}):\n{array}")
+            shape = "×".join(map(str, array.shape)) or "no axes"
+            lines.append(f"{name} ({array.dtype}, {shape}):\n{array}")
     return "\n".join(lines)
 
 
@@ -139,7 +140,7 @@ def fitted(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[st
         if parameter.name in arguments or parameter.extents is None:
             continue
         shape = [dims.get(e, -1) if isinstance(e, str) else e for e in parameter.extents]
-        if min(shape) >= 0:
+        if all(extent >= 0 for extent in shape):
             arguments[parameter.name] = np.zeros(shape, DTYPES[parameter.element])
     return arguments
 

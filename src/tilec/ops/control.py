@@ -13,6 +13,7 @@ from tilec.integers.number import Number, always
 from tilec.integers.polynomial import Polynomial
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.facts import COUNT_BITS, NUMBER_BITS
+from tilec.ops.host_expression import unsigned_scalar
 from tilec.ops.lower_control import (
     carried_by_for,
     carried_by_if,
@@ -238,7 +239,7 @@ class _Function(OpRules):
             return None
         name = str(slot["name"].value)
         is_unsigned = "element" in slot and slot["element"].value in _UNSIGNED
-        return (str(argument.type), name) if is_unsigned else name
+        return unsigned_scalar(argument.type, name) if is_unsigned else name
 
 
 def _slot(function: ir.OpView, argument: ir.Value) -> ir.DictAttr | None:

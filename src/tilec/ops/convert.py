@@ -316,8 +316,12 @@ class _IntegerToInteger(ElementwiseRules):
         self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
     ) -> HostExpression | None:
         [value] = op.operands
-        found = host_of(value) if self.is_signed else as_unsigned(value.type, host_of(value))
         old, new = (64 if str(t) == "index" else t.width for t in (value.type, op.results[0].type))
+        # Equal widths keep the bits: `usize` is signed where it is made of a `u64`, too.
+        if self.is_signed or old == new:
+            found = host_of(value)
+        else:
+            found = as_unsigned(value.type, host_of(value))
         if old <= new:
             return found
         kind = op.results[0].type

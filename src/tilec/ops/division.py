@@ -20,9 +20,8 @@ from tilec.ops.build import chosen, compared, constant_like, known_integer, make
 from tilec.ops.call import Operation
 from tilec.ops.formats import Array
 from tilec.ops.guarded import Guarded
-from tilec.ops.host_expression import as_signed, as_unsigned
 from tilec.ops.meaning import Elementwise, NumberRule, Rounded, Unsigned
-from tilec.ops.rules import DivisorsWhere, HostExpression, OpRules
+from tilec.ops.rules import DivisorsWhere, OpRules
 from tilec.ops.uses import Domain
 from tilec.types import Element
 
@@ -122,49 +121,6 @@ OPERATIONS: tuple[Operation, ...] = (
         scalars=True,
     ),
 )
-
-
-def without_guard(
-    kind: ir.Type, condition: HostExpression, replaced: HostExpression, other: HostExpression
-) -> HostExpression | None:
-    """`select(condition, replaced, other)` as a division, if it is one that `_Divisor` guards.
-
-    A launcher's division is total by itself, and it wants to know of a divisor that is 0.
-    """
-    wraps, division = _unwrapped(kind, other)
-    match condition, division:
-        case ("eq", divisor, (0 | -1) as guarded), ("div" | "rem" | "ceildiv" as name, a, b):
-            bare = _bare(b, (divisor, as_unsigned(kind, divisor)))
-            total = _total(kind, name, a, is_zero=guarded == 0)
-            if bare is not None and total in (replaced, as_unsigned(kind, replaced)):
-                return (str(kind), (name, a, bare)) if wraps else (name, a, bare)
-    return None
-
-
-def _unwrapped(kind: ir.Type, expression: HostExpression) -> tuple[bool, HostExpression]:
-    """What is converted to the type, if it is a conversion."""
-    match expression:
-        case (name, operand) if name == str(kind):
-            return True, operand
-    return False, expression
-
-
-def _bare(divisor: HostExpression, wanted: tuple[HostExpression, ...]) -> HostExpression | None:
-    """What is behind `select(b == 0, 1, b)` and `select(b == -1, 1, b)`, if that is wanted."""
-    while divisor not in wanted:
-        match divisor:
-            case ("select", ("eq", _, 0 | -1), 1, inner):
-                divisor = inner
-            case _:
-                return None
-    return divisor
-
-
-def _total(kind: ir.Type, name: str, a: HostExpression, *, is_zero: bool) -> HostExpression:
-    """What the language gives for a division by 0, or by -1."""
-    if is_zero:
-        return a if name == "rem" else 0
-    return 0 if name == "rem" else as_signed(kind, ("sub", 0, a))
 
 
 def _truncated(a: Array, b: Array) -> Array:

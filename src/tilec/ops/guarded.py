@@ -1,7 +1,8 @@
-"""What checked builds ask of an integer division.
+"""Integer divisions as they are written, read back from what the front end made of them.
 
-The front end makes divisors harmless before it divides (`ops/division.py`). From the guards that it
-puts there follow the divisor as it is written, and what is asked of it.
+It makes divisors harmless before it divides, and chooses what a division by 0 or -1 gives behind it
+(`ops/division.py`). From these guards follow the divisor as it is written, what checked builds ask
+of it, and what launchers divide by.
 """
 
 from __future__ import annotations
@@ -38,6 +39,28 @@ class Guarded(OpRules):
             padding = make("arith.xori", data.type, data, _same_everywhere(data, 1))
             found = [(text, _either(holds, padding)) for text, holds in found]
         return [Claim(holds, text) for text, holds in found]
+
+
+def guarded_division(choice: ir.OpView) -> tuple[ir.Operation, ir.Value] | None:
+    """The division whose result this `select` guards, and its divisor as it is written.
+
+    One condition chooses both the harmless divisor and the result, as no program's own `select`
+    does. None for any other `select`.
+    """
+    condition, _, otherwise = choice.operands
+    division = otherwise.owner
+    while not isinstance(division, ir.Block) and division.name == "arith.select":
+        division = division.operands[2].owner
+    if isinstance(division, ir.Block) or len(division.operands) != 2:
+        return None
+    safe = division.operands[1]
+    divisor, guarded = _guards(safe)
+    inner = safe
+    while guarded and inner != divisor:
+        if inner.owner.operands[0] == condition:
+            return division, divisor
+        inner = inner.owner.operands[2]
+    return None
 
 
 def _guards(safe: ir.Value) -> tuple[ir.Value, set[int]]:

@@ -23,6 +23,23 @@ class NoHostExpressionError(Exception):
         self.location = location
 
 
+class UnsignedScalar(str):
+    """The name of a scalar parameter of an unsigned type, of so many `bits`.
+
+    What is cut off from a wider number is written alike (`("i8", name)`), and is not the number.
+    """
+
+    __slots__ = ("bits",)
+    bits: int
+
+
+def unsigned_scalar(kind: ir.Type, name: str) -> HostExpression:
+    """The signed number of the bits of a parameter that has no sign."""
+    scalar = UnsignedScalar(name)
+    scalar.bits = _bits(kind)
+    return (str(kind), scalar)
+
+
 def host_expression(value: ir.Value) -> HostExpression:
     """The value in terms of what callers pass: extents and scalars, by name.
 
@@ -67,8 +84,8 @@ def as_unsigned(kind: ir.Type, expression: HostExpression) -> HostExpression:
             return int(expression) % (1 << _bits(kind))
         case ("select", condition, left, right):
             return ("select", condition, as_unsigned(kind, left), as_unsigned(kind, right))
-        case (name, str(scalar)) if name == str(kind):
-            return scalar  # `argument_host` put an unsigned scalar so
+        case (name, UnsignedScalar() as scalar) if name == str(kind):
+            return scalar if scalar.bits <= _bits(kind) else (f"u{_bits(kind)}", scalar)
         case (name, operand) if name == str(kind):
             return (f"u{_bits(kind)}", operand)
     return (f"u{_bits(kind)}", expression)

@@ -16,8 +16,9 @@ from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import chosen, known_integer, shape_of, spread
 from tilec.ops.call import Call, Emission, Form, Operation
-from tilec.ops.division import without_guard
+from tilec.ops.guarded import guarded_division
 from tilec.ops.meaning import Elementwise
+from tilec.ops.registry import rules
 from tilec.ops.rules import DivisorsWhere, HostExpression, OpRules
 from tilec.types import BOOL, TileType, Type
 
@@ -68,9 +69,15 @@ class _ArithSelect(Elementwise):
     def host(
         self, op: ir.OpView, number: int, host_of: Callable[[ir.Value], HostExpression]
     ) -> HostExpression | None:
-        condition, then, otherwise = map(host_of, op.operands)
-        division = without_guard(op.results[0].type, condition, then, otherwise)
-        return division or ("select", condition, then, otherwise)
+        guarded = guarded_division(op)
+        if guarded is None:
+            return ("select", *map(host_of, op.operands))
+        # A launcher's division is total by itself, and it wants to know of a divisor that is 0.
+        division, divisor = guarded
+        safe = division.operands[1]
+        return rules()[division.name].host(
+            division.opview, 0, lambda value: host_of(divisor if value == safe else value)
+        )
 
     def divisors_where(
         self, op: ir.OpView, number: int, divisors_where: DivisorsWhere

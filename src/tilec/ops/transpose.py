@@ -55,6 +55,8 @@ class _Reorder(Operation):
     def emit(self, emission: Emission) -> ir.Value:
         [value] = emission.operands
         if isinstance(emission.result, TensorType):
+            if not emission.result.rank:
+                return value  # MLIR knows no order of no axes
             order = self.emit_order(emission, emission.result.rank)
             permutation = ir.AffineMapAttr.get(ir.AffineMap.get_permutation(list(order)))
             kind = tensor_type(emission.result)

@@ -89,6 +89,8 @@ def expect_tile(call: Call, index: int) -> TileType:
     match argument.type:
         case TileType(element, shape):
             return TileType(call.inference.resolve(element), shape)
+        case TensorType(extents=()):
+            help = "read its element: `.load([])`"
         case TensorType():
             help = "read a tile of it: `.load::<…>([…])`"
         case PartType():

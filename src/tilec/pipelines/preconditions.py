@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tilec.artifact.expression import Expression, holds, names_in
+from tilec.artifact.expression import (
+    DivisionByZero,
+    Expression,
+    TooLarge,
+    divides_by_zero,
+    evaluate,
+    holds,
+    names_in,
+)
 from tilec.artifact.signature import Parameter, Requirement
 from tilec.diagnostics import Diagnostic, Label
 from tilec.pipelines.traced import Traced, TracedLaunch
@@ -39,10 +47,12 @@ def check_contracts(pipeline: Traced, contracts: Mapping[str, Contract]) -> Iter
 def _broken(
     launch: TracedLaunch, contract: Contract, extents: Mapping[str, Sequence[Expression]]
 ) -> tuple[Requirement, dict[str, Expression]] | None:
-    """A condition that does not hold, with the numbers in it; None if all may."""
+    """A condition that does not hold, with the numbers that make it so; None if all may."""
     values = _values(launch, contract, extents)
     for requirement in contract.requires:
         numbers = {name: values[name] for name in names_in(requirement.expression)}
+        if divides_by_zero(requirement.expression):
+            return requirement, {}
         known = {n: v for n, v in numbers.items() if isinstance(v, bool | int | float)}
         if len(known) == len(numbers) and not holds(requirement.expression, known):
             return requirement, numbers
@@ -69,13 +79,27 @@ def _values(
     return found
 
 
+def _why(expression: Expression, numbers: Mapping[str, Expression]) -> str:
+    known = {n: v for n, v in numbers.items() if isinstance(v, bool | int | float)}
+    if divides_by_zero(expression):
+        return "divides by zero"
+    try:
+        evaluate(expression, known, total=False)
+    except TooLarge:
+        return "is too large to compute"
+    except DivisionByZero:
+        return "divides by zero"
+    return "is false"
+
+
 def _refused(
     launch: TracedLaunch, requirement: Requirement, numbers: Mapping[str, Expression]
 ) -> Diagnostic:
     listed = ", ".join(f"{name} = {value}" for name, value in numbers.items())
+    why = _why(requirement.expression, numbers) + (f" with {listed}" if listed else "")
     around = (Label(span, "in the pipeline that is called here") for span in launch.calls)
     return Diagnostic(
         "E0805",
         f"a precondition of `{launch.kernel}` is never met",
-        (Label(launch.span, f"`{requirement.text}` is false with {listed}"), *around),
+        (Label(launch.span, f"`{requirement.text}` {why}"), *around),
     )

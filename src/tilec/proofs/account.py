@@ -38,6 +38,16 @@ def is_update(op: ir.OpView) -> bool:
     return declared is not None and bool(declared.updates)
 
 
+def is_checked_update(op: ir.OpView) -> bool:
+    """Whether it updates elements of which the kernel asks whether they are inside.
+
+    A tensor without axes has nothing outside.
+    """
+    if not is_update(op) or "unchecked" in op.attributes:
+        return False
+    return bool(ir.MemRefType(op.operands[0].type).rank)
+
+
 def coverage_of(proof: Proof) -> tuple[Coverage, ...]:
     """What is done with each tensor that the kernel may write."""
     return tuple(Coverage(c.tensor, c.writes_all, c.reads_first) for c in proof.coverage)
@@ -64,9 +74,10 @@ def _access(proof: Proof, bounds: Bounds) -> Access:
 
 def _update(proof: Proof, op: ir.OpView) -> Access:
     what = f"atomic {ir.StringAttr(op.attributes['update']).value}"
-    is_vouched = "unchecked" in op.attributes
-    verdict = Verdict.UNCHECKED if is_vouched else Verdict.IN_KERNEL
-    facts = () if is_vouched else (DATA_DEPENDENT,)
+    is_checked = is_checked_update(op)
+    otherwise = Verdict.UNCHECKED if "unchecked" in op.attributes else Verdict.PROVED
+    verdict = Verdict.IN_KERNEL if is_checked else otherwise
+    facts = (DATA_DEPENDENT,) if is_checked else ()
     return _row(op, what, updated_tensor(proof, op), verdict, (), facts)
 
 

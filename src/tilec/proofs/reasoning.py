@@ -247,7 +247,8 @@ class Reasoning(Arithmetic):
         [view] = [v for v in map(self._values.get, op.operands) if isinstance(v, AbstractView)]
         shape = rules()[op.operation.name].access(op)
         if shape is None:
-            return Access(op, view, None, (), writes, self._path)
+            # Indices choose among the elements of an axis; without axes there is one element.
+            return Access(op, view, None if view.extents else (), (), writes, self._path)
         starts, sizes = list(view.starts), [1] * len(view.extents)
         for place, index in enumerate(shape.indices):
             axis, size = view.axes[place], shape.shape[place]

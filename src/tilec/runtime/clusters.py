@@ -17,15 +17,9 @@ _SUCCESS = bindings.CUresult.CUDA_SUCCESS
 
 
 def extended_launch(
-    grid: Grid, variant: Variant, function: bindings.CUfunction, parameters: int, early: bool
+    config: bindings.CUlaunchConfig, function: bindings.CUfunction, parameters: int
 ) -> Callable[[bindings.CUstream], bindings.CUresult]:
-    """A function that launches on a stream. Not for two threads at once, as frames are not.
-
-    `early`: while what is before it on its stream still runs, if that is a kernel.
-
-    Assumes:  the device's context is current; an early variant waits for earlier kernels itself
-    """
-    config = _configuration(launched_grid(grid, variant, function), variant, early)
+    """A function that launches on a stream. Not for two threads at once, as frames are not."""
 
     def launch(queue: bindings.CUstream) -> bindings.CUresult:
         config.hStream = queue
@@ -33,6 +27,18 @@ def extended_launch(
         return status
 
     return launch
+
+
+def configuration(
+    grid: Grid, variant: Variant, function: bindings.CUfunction, early: bool
+) -> bindings.CUlaunchConfig:
+    """What a launch is but for its function, its stream and its parameters.
+
+    `early`: it starts while what is before it on its stream still runs, if that is a kernel.
+
+    Assumes:  the device's context is current; an early variant waits for earlier kernels itself
+    """
+    return _configuration(launched_grid(grid, variant, function), variant, early)
 
 
 def launched_grid(grid: Grid, variant: Variant, function: bindings.CUfunction) -> Grid:
@@ -53,7 +59,6 @@ def launched_grid(grid: Grid, variant: Variant, function: bindings.CUfunction) -
 
 
 def _configuration(grid: Grid, variant: Variant, early: bool = False) -> bindings.CUlaunchConfig:
-    """What a launch is but for its function, its stream and its parameters."""
     attributes = [] if variant.cluster == ALONE else [_cluster_attribute(variant)]
     attributes += [_early_attribute()] if early else []
     config = bindings.CUlaunchConfig()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from typing import Any
 
 from cuda.bindings import driver as bindings
 from cuda.core import Device
@@ -109,6 +110,15 @@ def _capability(device: int) -> tuple[int, int]:
     return numbers[0], numbers[1]
 
 
+@cache
+def address_of(name: str, since_cuda: int) -> int:
+    """The address of a function of the driver, 0 if it has none; `since_cuda` is the CUDA of which
+    it is, 12000 of 12.0."""
+    flags = bindings.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
+    status, address, _ = bindings.cuGetProcAddress(name.encode(), since_cuda, flags)
+    return int(address or 0) if status == SUCCESS else 0
+
+
 @contextmanager
 def made_current(device: int | None) -> Iterator[int]:
     """With a device current, or whichever is; the context that was is current again afterwards.
@@ -131,17 +141,29 @@ def made_current(device: int | None) -> Iterator[int]:
 _PRIMARY: dict[int | None, int] = {}
 
 
-@contextmanager
-def context_of(device: int | None) -> Iterator[int]:
+class context_of:  # noqa: N801  (used as a function is)
     """As `made_current`, for what cuda.core has no part in: cheaper where it is current already."""
-    _, context = bindings.cuCtxGetCurrent()
-    if device is not None and int(context) and _PRIMARY.get(device) == int(context):
-        yield device
-        return
-    with made_current(device) as index:
+
+    __slots__ = ("_device", "_made")
+
+    def __init__(self, device: int | None) -> None:
+        self._device = device
+        self._made: AbstractContextManager[int] | None = None
+
+    def __enter__(self) -> int:
+        device = self._device
+        _, context = bindings.cuCtxGetCurrent()
+        if device is not None and int(context) and _PRIMARY.get(device) == int(context):
+            return device
+        self._made = made_current(device)
+        index = self._made.__enter__()
         _, primary = bindings.cuCtxGetCurrent()
         _PRIMARY[index] = int(primary)
-        yield index
+        return index
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._made is not None:
+            self._made.__exit__(*exception)
 
 
 def text_of(status: bindings.CUresult) -> str:

@@ -27,7 +27,8 @@ from tilec.runtime.devices import (
 from tilec.runtime.elements import element_of, numpy_dtype
 from tilec.runtime.errors import ContractError, failure
 from tilec.runtime.graph_nodes import built_graph
-from tilec.runtime.machine_code import loaded, prepared
+from tilec.runtime.machine_code import loaded
+from tilec.runtime.starting import prepared
 from tilec.runtime.stream_memory import (
     free_stream_memory,
     made_event,

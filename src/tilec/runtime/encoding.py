@@ -12,7 +12,7 @@ from functools import cache
 
 from cuda.bindings import driver as bindings
 
-from tilec.runtime.devices import SUCCESS, made_current, text_of
+from tilec.runtime.devices import SUCCESS, address_of, made_current, text_of
 from tilec.runtime.entry import Entry
 from tilec.runtime.errors import LaunchError, failure
 from tilec.runtime.tiled_map import TiledMap
@@ -101,8 +101,7 @@ def _encode_tiled() -> Callable[..., int]:
     Raises:   LaunchError if the driver has none
     """
     name = "cuTensorMapEncodeTiled"
-    flags = bindings.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
-    status, address, _ = bindings.cuGetProcAddress(name.encode(), _SINCE_CUDA, flags)
-    if status != SUCCESS or not address:
+    address = address_of(name, _SINCE_CUDA)
+    if not address:
         raise LaunchError(f"this CUDA driver has no `{name}`: tensor maps need CUDA 12 or later")
-    return _PROTOTYPE(int(address))
+    return _PROTOTYPE(address)

@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 class Frames:
     """The launches `steps` of the variants `entries`, on streams as `schedule` says."""
 
-    __slots__ = ("_bases", "_cells", "_driver", "_events", "_schedule", "_starts", "_steps")
+    __slots__ = (
+        "_bases",
+        "_bits",
+        "_cells",
+        "_driver",
+        "_events",
+        "_schedule",
+        "_starts",
+        "_steps",
+    )
 
     def __init__(
         self,
@@ -45,16 +54,20 @@ class Frames:
             self._cells.append(cells)
             self._starts.append(driver.prepared(code, entry, cells, early))
         self._bases: list[int] = []
+        self._bits: Sequence[int] | None = None
         self._events: dict[int, Completion] = {}
 
     def fill_scalars(self, bits: Sequence[int], values: Mapping[str, Value] | None) -> None:
         """Fills in what the caller gives for scalars, and what follows from it if `values` are
-        given.
+        given; what the last call gave is there already. Frames that refuse are not used again.
 
         Raises:   ContractError
         """
+        if bits == self._bits:
+            return
         for step, cells in zip(self._steps, self._cells, strict=True):
             step.fill_scalars(cells, bits, values)
+        self._bits = bits
 
     def fill_pointers(self, bases: list[int]) -> None:
         """Fills in addresses; those of the last call are there already."""

@@ -16,7 +16,8 @@ from tilec.runtime.clusters import launched_grid
 from tilec.runtime.devices import SUCCESS, context_of, device_count, made_current, text_of
 from tilec.runtime.entry import Node, Started
 from tilec.runtime.errors import LaunchError, failure
-from tilec.runtime.machine_code import Code, passed
+from tilec.runtime.machine_code import Code
+from tilec.runtime.starting import passed
 from tilec.runtime.streams import QUEUES, check_device, is_captured, queue_of
 
 _CLUSTER = bindings.CUkernelNodeAttrID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION

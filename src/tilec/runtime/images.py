@@ -43,7 +43,6 @@ def cubin_for(fatbin: bytes, name: str, device: int | None, driver: Driver) -> b
     target = nearest(by_target, major, minor)
     if target is None:
         raise ArchitectureError(
-            f"{name} is built for {', '.join(by_target) or 'nothing'}, "
-            f"the device is sm_{major}{minor}"
+            f"{name} is built for {', '.join(by_target)}, the device is sm_{major}{minor}"
         )
     return by_target[target]

@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel
+from tilec.runtime import native
+from tilec.runtime.array import Array
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.cuda_driver import Driver
 from tilec.runtime.errors import ContractError, TilecError
 from tilec.runtime.foreign import DEFAULT_STREAM, current_stream
 from tilec.runtime.launch import UNDER_WAY, Launch, is_passing
+from tilec.runtime.native import is_native, no_hot_path
 from tilec.runtime.plan import Planner
 from tilec.runtime.reading import described, read, stream_for
+from tilec.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
     from tilec.runtime.entry import Entry, Frame
     from tilec.runtime.fitted import Fitted, LaunchPlan
+    from tilec.runtime.native import HotPath, HotStart
 
 
 class Loaded(Protocol):
@@ -48,6 +53,8 @@ class Launcher:
         self._deciding_at = self._planner.deciding_at
         self._known_driver: Driver | None = None
         self._several = True  # devices, for all that is known before the first launch
+        # Launches again what was launched before, once something was.
+        self._hot_start: HotStart = no_hot_path
         self.__doc__ = kernels[0].documentation or None
 
     def __call__(self, *arguments: object, **named: object) -> None:
@@ -57,7 +64,9 @@ class Launcher:
         """
         if named or len(arguments) != self._count:
             arguments = self._planner.positional(arguments, named)
-        handle = self._start(arguments, None, False, arguments)
+        handle = self._hot_start(arguments, None, arguments) or self._start(
+            arguments, None, False, arguments
+        )
         if handle.is_over:
             return
         UNDER_WAY.hold(handle, 1)
@@ -81,11 +90,16 @@ class Launcher:
         if named or len(arguments) != self._count:
             arguments = self._planner.positional(arguments, named)
         if stream is None:
-            handle = self._start(arguments, None, order, arguments)
+            handle = self._hot_start(arguments, None, arguments) or self._start(
+                arguments, None, order, arguments
+            )
             UNDER_WAY.hold(handle, handle.entry.weight)
             return handle
         on = self._driver().stream_of(stream)
-        handle = self._start(arguments, on, order, (arguments, stream))
+        borrowed = arguments, stream
+        handle = self._hot_start(arguments, on, borrowed) or self._start(
+            arguments, on, order, borrowed
+        )
         UNDER_WAY.hold(handle, handle.entry.weight, record_now=is_passing(on, stream))
         return handle
 
@@ -102,7 +116,8 @@ class Launcher:
         borrowed: object,
         is_foreign: bool = False,
     ) -> Launch:
-        """Checks the contract and launches: the path of every launch, so written for speed.
+        """Checks the contract and launches: the path of every launch that the C path leaves to
+        Python, and of all where there is none, so written for speed. hot_path.c follows it.
 
         What shapes decide was worked out when they were first seen. Each launch looks that up,
         looks at the addresses, and fills a frame. The handle, which is not held yet, keeps what is
@@ -157,8 +172,29 @@ class Launcher:
         cells = entry.cells()
         if entry.grid is None:
             return cells, _start_nothing
-        self._several = self._driver().device_count() > 1
-        return cells, self._driver().prepared(self._module.code(), entry, cells)
+        driver = self._driver()
+        self._several = driver.device_count() > 1
+        start = driver.prepared(self._module.code(), entry, cells)
+        if self._hot_start is no_hot_path and is_native(start):
+            self._hot_start = self._hot_path(driver).start
+        return cells, start
+
+    def _hot_path(self, driver: Driver) -> HotPath:
+        built = native.built()
+        assert built is not None, "it has made a function already"
+        return built.HotPath(
+            count=self._count,
+            tensor_at=self._tensor_at,
+            deciding_at=self._deciding_at,
+            several=self._several,
+            known=self._planner.known,
+            driver=driver,
+            under_way=UNDER_WAY,
+            launch=Launch,
+            tensor=Tensor,
+            array=Array,
+            current_stream=current_stream,
+        )
 
     def _described(
         self, given: Sequence[Any], stream: int, held: list[object] | None = None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from cuda.bindings import driver as bindings
 from cuda.core import Stream
@@ -28,6 +27,7 @@ LEGACY_STREAM = 1
 PER_THREAD_STREAM = 2
 
 _NO_CAPTURE = bindings.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
+_RELAXED = bindings.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
 _NON_BLOCKING = int(bindings.CUstream_flags.CU_STREAM_NON_BLOCKING)
 # What the legacy stream answers while a stream that waits for it is captured.
 _IN_CAPTURE = bindings.CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
@@ -127,8 +127,9 @@ def _recorded(stream: int, device: int | None, what_failed: str) -> Event | None
         if is_captured(stream):
             return None
         event = Event(index)
-        [status] = bindings.cuEventRecord(event.handle, queue_of(stream))
-    if status != SUCCESS:
+        queue = QUEUES.get(stream) or queue_of(stream)
+        [status] = bindings.cuEventRecord(event.handle, queue)
+    if status is not SUCCESS:
         raise failure(what_failed, text_of(status))
     return event
 
@@ -174,13 +175,17 @@ def is_over(event: Completion) -> bool:
             return True
 
 
-@contextmanager
-def outside_capture() -> Iterator[None]:
+class outside_capture:  # noqa: N801  (used as a function is)
     """Lets this thread ask for events while it captures another stream into a graph, which would
-    otherwise spoil the graph."""
-    relaxed = bindings.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-    _, before = bindings.cuThreadExchangeStreamCaptureMode(relaxed)
-    try:
-        yield
-    finally:
-        bindings.cuThreadExchangeStreamCaptureMode(before)
+    otherwise spoil the graph.
+
+    A class, since a generator costs as much as the driver does.
+    """
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        _, self._before = bindings.cuThreadExchangeStreamCaptureMode(_RELAXED)
+
+    def __exit__(self, *exception: object) -> None:
+        bindings.cuThreadExchangeStreamCaptureMode(self._before)

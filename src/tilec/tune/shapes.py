@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tilec.diagnostics.setup_error import SetupError
@@ -36,7 +36,7 @@ def extents_of(text: str, dims: tuple[str, ...]) -> tuple[int, ...]:
 
     Raises:   SetupError if it does not say each of them once
     """
-    expected = f"`{','.join(f'{dim}=…' for dim in dims)}` or `{'x'.join('…' for _ in dims)}`"
+    expected = f"`{_named(dims)}` or `{'x'.join('…' for _ in dims)}`"
     if "=" not in text:
         numbers = [_number(part, text, expected) for part in text.split("x")]
         if len(numbers) != len(dims):
@@ -52,6 +52,32 @@ def extents_of(text: str, dims: tuple[str, ...]) -> tuple[int, ...]:
         missing = ", ".join(dim for dim in dims if dim not in given)
         raise SetupError(f"`{text}` does not say {missing}: expected {expected}")
     return tuple(given[dim] for dim in dims)
+
+
+def extents_by_owner(
+    text: str, owners: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[int, ...]]:
+    """The extents of each owner whose names a shape is of; other owners may have other names.
+
+    Raises:   SetupError if it is a shape of none of them
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    refused: list[SetupError] = []
+    for owner, names in owners.items():
+        try:
+            found[owner] = extents_of(text, names)
+        except SetupError as error:
+            refused.append(error)
+    if found:
+        return found
+    if len(refused) == 1:
+        raise refused[0]
+    listed = ", ".join(f"`{owner}` ({_named(names)})" for owner, names in owners.items())
+    raise SetupError(f"`{text}` is a shape of none of {listed}")
+
+
+def _named(names: tuple[str, ...]) -> str:
+    return ",".join(f"{name}=…" for name in names)
 
 
 def _number(text: str, shape: str, expected: str) -> int:

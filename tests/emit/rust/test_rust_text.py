@@ -115,6 +115,10 @@ def test_names_are_no_words_of_rust():
     for name in re.findall(r"^pub struct (\w+)\(|^pub unsafe fn (\w+)", support(), re.MULTILINE):
         [one] = filter(None, name)
         assert function_names([(one, SUFFIXES)]) == {one: f"{one}_"}
+    assert function_names([("None", SUFFIXES), ("Some", SUFFIXES)]) == {
+        "None": "None_",
+        "Some": "Some_",
+    }
     for name in ("F16", "None", "Ok"):  # what no parameter may shadow
         assert parameter_name(name) == f"{name}_"
     assert string('a"b\\\nä') == '"a\\"b\\\\\\n\\u{e4}"'

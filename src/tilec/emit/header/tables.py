@@ -125,7 +125,8 @@ def _parameter(parameter: Parameter, kernel: Kernel) -> str:
         for extent in parameter.extents
     ]
     return braced(
-        (string(parameter.name), parameter.rank, dtype(parameter.element),
+        (string(parameter.name), parameter.rank if parameter.is_tensor else -1,
+         dtype(parameter.element),
          int(parameter.is_written), braced(extents or [0]))
     )  # fmt: skip
 
@@ -213,13 +214,20 @@ def _cost(cost: Cost, own: str, expressions: Expressions, arrays: Arrays) -> str
         "tilec_part",
         f"parts_{own}",
         [
-            braced((expressions.number(part.turns), *part.busy_cycles, part.alone_cycles))
+            braced(
+                (
+                    expressions.number(part.turns, is_exact=True),
+                    *part.busy_cycles,
+                    part.alone_cycles,
+                )
+            )
             for part in cost.parts
         ],
     )
     return braced(
         (cost.blocks_per_sm, cost.start_cycles, cost.blocks_per_program, cost.cluster_blocks,
-         expressions.number(cost.memory_cycles), expressions.number(cost.first_cycles),
+         expressions.number(cost.memory_cycles, is_exact=True),
+         expressions.number(cost.first_cycles, is_exact=True),
          len(cost.parts), parts)
     )  # fmt: skip
 

@@ -27,6 +27,11 @@ _OWN = frozenset((
     "arguments", "graph", "plan", "plan_count", "plan_room", "plans", "status", "stream",
     "stream_count", "streams", "workspace", "workspace_bytes",
 ))  # fmt: skip
+# What may be no function of C++ either: macros of what headers include, and the types of numbers.
+_SYSTEM = _MACROS | frozenset((
+    "EOF", "NULL", "_Bool", "assert", "int16_t", "int32_t", "int64_t", "int8_t", "size_t",
+    "stderr", "stdin", "stdout", "uint16_t", "uint32_t", "uint64_t", "uint8_t",
+))  # fmt: skip
 # What namespace tilec of C++ has already.
 _TAKEN = frozenset((
     "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "graph",
@@ -57,7 +62,7 @@ def parameter_name(name: str) -> str:
 def function_name(name: str) -> str:
     """The name of a function of C++ in namespace tilec."""
     plain = identifier(name)
-    return f"{plain}_" if plain in _KEYWORDS or plain in _TAKEN else plain
+    return f"{plain}_" if plain in _KEYWORDS | _SYSTEM | _TAKEN else plain
 
 
 def string(text: str) -> str:

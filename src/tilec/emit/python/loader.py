@@ -8,7 +8,10 @@ from tilec.artifact.manifest import Manifest
 from tilec.emit.python.callables import CallSet, kernels_by_name, names_of, pipelines_by_name
 from tilec.emit.python.text import docstring, quoted
 
-TAKEN = ("module",)  # what the module has beside its kernels
+# What the module has beside its kernels, and what its types are written with.
+TAKEN = (
+    "Literal", "Module", "TensorLike", "bool", "float", "int", "module", "object", "overload", "rt",
+)  # fmt: skip
 
 MADE = "Made by tilec {}; changes are lost when it is made again."
 

@@ -20,7 +20,8 @@ _OWN = frozenset({
     "_", "Err", "None", "Ok", "Some", "data", "graph", "plan", "scope", "stream", "streams",
     "tilec", "workspace", *_TUPLES,
 })  # fmt: skip
-_TAKEN = frozenset({"load", "set_driver", *_TUPLES})  # functions of every file
+# Functions of every file, and what its own functions are written with.
+_TAKEN = frozenset({"Err", "None", "Ok", "Some", "load", "set_driver", *_TUPLES})
 _WIDTH = 112
 _INDENT = "    "
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\0": "\\0"}

@@ -140,7 +140,7 @@ def _macro(tracer: Tracer, node: ast.MacroCall) -> None:
         tracer.checker.statement(node)
         return
     tested = condition_of(node)
-    value = Scalar(tracer.frame, tracer.scalar(tested, BOOL))
+    value = Scalar(tracer.frame, tracer.as_written(tested, BOOL))
     is_outermost = not tracer.calls and tracer.checker.scope.depth == _BODY_DEPTH
     text = text_of_condition(tracer.checker, tested) if is_outermost else None
     tracer.trace.requires.append(Required(value, text, tested.span, tracer.calls))

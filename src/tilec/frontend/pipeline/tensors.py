@@ -55,8 +55,6 @@ def temporary(tracer: Tracer, node: ast.Call, name: ast.Name) -> View:
     if element == TF32:
         raise refusal("E0203", "`tf32` is never in memory", owner.arguments[0].span)
     extents = tuple(_extent(tracer, one) for one in owner.arguments[1:])
-    if not extents:
-        raise refusal("E0303", "a temporary has at least one axis", node.span, f"expected {_MADE}")
     if len(extents) > uses.MAX_RANK:
         raise refusal("E0301", f"a tensor has at most {uses.MAX_RANK} axes", node.span)
     new_name = tracer.trace.new_name(name.text)
@@ -134,7 +132,7 @@ def _permuted(tracer: Tracer, node: ast.MethodCall, view: View) -> View:
             node.span,
             f"got {axes}" if axes else "got none",
         )
-    if axes[-1] != rank - 1:
+    if axes and axes[-1] != rank - 1:
         raise _last_axis(node, f"this makes axis {axes[-1]} the last")
     return replace(view, axes=tuple(view.axes[axis] for axis in axes))
 

@@ -59,6 +59,18 @@ class Tracer:
         """
         known = self.constant(node)
         value = self.checker.expression(node) if known is None else self._literal(node, known)
+        return self._computed_by_launchers(node, value, element)
+
+    def as_written(self, node: ast.Expression, element: Element) -> typed.Expression:
+        """As `scalar`, with each operation in it that launchers know, be its value known or not."""
+        value = self.checker.expression(node)
+        if is_host(value):
+            return self._computed_by_launchers(node, value, element)
+        return self.scalar(node, element)
+
+    def _computed_by_launchers(
+        self, node: ast.Expression, value: typed.Expression, element: Element | None
+    ) -> typed.Expression:
         if not isinstance(value.type, TileType) or not value.type.is_scalar:
             raise refusal(
                 "E0804",

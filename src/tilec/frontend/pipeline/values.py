@@ -16,7 +16,16 @@ from mlir.dialects import func
 
 from tilec.artifact import signature
 from tilec.artifact.abi import ELEMENT_BYTES
-from tilec.artifact.expression import Expression, evaluate, is_too_deep, text_of
+from tilec.artifact.expression import (
+    Expression,
+    TooLarge,
+    divides_by_zero,
+    evaluate,
+    is_conversion,
+    is_too_deep,
+    names_in,
+    text_of,
+)
 from tilec.artifact.pipeline import Argument, Temporary
 from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import emit_control, emit_loops, typed  # noqa: F401  (register their rules)
@@ -112,6 +121,16 @@ class _Values:
 
         Raises:   NoValueError
         """
+        try:
+            return _total(self.with_divisions(scalar, element))
+        except TooLarge:
+            raise NoValueError(_too_large(scalar.value.span)) from None
+
+    def with_divisions(self, scalar: Scalar, element: Element | None = None) -> Expression:
+        """As `expression`, with the divisions by 0 that are in it.
+
+        Raises:   NoValueError
+        """
         too_large = NoValueError(_refused(scalar.value.span, "this takes too many operations"))
         try:
             value = self._emitted(scalar)
@@ -165,8 +184,26 @@ def _computed(expression: Expression) -> Expression:
         case ("select", bool(first), yes, no):
             return yes if first else no
         case tuple() if not any(isinstance(operand, str | tuple) for operand in expression[1:]):
-            return evaluate(expression, {})
+            # What launchers refuse is left to be seen: a `requires!` that divides by zero, and what
+            # is too large.
+            try:
+                return expression if divides_by_zero(expression) else evaluate(expression, {})
+            except TooLarge:
+                return expression
     return expression
+
+
+def _total(expression: Expression) -> Expression:
+    """The same number, where `x / 0` is one too."""
+    if not isinstance(expression, tuple):
+        return expression
+    if not any(names_in(expression)):
+        return evaluate(expression, {})
+    match expression:
+        case (str(conversion), (str(inner), *operands)) if is_conversion(conversion):
+            return (conversion, (inner, *map(_total, operands)))
+    name, *operands = expression
+    return (name, *map(_total, operands))
 
 
 def _size_of(expression: Expression) -> int:
@@ -180,9 +217,9 @@ def _size_of(expression: Expression) -> int:
     return count
 
 
-def _never_holds(required: Required) -> Diagnostic:
+def _never_holds(required: Required, why: str) -> Diagnostic:
     around = (Label(span, "in the pipeline that is called here") for span in required.calls)
-    labels = Label(required.span, "this is false"), *around
+    labels = Label(required.span, why), *around
     return Diagnostic("E0805", "a precondition of a pipeline is never met", labels)
 
 
@@ -193,6 +230,15 @@ def _refused(span: Span, text: str) -> Diagnostic:
         (Label(span, text),),
         notes=("launchers compute with integers; floats they pass on and compare",),
         help="compute it in a kernel",
+    )
+
+
+def _too_large(span: Span) -> Diagnostic:
+    return Diagnostic(
+        "E0804",
+        "a pipeline computes with numbers of 64 bits",
+        (Label(span, "this is too large"),),
+        notes=("nothing is launched where a `usize` would wrap",),
     )
 
 
@@ -249,10 +295,16 @@ def _requirements(
 ) -> list[signature.Requirement]:
     found = []
     for required in instance.requires:
-        expression = values.expression(required.condition)
-        if isinstance(expression, bool | int):
-            if not expression:
-                raise NoValueError(_never_holds(required))
+        expression = values.with_divisions(required.condition)
+        if divides_by_zero(expression):
+            raise NoValueError(_never_holds(required, "this divides by zero"))
+        if not any(names_in(expression)):
+            try:
+                does_hold = evaluate(expression, {})
+            except TooLarge:
+                raise NoValueError(_never_holds(required, "this is too large to compute")) from None
+            if not does_hold:
+                raise NoValueError(_never_holds(required, "this is false"))
             continue  # it holds, whatever the arguments
         text = text_of(expression) if required.text is None else required.text
         line = _line(required.span, sources)

@@ -149,14 +149,14 @@ TILEC_INNER tilec_status tilec_check_addresses(const tilec_call *call)
     int32_t p, q;
     tilec_status status;
     for (p = 0; p < kernel->parameter_count; p++)
-        if (kernel->parameters[p].rank) {
+        if (kernel->parameters[p].rank >= 0) {
             status = tilec_check_address(kernel->parameters[p].name, call->arguments[p].tensor);
             if (status)
                 return status;
         }
     for (p = 0; p < kernel->parameter_count; p++)
         for (q = 0; q < p; q++)
-            if (kernel->parameters[p].rank && kernel->parameters[q].rank) {
+            if (kernel->parameters[p].rank >= 0 && kernel->parameters[q].rank >= 0) {
                 status = tilec_check_overlap(call, q, p);
                 if (status)
                     return status;

@@ -86,7 +86,7 @@ TILEC_INNER tilec_status tilec_take_device(tilec_call *call)
     call->device = -1;
     for (p = 0; p < kernel->parameter_count; p++) {
         tilec_status status;
-        if (!kernel->parameters[p].rank)
+        if (kernel->parameters[p].rank < 0)
             continue;
         status = tilec_device_of_argument(call, p, kernel->parameters[p].name, &device);
         if (status)

@@ -66,6 +66,24 @@ TILEC_INNER int tilec_le(tilec_wide a, tilec_wide b) { return a <= b; }
 TILEC_INNER int tilec_gt(tilec_wide a, tilec_wide b) { return a > b; }
 TILEC_INNER int tilec_ge(tilec_wide a, tilec_wide b) { return a >= b; }
 
+/* Notes what does not fit in 64 bits. */
+TILEC_INNER tilec_wide tilec_in_64(tilec_wide a, tilec_evaluation *e)
+{
+    e->overflow |= a != (int64_t)a;
+    return a;
+}
+
+/* The low bits of what may have more than tilec_wide. */
+TILEC_INNER tilec_wide tilec_low_mul(tilec_wide a, tilec_wide b)
+{
+    return (tilec_wide)((uint64_t)a * (uint64_t)b);
+}
+
+TILEC_INNER tilec_wide tilec_low_shl(tilec_wide a, tilec_wide b)
+{
+    return (tilec_wide)((uint64_t)a << (int)(b & 63));
+}
+
 /* The low bits, read as that type. */
 TILEC_INNER tilec_wide tilec_i8(tilec_wide a) { return (int8_t)a; }
 TILEC_INNER tilec_wide tilec_u8(tilec_wide a) { return (uint8_t)a; }
@@ -82,7 +100,21 @@ TILEC_INNER int tilec_real_lt(double a, double b) { return a < b; }
 TILEC_INNER int tilec_real_le(double a, double b) { return a <= b; }
 TILEC_INNER int tilec_real_gt(double a, double b) { return a > b; }
 TILEC_INNER int tilec_real_ge(double a, double b) { return a >= b; }
-TILEC_INNER double tilec_real_min(double a, double b) { return b < a ? b : a; }
-TILEC_INNER double tilec_real_max(double a, double b) { return b > a ? b : a; }
-TILEC_INNER double tilec_real_abs(double a) { return a < 0 ? -a : a; }
+
+/* The number where one is NaN; -0.0 is below 0.0. */
+TILEC_INNER double tilec_real_min(double a, double b)
+{
+    if (a != a || b < a)
+        return b;
+    return a == 0 && b == 0 ? -(-a - b) : a;
+}
+
+TILEC_INNER double tilec_real_max(double a, double b)
+{
+    if (a != a || b > a)
+        return b;
+    return a == 0 && b == 0 ? a + b : a;
+}
+
+TILEC_INNER double tilec_real_abs(double a) { return a <= 0 ? 0 - a : a; }
 

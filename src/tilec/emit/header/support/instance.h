@@ -32,10 +32,10 @@ TILEC_INNER tilec_status tilec_fit(tilec_call *call, const tilec_kernel *kernel)
     tilec_status status = TILEC_SUCCESS;
     call->kernel = kernel;
     for (p = 0; p < kernel->parameter_count && !status; p++)
-        if (kernel->parameters[p].rank)
+        if (kernel->parameters[p].rank >= 0)
             status = tilec_check_type(&kernel->parameters[p], call->arguments[p].tensor);
     for (p = 0; p < kernel->parameter_count && !status; p++)
-        if (kernel->parameters[p].rank)
+        if (kernel->parameters[p].rank >= 0)
             status = tilec_check_form(&kernel->parameters[p], call->arguments[p].tensor);
     if (!status)
         status = tilec_take_device(call);
@@ -52,7 +52,7 @@ TILEC_INNER int tilec_is_of_types(const tilec_call *call, const tilec_kernel *ke
 {
     int32_t p;
     for (p = 0; p < kernel->parameter_count; p++)
-        if (kernel->parameters[p].rank && tilec_check_type(&kernel->parameters[p], call->arguments[p].tensor))
+        if (kernel->parameters[p].rank >= 0 && tilec_check_type(&kernel->parameters[p], call->arguments[p].tensor))
             return 0;
     return 1;
 }

@@ -7,7 +7,7 @@ TILEC_INNER int32_t tilec_pack(const tilec_call *call, uint64_t *cells)
     int32_t p, axis, count = 0;
     for (p = 0; p < kernel->parameter_count; p++) {
         const tilec_tensor *tensor = call->arguments[p].tensor;
-        if (!kernel->parameters[p].rank) {
+        if (kernel->parameters[p].rank < 0) {
             cells[count++] = call->bits[p];
             continue;
         }

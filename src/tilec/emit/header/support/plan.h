@@ -5,7 +5,7 @@ TILEC_INNER tilec_status tilec_check_null(const tilec_call *call)
     const tilec_kernel *kernel = call->set->builds[0].groups[0].kernels[0];
     int32_t p;
     for (p = 0; p < kernel->parameter_count; p++)
-        if (kernel->parameters[p].rank && !call->arguments[p].tensor)
+        if (kernel->parameters[p].rank >= 0 && !call->arguments[p].tensor)
             return tilec_fail(TILEC_ERROR_NULL, "`%s`: `%s` is a null pointer", call->set->name,
                               kernel->parameters[p].name);
     return TILEC_SUCCESS;
@@ -22,7 +22,7 @@ TILEC_INNER void tilec_guess_build(tilec_call *call)
         return;
     kernel = call->build->groups[0].kernels[0];
     for (p = 0; p < kernel->parameter_count && device < 0; p++)
-        if (kernel->parameters[p].rank && call->arguments[p].tensor->rank <= TILEC_RANKS)
+        if (kernel->parameters[p].rank >= 0 && call->arguments[p].tensor->rank <= TILEC_RANKS)
             (void)tilec_device_of_argument(call, p, "", &device);
     (void)tilec_take_build(call->set, device < 0 ? tilec_current_device() : device, &call->build);
 }

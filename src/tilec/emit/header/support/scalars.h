@@ -84,7 +84,7 @@ TILEC_INNER tilec_status tilec_take_scalars(tilec_call *call)
         tilec_value *value = &call->values[kernel->dim_count + p];
         tilec_status status;
         *value = call->arguments[p].value;
-        if (kernel->parameters[p].rank)
+        if (kernel->parameters[p].rank >= 0)
             continue;
         status = tilec_take_scalar(&kernel->parameters[p], value, &call->bits[p]);
         if (status)

@@ -6,7 +6,7 @@ TILEC_INNER tilec_status tilec_check_nulls(const tilec_run *run)
     const tilec_kernel *contract = run->set->pipelines[0].contract;
     int32_t p;
     for (p = 0; p < contract->parameter_count; p++)
-        if (contract->parameters[p].rank && !run->arguments[p].tensor)
+        if (contract->parameters[p].rank >= 0 && !run->arguments[p].tensor)
             return tilec_fail(TILEC_ERROR_NULL, "`%s`: `%s` is a null pointer", run->set->name,
                               contract->parameters[p].name);
     return TILEC_SUCCESS;
@@ -35,7 +35,7 @@ TILEC_INNER tilec_status tilec_take_value(const tilec_run *run, const tilec_give
     value->kind = given->kind;
     value->whole = run->pipeline->contract->evaluate(given->value->expression, run->call.values, &e);
     value->real = e.real;
-    return e.overflow ? tilec_too_large(given->value) : TILEC_SUCCESS;
+    return e.overflow ? tilec_too_large(&run->call, given->value) : TILEC_SUCCESS;
 }
 
 /* Makes a launch that is worked out, and has programs, a step. */
@@ -108,7 +108,7 @@ TILEC_INNER void tilec_take_tensors(tilec_run *run)
     if (run->call.device < 0)
         run->call.device = tilec_current_device();
     for (p = 0; p < contract->parameter_count; p++)
-        if (contract->parameters[p].rank) {
+        if (contract->parameters[p].rank >= 0) {
             run->tensors[p] = *run->arguments[p].tensor;
             run->tensors[p].dtype = contract->parameters[p].dtype;
             run->tensors[p].device = run->call.device;

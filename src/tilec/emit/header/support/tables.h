@@ -26,7 +26,7 @@ typedef struct tilec_argument {
 } tilec_argument;
 
 typedef struct tilec_evaluation {
-    int overflow;         /* a number had no room in tilec_wide */
+    int overflow;         /* a number does not fit in 64 bits where it should, or in tilec_wide */
     int division_by_zero; /* which a `requires!` must not do */
     double real;          /* the value, if it is a real number that a launch is given */
 } tilec_evaluation;
@@ -36,7 +36,7 @@ typedef tilec_wide tilec_expressions(int which, const tilec_value *v, tilec_eval
 
 typedef struct tilec_parameter {
     const char *name;
-    int32_t rank; /* 0: a scalar */
+    int32_t rank; /* -1: a scalar */
     int32_t dtype;
     int32_t is_written;
     int64_t extents[TILEC_RANKS]; /* a number, or -1 less the number of a Dim */

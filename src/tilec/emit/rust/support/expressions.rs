@@ -47,16 +47,38 @@ pub(super) fn abs(a: i128, e: &mut Evaluation) -> i128 {
     noted(a.checked_abs(), e)
 }
 
+/// The number where one is NaN; -0.0 is below 0.0.
 pub(super) fn real_min(a: f64, b: f64) -> f64 {
-    if b < a { b } else { a }
+    if a.is_nan() || b < a {
+        return b;
+    }
+    if a == 0.0 && b == 0.0 { -(-a - b) } else { a }
 }
 
 pub(super) fn real_max(a: f64, b: f64) -> f64 {
-    if b > a { b } else { a }
+    if a.is_nan() || b > a {
+        return b;
+    }
+    if a == 0.0 && b == 0.0 { a + b } else { a }
 }
 
 pub(super) fn real_abs(a: f64) -> f64 {
-    if a < 0.0 { -a } else { a }
+    a.abs()
+}
+
+/// Notes what does not fit in 64 bits.
+pub(super) fn in_64(a: i128, e: &mut Evaluation) -> i128 {
+    e.overflow |= i64::try_from(a).is_err();
+    a
+}
+
+/// The low bits of what may have more than `i128`.
+pub(super) fn low_mul(a: i128, b: i128) -> i128 {
+    i128::from((a as u64).wrapping_mul(b as u64))
+}
+
+pub(super) fn low_shl(a: i128, b: i128) -> i128 {
+    i128::from((a as u64) << (b & 63))
 }
 
 macro_rules! kept_bits {

@@ -1,0 +1,740 @@
+/* Launches of what was launched before, without the interpreter: the module `_hot_path`.
+ *
+ * `Start` is the function of a frame (machine_code.py) that calls the driver. `HotPath` does what
+ * `Launcher._start` (launcher.py) does where shapes and addresses are known: it looks up, fills a
+ * frame and starts it. Whatever is new it leaves to Python, which decides and explains everything,
+ * so this file checks no contract and has no message of one.
+ *
+ * Built where there is a C compiler (pyproject.toml); the runtime does without it, slower. It keeps
+ * to the stable ABI of Python 3.10, so that one build does for all later ones, and asks for no
+ * header of CUDA: the addresses of the driver's functions are given.
+ */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030A0000
+#include <Python.h>
+
+#include <stdint.h>
+
+enum {
+    LEGACY_STREAM = 1, /* of cuda.h; 0 is what callers call it */
+    PER_THREAD_STREAM = 2,
+    MOST_TENSORS = 32, /* of a kernel; launches of others are for Python */
+    MOST_DECIDING = 16,
+    KEYS_OF_TENSOR = 4, /* at most: what a key says of a tensor of PyTorch */
+    KEYS_OF_NUMBER = 2,
+    MOST_KEYS = KEYS_OF_TENSOR * MOST_TENSORS + KEYS_OF_NUMBER * MOST_DECIDING
+};
+
+/* ---- Start: a frame's function ---- */
+
+typedef int (*LaunchKernel)(void *function, unsigned x, unsigned y, unsigned z, unsigned threads,
+                            unsigned, unsigned, unsigned shared_bytes, void *stream,
+                            void **parameters, void **extra);
+typedef int (*LaunchExtended)(const void *config, void *function, void **parameters, void **extra);
+typedef int (*DeviceOfStream)(void *stream, int *device);
+typedef int (*CurrentDevice)(int *device);
+
+/* CUlaunchConfig (CUDA Driver API, "Data types used by CUDA driver"). */
+typedef struct {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    void *attributes;
+    unsigned attribute_count;
+} LaunchConfig;
+
+/* A tensor map lies where a parameter says, made for the address that this cell held. */
+typedef struct {
+    Py_ssize_t cell;
+    uint64_t address;
+} Map;
+
+typedef struct {
+    PyObject_HEAD
+    void *launch; /* cuLaunchKernel, or cuLaunchKernelEx if there is a config */
+    void *function;
+    LaunchConfig *config;
+    unsigned grid[3], threads, shared_bytes;
+    void **parameters;
+    uint64_t *cells;
+    Map *maps;
+    Py_ssize_t map_count;
+    int device; /* that streams must be of; -1 if there is one device only */
+    void *device_of_stream, *current_device;
+    PyObject *renew;     /* (number) makes a map anew, for the address in its cell */
+    PyObject *refused;   /* (status, stream) what to do about a launch that was refused */
+    PyObject *elsewhere; /* (stream) what to do about a stream of another device */
+    PyObject *held;      /* what the driver knows by address only */
+} Start;
+
+static PyTypeObject *start_type;
+
+/* An address that Python gives as a number. */
+static void *address_of(unsigned long long number) { return (void *)(uintptr_t)number; }
+
+static int init_maps(Start *self, PyObject *cells)
+{
+    Py_ssize_t number, count = PyTuple_Size(cells);
+    if (count < 0)
+        return -1;
+    self->maps = PyMem_Calloc((size_t)count + 1, sizeof *self->maps);
+    if (!self->maps) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->map_count = count;
+    for (number = 0; number < count; number++) {
+        self->maps[number].cell = PyLong_AsSsize_t(PyTuple_GetItem(cells, number));
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+static PyObject *start_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
+{
+    static char *names[] = {"launch",    "function",         "grid",           "threads",
+                            "shared_bytes", "parameters",    "cells",          "config",
+                            "maps",      "device",           "device_of_stream",
+                            "current_device", "renew",       "refused",        "elsewhere",
+                            "held",      NULL};
+    unsigned long long launch, function, parameters, cells, config, device_of_stream, current;
+    PyObject *maps;
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    Start *self = (Start *)allocate(type, 0);
+    if (!self)
+        return NULL;
+    if (!PyArg_ParseTupleAndKeywords(
+            arguments, named, "KK(III)IIKKKO!iKKOOOO:Start", names, &launch, &function,
+            &self->grid[0], &self->grid[1], &self->grid[2], &self->threads, &self->shared_bytes,
+            &parameters, &cells, &config, &PyTuple_Type, &maps, &self->device, &device_of_stream,
+            &current, &self->renew, &self->refused, &self->elsewhere, &self->held)) {
+        self->renew = self->refused = self->elsewhere = self->held = NULL;
+        Py_DECREF(self);
+        return NULL;
+    }
+    Py_INCREF(self->renew);
+    Py_INCREF(self->refused);
+    Py_INCREF(self->elsewhere);
+    Py_INCREF(self->held);
+    self->launch = address_of(launch);
+    self->function = address_of(function);
+    self->parameters = address_of(parameters);
+    self->cells = address_of(cells);
+    self->config = address_of(config);
+    self->device_of_stream = address_of(device_of_stream);
+    self->current_device = address_of(current);
+    if (init_maps(self, maps)) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static int start_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Start *self = (Start *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->renew);
+    Py_VISIT(self->refused);
+    Py_VISIT(self->elsewhere);
+    Py_VISIT(self->held);
+    return 0;
+}
+
+static int start_clear(PyObject *object)
+{
+    Start *self = (Start *)object;
+    Py_CLEAR(self->renew);
+    Py_CLEAR(self->refused);
+    Py_CLEAR(self->elsewhere);
+    Py_CLEAR(self->held);
+    return 0;
+}
+
+static void start_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    PyObject_GC_UnTrack(object);
+    start_clear(object);
+    PyMem_Free(((Start *)object)->maps);
+    release(object);
+    Py_DECREF(type);
+}
+
+/* Whether a stream is of another device than the tensors, as far as the driver says. */
+static int is_elsewhere(const Start *self, uintptr_t stream)
+{
+    int device = self->device;
+    if (device < 0)
+        return 0;
+    if (stream > PER_THREAD_STREAM) {
+        if (self->device_of_stream)
+            ((DeviceOfStream)self->device_of_stream)((void *)stream, &device);
+    } else if (((CurrentDevice)self->current_device)(&device))
+        return 1; /* there is no context yet */
+    return device != self->device;
+}
+
+/* Tensor maps for the addresses in the cells; those of the last launch are there already. */
+static int renew_maps(Start *self)
+{
+    Py_ssize_t number;
+    for (number = 0; number < self->map_count; number++) {
+        Map *map = &self->maps[number];
+        PyObject *done;
+        uint64_t address = self->cells[map->cell];
+        if (address == map->address)
+            continue;
+        done = PyObject_CallFunction(self->renew, "n", number);
+        if (!done)
+            return -1;
+        Py_DECREF(done);
+        map->address = address;
+    }
+    return 0;
+}
+
+static int launched(const Start *self, void *stream)
+{
+    if (self->config) {
+        self->config->stream = stream;
+        return ((LaunchExtended)self->launch)(self->config, self->function, self->parameters, NULL);
+    }
+    return ((LaunchKernel)self->launch)(self->function, self->grid[0], self->grid[1], self->grid[2],
+                                        self->threads, 1, 1, self->shared_bytes, stream,
+                                        self->parameters, NULL);
+}
+
+/* Launches on a stream; 0 if it did, -1 with an exception. */
+static int started(Start *self, unsigned long long number)
+{
+    uintptr_t stream = number ? (uintptr_t)number : LEGACY_STREAM;
+    PyObject *done;
+    int status;
+    if (is_elsewhere(self, stream))
+        done = PyObject_CallFunction(self->elsewhere, "K", number);
+    else {
+        if (renew_maps(self))
+            return -1;
+        Py_BEGIN_ALLOW_THREADS
+        status = launched(self, (void *)stream);
+        Py_END_ALLOW_THREADS
+        if (!status)
+            return 0;
+        done = PyObject_CallFunction(self->refused, "iK", status, number);
+    }
+    if (!done)
+        return -1;
+    Py_DECREF(done);
+    return 0;
+}
+
+static PyObject *start_call(PyObject *object, PyObject *arguments, PyObject *named)
+{
+    static char *names[] = {"stream", NULL};
+    unsigned long long stream;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "K:start", names, &stream))
+        return NULL;
+    if (started((Start *)object, stream))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyType_Slot start_slots[] = {
+    {Py_tp_doc, "Start(...)\n--\n\nLaunches on a stream what a frame's cells hold."},
+    {Py_tp_new, start_new},
+    {Py_tp_call, start_call},
+    {Py_tp_traverse, start_traverse},
+    {Py_tp_clear, start_clear},
+    {Py_tp_dealloc, start_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec start_spec = {"tilec.runtime._hot_path.Start", sizeof(Start), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, start_slots};
+
+/* ---- HotPath: from arguments to a launch ---- */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *known;          /* dict: what fits the arguments of a key */
+    PyObject *driver;
+    PyObject *under_way;      /* of which `only` is the stream of all launches under way */
+    PyObject *launch;         /* the class of handles */
+    PyObject *tensor, *array; /* the runtime's own classes of tensors */
+    PyObject *current_stream; /* (device) the stream on which PyTorch is */
+    Py_ssize_t count, tensor_count, deciding_count;
+    Py_ssize_t tensor_at[MOST_TENSORS], deciding_at[MOST_DECIDING];
+    int several; /* devices */
+} HotPath;
+
+/* What the arguments of a launch are, as `reading.read` says. */
+typedef struct {
+    PyObject *addresses; /* tuple */
+    PyObject *keys[MOST_KEYS];
+    Py_ssize_t key_count;
+    long torch_device; /* -1 without a tensor of PyTorch */
+} Read;
+
+/* Names of attributes, made once. */
+static struct {
+    PyObject *is_cuda, *data_ptr, *dtype, *shape, *is_contiguous, *stride, *get_device;
+    PyObject *pointer, *facts, *entries, *only, *frames, *pointers, *scalars, *bits;
+} names;
+
+/* Indices; -1 if there are more than `most`, or with an exception. */
+static Py_ssize_t indices(PyObject *tuple, Py_ssize_t *into, Py_ssize_t most)
+{
+    Py_ssize_t number, count = PyTuple_Size(tuple);
+    if (count > most)
+        return -1;
+    for (number = 0; number < count; number++) {
+        into[number] = PyLong_AsSsize_t(PyTuple_GetItem(tuple, number));
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return count;
+}
+
+static PyObject *hot_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
+{
+    static char *keywords[] = {"count",  "tensor_at", "deciding_at", "several", "known",
+                               "driver", "under_way", "launch",      "tensor",  "array",
+                               "current_stream", NULL};
+    PyObject *tensor_at, *deciding_at;
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    HotPath *self = (HotPath *)allocate(type, 0);
+    if (!self)
+        return NULL;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "nO!O!pO!OOOOOO:HotPath", keywords,
+                                     &self->count, &PyTuple_Type, &tensor_at, &PyTuple_Type,
+                                     &deciding_at, &self->several, &PyDict_Type, &self->known,
+                                     &self->driver, &self->under_way, &self->launch, &self->tensor,
+                                     &self->array, &self->current_stream)) {
+        self->known = self->driver = self->under_way = self->launch = NULL;
+        self->tensor = self->array = self->current_stream = NULL;
+        Py_DECREF(self);
+        return NULL;
+    }
+    Py_INCREF(self->known);
+    Py_INCREF(self->driver);
+    Py_INCREF(self->under_way);
+    Py_INCREF(self->launch);
+    Py_INCREF(self->tensor);
+    Py_INCREF(self->array);
+    Py_INCREF(self->current_stream);
+    self->tensor_count = indices(tensor_at, self->tensor_at, MOST_TENSORS);
+    self->deciding_count = indices(deciding_at, self->deciding_at, MOST_DECIDING);
+    if (self->tensor_count < 0 || self->deciding_count < 0)
+        self->count = -1; /* which no call has */
+    if (PyErr_Occurred())
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static int hot_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    HotPath *self = (HotPath *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->known);
+    Py_VISIT(self->driver);
+    Py_VISIT(self->under_way);
+    Py_VISIT(self->launch);
+    Py_VISIT(self->tensor);
+    Py_VISIT(self->array);
+    Py_VISIT(self->current_stream);
+    return 0;
+}
+
+static int hot_clear(PyObject *object)
+{
+    HotPath *self = (HotPath *)object;
+    Py_CLEAR(self->known);
+    Py_CLEAR(self->driver);
+    Py_CLEAR(self->under_way);
+    Py_CLEAR(self->launch);
+    Py_CLEAR(self->tensor);
+    Py_CLEAR(self->array);
+    Py_CLEAR(self->current_stream);
+    return 0;
+}
+
+static void hot_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    PyObject_GC_UnTrack(object);
+    hot_clear(object);
+    release(object);
+    Py_DECREF(type);
+}
+
+/* Adds a part of the key, of which it takes the reference; -1 if there is none. */
+static int add_key(Read *read, PyObject *key)
+{
+    if (!key)
+        return -1;
+    read->keys[read->key_count++] = key;
+    return 0;
+}
+
+static int is_true(PyObject *answer)
+{
+    int truth = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return truth;
+}
+
+/* The address of one of the runtime's own tensors. */
+static PyObject *read_tensor(Read *read, PyObject *tensor)
+{
+    if (add_key(read, PyObject_GetAttr(tensor, names.facts)))
+        return NULL;
+    return PyObject_GetAttr(tensor, names.pointer);
+}
+
+/* The address of an array: a tuple whose first field it is. */
+static PyObject *read_array(Read *read, PyObject *array)
+{
+    PyObject *address;
+    if (add_key(read, PyTuple_GetSlice(array, 1, PyTuple_Size(array))))
+        return NULL;
+    address = PyTuple_GetItem(array, 0);
+    Py_XINCREF(address);
+    return address;
+}
+
+/* The address of a tensor that answers as PyTorch's do; NULL, with or without an exception, if it
+ * is none. */
+static PyObject *read_torch(const HotPath *self, Read *read, PyObject *tensor)
+{
+    PyObject *address = NULL;
+    if (is_true(PyObject_GetAttr(tensor, names.is_cuda)) != 1)
+        return NULL;
+    if (add_key(read, PyObject_GetAttr(tensor, names.dtype))
+        || add_key(read, PyObject_GetAttr(tensor, names.shape)))
+        return NULL;
+    switch (is_true(PyObject_CallMethodObjArgs(tensor, names.is_contiguous, NULL))) {
+    case 0: /* else the strides follow from the shape */
+        if (add_key(read, PyObject_CallMethodObjArgs(tensor, names.stride, NULL)))
+            return NULL;
+        break;
+    case -1: return NULL;
+    }
+    read->torch_device = 0;
+    if (self->several) {
+        PyObject *device = PyObject_CallMethodObjArgs(tensor, names.get_device, NULL);
+        if (add_key(read, device))
+            return NULL;
+        read->torch_device = PyLong_AsLong(device);
+        if (PyErr_Occurred())
+            return NULL;
+    }
+    address = PyObject_CallMethodObjArgs(tensor, names.data_ptr, NULL);
+    return address;
+}
+
+/* 0 if all arguments could be read; else -1, and perhaps an exception. */
+static int read_arguments(const HotPath *self, Read *read, PyObject *given)
+{
+    Py_ssize_t number;
+    read->addresses = PyTuple_New(self->tensor_count);
+    if (!read->addresses)
+        return -1;
+    for (number = 0; number < self->tensor_count; number++) {
+        PyObject *tensor = PyTuple_GetItem(given, self->tensor_at[number]);
+        PyObject *type = (PyObject *)Py_TYPE(tensor);
+        PyObject *address = type == self->tensor  ? read_tensor(read, tensor)
+                            : type == self->array ? read_array(read, tensor)
+                                                  : read_torch(self, read, tensor);
+        if (!address || PyTuple_SetItem(read->addresses, number, address))
+            return -1;
+    }
+    for (number = 0; number < self->deciding_count; number++) {
+        PyObject *argument = PyTuple_GetItem(given, self->deciding_at[number]);
+        PyObject *type = (PyObject *)Py_TYPE(argument);
+        Py_INCREF(type);
+        add_key(read, type);
+        Py_INCREF(argument);
+        add_key(read, argument);
+    }
+    return 0;
+}
+
+/* A tuple of what was read, which takes the references. */
+static PyObject *key_of(Read *read)
+{
+    Py_ssize_t number;
+    PyObject *key = PyTuple_New(read->key_count);
+    if (!key)
+        return NULL;
+    for (number = 0; number < read->key_count; number++)
+        PyTuple_SetItem(key, number, read->keys[number]);
+    read->key_count = 0;
+    return key;
+}
+
+static void forget(Read *read)
+{
+    while (read->key_count)
+        Py_DECREF(read->keys[--read->key_count]);
+    Py_CLEAR(read->addresses);
+}
+
+/* An item of a dict that is an attribute, or NULL, with or without an exception. */
+static PyObject *found_in(PyObject *object, PyObject *name, PyObject *key)
+{
+    PyObject *dict = PyObject_GetAttr(object, name), *item;
+    if (!dict)
+        return NULL;
+    item = PyDict_GetItemWithError(dict, key);
+    Py_XINCREF(item);
+    Py_DECREF(dict);
+    return item;
+}
+
+/* The addresses into the cells that `fitted.pointers` names: pairs of a cell and a tensor. */
+static int fill_pointers(const Start *start, PyObject *fitted, PyObject *addresses)
+{
+    PyObject *pointers = PyObject_GetAttr(fitted, names.pointers);
+    Py_ssize_t number, count = pointers ? PyList_Size(pointers) : -1;
+    for (number = 0; number < count; number++) {
+        PyObject *pair = PyList_GetItem(pointers, number);
+        Py_ssize_t cell = PyLong_AsSsize_t(PyTuple_GetItem(pair, 0));
+        Py_ssize_t tensor = PyLong_AsSsize_t(PyTuple_GetItem(pair, 1));
+        PyObject *address = PyErr_Occurred() ? NULL : PyTuple_GetItem(addresses, tensor);
+        if (!address)
+            break;
+        start->cells[cell] = PyLong_AsUnsignedLongLong(address);
+    }
+    Py_XDECREF(pointers);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* The numbers into the cells that `fitted.scalars` names: a `ScalarSlot` says which and how. */
+static int fill_scalars(const Start *start, PyObject *fitted, PyObject *given)
+{
+    PyObject *scalars = PyObject_GetAttr(fitted, names.scalars);
+    Py_ssize_t number, count = scalars ? PyList_Size(scalars) : -1;
+    for (number = 0; number < count; number++) {
+        PyObject *scalar = PyList_GetItem(scalars, number);
+        Py_ssize_t cell = PyLong_AsSsize_t(PyTuple_GetItem(scalar, 0));
+        Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GetItem(scalar, 1));
+        PyObject *argument = PyErr_Occurred() ? NULL : PyTuple_GetItem(given, position);
+        PyObject *bits =
+            argument ? PyObject_CallMethodObjArgs(scalar, names.bits, argument, NULL) : NULL;
+        if (!bits)
+            break;
+        start->cells[cell] = PyLong_AsUnsignedLongLong(bits);
+        Py_DECREF(bits);
+        if (PyErr_Occurred())
+            break;
+    }
+    Py_XDECREF(scalars);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Takes a frame that is started from here out of a list; NULL if there is none. */
+static PyObject *taken(PyObject *frames)
+{
+    Py_ssize_t count = PyList_Size(frames);
+    PyObject *frame;
+    if (count < 1)
+        return NULL;
+    frame = PyList_GetItem(frames, count - 1);
+    if (Py_TYPE(PyTuple_GetItem(frame, 1)) != start_type)
+        return NULL;
+    Py_INCREF(frame);
+    if (PyList_SetSlice(frames, count - 1, count, NULL)) {
+        Py_DECREF(frame);
+        return NULL;
+    }
+    return frame;
+}
+
+/* What became of a launch. Python does those that are NOT_HERE, of which nothing was started, and
+ * meets the exception again, if there is one; after the others an exception is the caller's. */
+typedef enum { NOT_HERE, STARTED, FAILED } Outcome;
+
+/* Fills a frame of an entry and starts it. A frame whose launch failed is not used again. */
+static Outcome start_frame(PyObject *frames, PyObject *fitted, PyObject *addresses, PyObject *given,
+                           PyObject *stream)
+{
+    unsigned long long number = PyLong_AsUnsignedLongLong(stream);
+    PyObject *frame = PyErr_Occurred() ? NULL : taken(frames);
+    Outcome outcome = NOT_HERE;
+    Start *start;
+    if (!frame)
+        return NOT_HERE;
+    start = (Start *)PyTuple_GetItem(frame, 1);
+    if (!fill_pointers(start, fitted, addresses) && !fill_scalars(start, fitted, given))
+        outcome = started(start, number) ? FAILED : STARTED;
+    if (outcome == STARTED && PyList_Append(frames, frame))
+        outcome = FAILED;
+    Py_DECREF(frame);
+    return outcome;
+}
+
+/* Starts the entry of an instance that is for the addresses, if nothing is under way elsewhere. */
+static Outcome start_entry(const HotPath *self, const Read *read, PyObject *fitted, PyObject *entry,
+                           PyObject *given, PyObject *stream)
+{
+    PyObject *only = PyObject_GetAttr(self->under_way, names.only), *frames;
+    int is_only = only ? PyObject_RichCompareBool(only, stream, Py_EQ) : -1;
+    Outcome outcome;
+    Py_XDECREF(only);
+    if (is_only != 1 || !(frames = PyObject_GetAttr(entry, names.frames)))
+        return NOT_HERE;
+    outcome = start_frame(frames, fitted, read->addresses, given, stream);
+    Py_DECREF(frames);
+    return outcome;
+}
+
+/* The handle of a launch that was started. */
+static PyObject *handle_of(const HotPath *self, const Read *read, PyObject *fitted, PyObject *entry,
+                           PyObject *stream, PyObject *borrowed)
+{
+    PyObject *is_foreign = read->torch_device >= 0 ? Py_True : Py_False, *handle;
+    PyObject *touched = PyTuple_Pack(3, fitted, read->addresses, is_foreign);
+    if (!touched)
+        return NULL;
+    handle = PyObject_CallFunctionObjArgs(self->launch, self->driver, entry, stream, borrowed,
+                                          touched, NULL);
+    Py_DECREF(touched);
+    return handle;
+}
+
+/* The stream that a caller means. */
+static PyObject *stream_for(const HotPath *self, const Read *read, PyObject *stream)
+{
+    if (stream != Py_None) {
+        Py_INCREF(stream);
+        return stream;
+    }
+    if (read->torch_device < 0)
+        return PyLong_FromLong(0);
+    return PyObject_CallFunction(self->current_stream, "l", read->torch_device);
+}
+
+/* What fits the arguments that were read, and the entry for their addresses; both NULL if that is
+ * not known. */
+static void find(const HotPath *self, Read *read, PyObject **fitted, PyObject **entry)
+{
+    PyObject *key = key_of(read);
+    *fitted = key ? PyDict_GetItemWithError(self->known, key) : NULL;
+    Py_XINCREF(*fitted);
+    *entry = *fitted ? found_in(*fitted, names.entries, read->addresses) : NULL;
+    Py_XDECREF(key);
+    if (!*entry)
+        Py_CLEAR(*fitted);
+}
+
+static Outcome start_read(const HotPath *self, Read *read, PyObject *given, PyObject *stream,
+                          PyObject *borrowed, PyObject **handle)
+{
+    PyObject *fitted, *entry;
+    Outcome outcome = NOT_HERE;
+    find(self, read, &fitted, &entry);
+    if (!entry)
+        return NOT_HERE;
+    stream = stream_for(self, read, stream);
+    if (stream)
+        outcome = start_entry(self, read, fitted, entry, given, stream);
+    if (outcome == STARTED)
+        *handle = handle_of(self, read, fitted, entry, stream, borrowed);
+    Py_XDECREF(stream);
+    Py_DECREF(entry);
+    Py_DECREF(fitted);
+    return outcome;
+}
+
+static PyObject *hot_start(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
+{
+    HotPath *self = (HotPath *)object;
+    PyObject *handle = NULL;
+    Read read = {NULL, {NULL}, 0, -1};
+    Outcome outcome = NOT_HERE;
+    if (count != 3 || !PyTuple_Check(arguments[0])) {
+        PyErr_SetString(PyExc_TypeError, "expected arguments, a stream or None, what is borrowed");
+        return NULL;
+    }
+    if (PyTuple_Size(arguments[0]) == self->count && !read_arguments(self, &read, arguments[0]))
+        outcome = start_read(self, &read, arguments[0], arguments[1], arguments[2], &handle);
+    forget(&read);
+    if (outcome != NOT_HERE)
+        return handle;
+    if (PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception))
+            return NULL; /* an interrupt of the user */
+        PyErr_Clear();
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef hot_methods[] = {
+    {"start", (PyCFunction)(void (*)(void))hot_start, METH_FASTCALL,
+     "start(given, stream, borrowed)\n--\n\n"
+     "The handle of a launch, not held yet; None, and nothing was started, if it is for Python."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot hot_slots[] = {
+    {Py_tp_doc, "HotPath(...)\n--\n\nStarts launches whose shapes and addresses are known."},
+    {Py_tp_new, hot_new},
+    {Py_tp_methods, hot_methods},
+    {Py_tp_traverse, hot_traverse},
+    {Py_tp_clear, hot_clear},
+    {Py_tp_dealloc, hot_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec hot_spec = {"tilec.runtime._hot_path.HotPath", sizeof(HotPath), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, hot_slots};
+
+/* ---- The module ---- */
+
+static int make_names(void)
+{
+    static const struct {
+        PyObject **name;
+        const char *text;
+    } all[] = {
+        {&names.is_cuda, "is_cuda"},   {&names.data_ptr, "data_ptr"},
+        {&names.dtype, "dtype"},       {&names.shape, "shape"},
+        {&names.stride, "stride"},     {&names.is_contiguous, "is_contiguous"},
+        {&names.pointer, "pointer"},   {&names.get_device, "get_device"},
+        {&names.facts, "facts"},       {&names.entries, "entries"},
+        {&names.only, "only"},         {&names.frames, "frames"},
+        {&names.pointers, "pointers"}, {&names.scalars, "scalars"},
+        {&names.bits, "bits"},
+    };
+    size_t number;
+    for (number = 0; number < sizeof all / sizeof *all; number++)
+        if (!(*all[number].name = PyUnicode_InternFromString(all[number].text)))
+            return -1;
+    return 0;
+}
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_hot_path", "Launches of what was launched before.", -1,
+    NULL, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__hot_path(void)
+{
+    PyObject *made = PyModule_Create(&module), *hot;
+    if (!made)
+        return NULL;
+    start_type = (PyTypeObject *)PyType_FromSpec(&start_spec);
+    hot = PyType_FromSpec(&hot_spec);
+    if (make_names() || !start_type || !hot
+        || PyModule_AddObjectRef(made, "Start", (PyObject *)start_type)
+        || PyModule_AddObjectRef(made, "HotPath", hot)) {
+        Py_XDECREF(hot);
+        Py_DECREF(made);
+        return NULL;
+    }
+    Py_DECREF(hot);
+    return made;
+}
