@@ -249,6 +249,50 @@ def totals() -> Pipeline:
     )
 
 
+def of_numbers(name: str, given: str, temporaries: tuple[Temporary, ...], **changes) -> Pipeline:
+    """One launch that is given what is made of two scalars (`limits`)."""
+    numbers = {
+        **_SCALARS,
+        **{f"{one}_": 1 for one in ("i8", "u8", "i16", "u16", "i32", "u32", "f64")},
+        **{f"{one}_": 0.5 for one in ("f16", "bf16", "f32")},
+        "bool_": False,
+        "usize_": ("div", ("mul", "n", "m"), 3),
+        "i64_": ("i64", ("mul", "n", "n")),
+        "u64_": ("u64", ("sub", "m", "n")),
+    }
+    numbers.update(changes.pop("numbers", {}))
+    scalars = {name: value(expression) for name, expression in numbers.items()}
+    return pipeline(
+        name,
+        (
+            Parameter("z", "tensor", "u8", ("A", "B", "C", "D"), "mut"),
+            Parameter("n", "scalar", "usize"),
+            Parameter("m", "scalar", "usize"),
+        ),
+        ("A", "B", "C", "D"),
+        temporaries,
+        (launch("scalars", ("scalars",), 91, (), int=given, **scalars),),
+        **changes,
+    )
+
+
+def limited() -> Pipeline:
+    """Numbers that do not fit in 64 bits are refused, or wrap in types that do."""
+    return of_numbers("limited", "z", ())
+
+
+def sized() -> Pipeline:
+    """An extent and a condition that do not always fit."""
+    small = Requirement("m + m < 2^62", ("lt", ("add", "m", "m"), 2**62), 90)
+    return of_numbers(
+        "sized",
+        "t",
+        (Temporary("t", "u8", (("add", "n", "n"), 1, 1, 1), 0),),
+        requires=(small,),
+        numbers={"usize_": "n", "i64_": ("i64", "m"), "u64_": 0},
+    )
+
+
 def mlp() -> Pipeline:
     """The pipeline of the documentation; its kernel does not matter."""
     return pipeline(
@@ -282,6 +326,8 @@ def pipelined() -> Manifest:
         counted(),
         apart(),
         totals(),
+        limited(),
+        sized(),
         mlp(),
         tangled(1),
         tangled(2),

@@ -9,6 +9,7 @@ import pytest
 
 from tests.emit.arguments import arguments_of
 from tests.emit.expected import launched_by, launched_on
+from tests.emit.limits import LIMITED
 from tests.emit.noting import (
     ADDED,
     ALLOCATED,
@@ -31,6 +32,8 @@ from tests.emit.pipeline_calling import (
 )
 from tests.emit.pipeline_expected import launcher_of, planned
 from tests.emit.pipeline_samples import pipelined
+from tests.emit.samples import scalars_kernel
+from tests.emit.statuses import STATUS
 from tests.unit.pipeline_samples import with_pipelines
 from tilec.artifact.pipelines import comes_after, faults_of_pipelines
 from tilec.emit.header.pipelines import pipeline_sets
@@ -102,12 +105,35 @@ def test_launches_are_those_of_the_runtime(name, is_spoilt, pipelines):
     assert "refused" in seen or not is_spoilt
 
 
+@pytest.mark.parametrize(("name", "n", "m", "wanted"), LIMITED)
+def test_numbers_that_64_bits_do_not_hold_are_refused(name, n, m, wanted, pipelines):
+    arguments = [Array(2**40, "u8", (2, 2, 2, 2), (8, 4, 2, 1), 0), n, m]
+    launcher = launcher_of(SETS[name], pipelined())
+    plan = planned(launcher, arguments)
+    called, _ = call(pipelines, name, arguments, LAUNCH_WITH, 2**50)
+    if isinstance(wanted, str):
+        said = wanted.format(n=n, m=m)
+        assert called.message.startswith(f"`{name}`: ") and said in called.message
+        assert plan == called.message
+        if "too large" in said:
+            assert called.status == STATUS["TILEC_ERROR_ARITHMETIC"]
+        assert pipelines.noted.count == 0
+        return
+    assert called.message == ""
+    [note] = pipelines.notes(LAUNCHED)
+    [variant] = scalars_kernel().variants
+    got = {slot.name: bytes(note.parameters[i])[:8] for i, slot in enumerate(variant.slots)}
+    assert {one: int.from_bytes(got[one], "little") for one in wanted} == wanted
+    [launch] = planned(launcher, arguments, BROUGHT).launches
+    assert launched_on(note) == launched_by(launch)
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_plans_are_those_of_the_runtime(name, pipelines):
     launcher = launcher_of(SETS[name], pipelined())
     random = Random(f"plans {name}")
     counts = set()
-    for number in range(16):
+    for number in range(8):
         arguments = arguments_of(random.choice(SETS[name].kernels), random, number % 4 == 0)
         plan = planned(launcher, arguments)
         called = pipelines.run(name, arguments, PLAN)

@@ -241,8 +241,17 @@ class DividesByZero(Exception):  # noqa: N818
     pass
 
 
-def evaluate(expression: Json, values: dict[str, Any], strict: bool = False) -> Any:
-    """The value; `strict` tells of divisions by zero instead of giving one."""
+def evaluate(
+    expression: Json,
+    values: dict[str, Any],
+    strict: bool = False,
+    below: str = "",
+    exact: bool = False,
+) -> Any:
+    """The value; `strict` tells of divisions by zero instead of giving one.
+
+    `below` is the operation around it; `exact` numbers are of any size.
+    """
     if isinstance(expression, str):
         return values[expression]
     if not isinstance(expression, list):
@@ -250,7 +259,7 @@ def evaluate(expression: Json, values: dict[str, Any], strict: bool = False) -> 
     name, *operands = expression
 
     def value(number: int) -> Any:
-        return evaluate(operands[number], values, strict)
+        return evaluate(operands[number], values, strict, name, exact)
 
     if name == "and":
         return bool(value(0)) and bool(value(1))
@@ -260,7 +269,8 @@ def evaluate(expression: Json, values: dict[str, Any], strict: bool = False) -> 
         return value(1) if value(0) else value(2)
     a = value(0)
     if name in ("neg", "abs", "not"):
-        return {"neg": lambda: -a, "abs": lambda: abs(a), "not": lambda: not a}[name]()
+        made = {"neg": lambda: -a, "abs": lambda: abs(a), "not": lambda: not a}[name]()
+        return made if exact else _of_64_bits(made, below)
     if name[0] in "iu" and name[1:].isdigit():
         bits = int(name[1:])
         low = a % 2**bits
@@ -270,7 +280,16 @@ def evaluate(expression: Json, values: dict[str, Any], strict: bool = False) -> 
         if strict:
             raise DividesByZero
         return a if name == "rem" else 0
-    return BINARY[name](a, b)
+    made = BINARY[name](a, b)
+    return made if exact else _of_64_bits(made, below)
+
+
+def _of_64_bits(made: Any, below: str) -> Any:
+    """Nothing is launched with larger numbers, but for those of which a conversion keeps bits."""
+    is_converted = below[:1] in ("i", "u") and below[1:].isdigit()
+    if not is_converted and not isinstance(made, float):
+        _ask(-(2**63) <= made < 2**63, "numbers of 64 bits")
+    return made
 
 
 def truncated(a: int, b: int) -> int:
@@ -327,7 +346,7 @@ def member_for(
 def cycles(kernel: Json, variant: Json, values: dict[str, Any], sms: int) -> int:
     cost = variant["cost"]
     programs = math.prod(evaluate(one, values) for one in kernel["grid"])
-    turns = [max(0, evaluate(part["turns"], values)) for part in cost["parts"]]
+    turns = [max(0, evaluate(part["turns"], values, exact=True)) for part in cost["parts"]]
     units = ("tensor_cycles", "shared_cycles", "memory_cycles", "thread_cycles")
     pairs = list(zip(turns, cost["parts"], strict=True))
     busy = max(sum(n * part[unit] for n, part in pairs) for unit in units)
@@ -337,8 +356,8 @@ def cycles(kernel: Json, variant: Json, values: dict[str, Any], sms: int) -> int
     blocks = programs * cost["blocks_per_program"]
     k = -(-blocks // s)
     resident = min(blocks, s * cost["blocks_per_sm"])
-    first = evaluate(cost["first_cycles"], values) // max(1, resident)
-    hidden = max(k * busy, evaluate(cost["memory_cycles"], values), first)
+    first = evaluate(cost["first_cycles"], values, exact=True) // max(1, resident)
+    hidden = max(k * busy, evaluate(cost["memory_cycles"], values, exact=True), first)
     part = cost["parts"][0]
     last = max(0, part["alone_cycles"] - max(part[unit] for unit in units)) if hidden else 0
     return cost["start_cycles"] + max(-(-k // cost["blocks_per_sm"]) * alone, hidden + last)

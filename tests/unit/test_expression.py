@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.emit.limits import LIMITS, TOO_LARGE
 from tilec.artifact.expression import (
     OPERATIONS,
     DivisionByZero,
     ExpressionError,
+    TooLarge,
     divides_by_zero,
     evaluate,
+    evaluate_exactly,
     holds,
     names_in,
     text_of,
@@ -110,6 +113,18 @@ def test_what_always_divides_by_zero_is_told_from_what_may_not(expression, alway
 def test_what_is_not_needed_is_not_evaluated(guarded):
     assert not evaluate(guarded, {"a": 4, "b": 0}, total=False)
     assert evaluate(guarded, {"a": 4, "b": 2}, total=False)
+
+
+@pytest.mark.parametrize(("expression", "n", "m", "value"), LIMITS)
+def test_what_does_not_fit_in_64_bits_has_no_value(expression, n, m, value):
+    values = {"n": n, "m": m}
+    if value is not TOO_LARGE:
+        assert evaluate(expression, values) == value
+        return
+    with pytest.raises(TooLarge, match="is too large to compute, where "):
+        evaluate(expression, values)
+    assert not holds(("eq", expression, expression), values)
+    assert isinstance(evaluate_exactly(expression, values), int)
 
 
 def test_floats_are_compared():

@@ -319,7 +319,7 @@ def test_a_launch_that_does_not_fit_is_named_with_line_kernel_and_argument():
 def test_a_scalar_that_a_launch_does_not_take_is_refused_before_anything_runs():
     driver = NotingDriver()
     base = scaled()
-    huge = launch("out", "a", "a", (0,), 33, ("mul", "factor", 10**39))
+    huge = launch("out", "a", "a", (0,), 33, ("select", ("ne", "factor", 0), 10**39, 0))
     pipeline = loaded(driver, replace(base, launches=(base.launches[0], huge))).sums
     for factor in (1, 0, 2):
         driver.cells.clear()

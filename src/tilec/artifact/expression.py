@@ -6,11 +6,12 @@ An expression is plain data, the same in Python (tuples) and in JSON (arrays):
     "N"                       the value of a `Dim` or of a scalar parameter
     ("ceildiv", "N", 1024)    an operation of `OPERATIONS`, then its operands
 
-Arithmetic is that of docs/language.md on exact integers: division truncates and is total (`x / 0`
-is 0, `x % 0` is `x`). Where a program computes in a narrower type, the result is put through that
-type's operation (`("i32", …)` keeps the low 32 bits). Floats occur as scalars and literals, and
-only in comparisons, `min`, `max`, `neg`, `abs` and `select`. `and`, `or` and `select` evaluate
-only what they need.
+Arithmetic is that of docs/language.md: division truncates and is total (`x / 0` is 0, `x % 0` is
+`x`). An operation whose result does not fit in 64 bits has none: nothing is launched where `usize`
+would wrap. Where a program computes in another type, the result is put through that type's
+operation, which keeps the low bits of what has any number of them (`("i32", …)`). Floats occur as
+scalars and literals, and only in comparisons, `min`, `max`, `neg`, `abs` and `select`. `and`, `or`
+and `select` evaluate only what they need.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ class ExpressionError(ValueError):
 
 class DivisionByZero(ExpressionError):  # noqa: N818  (named as Rust and Python name it)
     """A `requires!` divides by zero, and so does not hold."""
+
+
+class TooLarge(ExpressionError):  # noqa: N818  (a value, not a fault of the expression)
+    """A number does not fit in 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,12 @@ def _kept_bits(bits: int, signed: bool) -> Callable[[int], int]:
     return keep
 
 
+_CONVERSIONS = {
+    f"{'i' if signed else 'u'}{bits}": _kept_bits(bits, signed)
+    for bits in (8, 16, 32, 64)
+    for signed in (True, False)
+}
+
 OPERATIONS: dict[str, Operation] = {
     "mul": Operation(2, "*", 9, lambda a, b: a * b),
     "div": Operation(2, "/", 9, truncated_quotient),
@@ -107,19 +118,17 @@ OPERATIONS: dict[str, Operation] = {
     "neg": Operation(1, "-", 0, lambda a: -a),
     "not": Operation(1, "!", 0, lambda a: not a),
     "select": Operation(3, "select"),
-    **{
-        f"{'i' if signed else 'u'}{bits}": Operation(
-            1, f"{'i' if signed else 'u'}{bits}", 0, _kept_bits(bits, signed)
-        )
-        for bits in (8, 16, 32, 64)
-        for signed in (True, False)
-    },
+    **{name: Operation(1, name, 0, keep) for name, keep in _CONVERSIONS.items()},
 }
 
 _DIVIDING = frozenset({"div", "rem", "ceildiv"})
+# Those whose results may have more bits than their operands.
+_GROWING = frozenset({"add", "sub", "mul", "div", "ceildiv", "neg", "abs", "shl"})
 _TAKES_FLOATS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "min", "max", "neg", "abs"})
 # Readers take several calls a level, and have Python's thousand in all.
 DEEPEST = 100
+
+_HALF = 1 << 63
 
 _PREFIX = 10
 _POSTFIX = 11
@@ -129,8 +138,39 @@ def evaluate(expression: Expression, values: Mapping[str, Value], *, total: bool
     """The value of an expression where each name has the value that `values` gives it.
 
     Raises:   ExpressionError for a name without a value, an unknown operation, a wrong operand
-              count, arithmetic on floats; DivisionByZero unless `total`
+              count, arithmetic on floats; TooLarge; DivisionByZero unless `total`
     """
+    return _value(expression, values, total, is_exact=False)
+
+
+def evaluate_exactly(expression: Expression, values: Mapping[str, Value]) -> Value:
+    """As `evaluate`, of numbers that no program computes: they may be of any size."""
+    return _value(expression, values, True, is_exact=True)
+
+
+def must_fit(name: str, *, is_converted: bool) -> bool:
+    """Whether the result of an operation is to fit in 64 bits; `is_converted`: it is what a
+    conversion is of."""
+    return name in _GROWING and not is_converted
+
+
+# Those of two numbers of 64 bits that need more than 127.
+WIDEST = frozenset({"mul", "shl"})
+
+
+def is_conversion(name: str) -> bool:
+    """Whether an operation keeps the low bits of a number."""
+    return name in _CONVERSIONS
+
+
+def _value(
+    expression: Expression,
+    values: Mapping[str, Value],
+    total: bool,
+    *,
+    is_exact: bool,
+    is_converted: bool = False,
+) -> Value:
     if isinstance(expression, str):
         if expression not in values:
             raise ExpressionError(f"`{expression}` has no value")
@@ -138,21 +178,30 @@ def evaluate(expression: Expression, values: Mapping[str, Value], *, total: bool
     if not isinstance(expression, tuple):
         return expression
     name, operation, operands = _parts(expression)
+
+    def value(operand: Expression) -> Value:
+        return _value(operand, values, total, is_exact=is_exact, is_converted=is_conversion(name))
+
     if operation.apply is None:
-        return _chosen(name, operands, values, total)
-    arguments = [evaluate(x, values, total=total) for x in operands]
+        return _chosen(name, operands, value)
+    arguments = [*map(value, operands)]
     if name not in _TAKES_FLOATS and any(isinstance(x, float) for x in arguments):
         raise ExpressionError(f"`{operation.symbol}` of floats is not evaluated by launchers")
     if name in _DIVIDING and not total and arguments[1] == 0:
         raise DivisionByZero(f"`{text_of(expression)}` divides by zero")
-    return operation.apply(*arguments)
+    result = operation.apply(*arguments)
+    if is_exact or not must_fit(name, is_converted=is_converted) or isinstance(result, float):
+        return result
+    if not -_HALF <= result < _HALF:
+        raise TooLarge(too_large(expression, values))
+    return result
 
 
 def holds(requirement: Expression, values: Mapping[str, Value]) -> bool:
-    """Whether a `requires!` is met; one that divides by zero is not."""
+    """Whether a `requires!` is met; not if it divides by zero or is too large to compute."""
     try:
         return bool(evaluate(requirement, values, total=False))
-    except DivisionByZero:
+    except (DivisionByZero, TooLarge):
         return False
 
 
@@ -176,6 +225,17 @@ def names_in(expression: Expression) -> Iterator[str]:
     elif isinstance(expression, tuple):
         for operand in _parts(expression)[2]:
             yield from names_in(operand)
+
+
+def values_in(expression: Expression, values: Mapping[str, Value]) -> str:
+    """What the names in an expression are, to follow what is said of it."""
+    names = dict.fromkeys(names_in(expression))
+    return f", where {', '.join(f'{n} = {values[n]}' for n in names)}" if names else ""
+
+
+def too_large(expression: Expression, values: Mapping[str, Value]) -> str:
+    """What launchers say of a number that they cannot compute, be it all of it or a part."""
+    return f"`{text_of(expression)}` is too large to compute{values_in(expression, values)}"
 
 
 def is_too_deep(expression: Expression) -> bool:
@@ -207,14 +267,14 @@ def _parts(expression: tuple[Expression, ...]) -> tuple[str, Operation, tuple[Ex
 
 
 def _chosen(
-    name: str, operands: tuple[Expression, ...], values: Mapping[str, Value], total: bool
+    name: str, operands: tuple[Expression, ...], value: Callable[[Expression], Value]
 ) -> Value:
-    first = bool(evaluate(operands[0], values, total=total))
+    first = bool(value(operands[0]))
     if name == "select":
-        return evaluate(operands[1 if first else 2], values, total=total)
+        return value(operands[1 if first else 2])
     if first == (name == "or"):
         return first
-    return bool(evaluate(operands[1], values, total=total))
+    return bool(value(operands[1]))
 
 
 def _text(expression: Expression) -> tuple[str, int]:
@@ -238,7 +298,7 @@ def _text(expression: Expression) -> tuple[str, int]:
         ), operation.precedence
     if name in ("neg", "not"):
         return f"{operation.symbol}{_bound(operands[0], _PREFIX)}", _PREFIX
-    if operation.symbol == name and name[0] in "iu" and name[1:].isdigit():
+    if is_conversion(name):
         return f"({_bound(operands[0], _PREFIX)} as {name})", _POSTFIX
     rest = ", ".join(_text(x)[0] for x in operands[1:])
     return f"{_bound(operands[0], _POSTFIX)}.{operation.symbol}({rest})", _POSTFIX

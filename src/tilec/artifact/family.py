@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilec.artifact.expression import Expression, Value, evaluate
+from tilec.artifact.expression import Expression, Value, evaluate_exactly
 
 # Multiprocessors come in groups, which clusters of more than a pair do not fill: about one of so
 # many is left over.
@@ -71,16 +71,16 @@ class Cost:
         busy = [0, 0, 0, 0]
         alone = 0
         for part in self.parts:
-            turns = max(0, int(evaluate(part.turns, values)))
+            turns = max(0, int(evaluate_exactly(part.turns, values)))
             busy = [sum_ + turns * one for sum_, one in zip(busy, part.busy_cycles, strict=True)]
             alone += turns * part.alone_cycles
         if max(self.blocks_per_program, self.cluster_blocks) > _PAIR:
             multiprocessors -= multiprocessors // _LEFT_OVER
         blocks_of_sm = -(-programs * self.blocks_per_program // multiprocessors)
         rounds = -(-blocks_of_sm // self.blocks_per_sm)
-        memory = int(evaluate(self.memory_cycles, values))
+        memory = int(evaluate_exactly(self.memory_cycles, values))
         blocks = min(programs * self.blocks_per_program, multiprocessors * self.blocks_per_sm)
-        first = int(evaluate(self.first_cycles, values)) // max(1, blocks)
+        first = int(evaluate_exactly(self.first_cycles, values)) // max(1, blocks)
         hidden = max(blocks_of_sm * max(busy), memory, first)
         if hidden:
             hidden += max(0, self.parts[0].alone_cycles - max(self.parts[0].busy_cycles))

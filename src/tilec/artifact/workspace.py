@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tilec.artifact.abi import COUNT_LIMIT, ELEMENT_BYTES, ELEMENT_LIMIT
-from tilec.artifact.expression import Expression, Value, evaluate
+from tilec.artifact.expression import Expression, TooLarge, Value, evaluate, too_large
 from tilec.artifact.pipeline import Pipeline
 
 # Each slot starts at a multiple of it, as what `cuMemAlloc` gives does: tensor maps, and accesses
@@ -42,8 +42,9 @@ def workspace_of(pipeline: Pipeline, values: Mapping[str, Value]) -> Workspace:
 
     Slots lie one after the other, each as large as the largest temporary in it.
 
-    Raises:   WorkspaceError for an extent below 0 or above COUNT_LIMIT, for more elements than
-              ELEMENT_LIMIT, extents of 0 counted as 1, and for more bytes than there are addresses
+    Raises:   WorkspaceError for an extent below 0 or above COUNT_LIMIT, or that takes numbers of
+              more than 64 bits to compute, for more elements than ELEMENT_LIMIT, extents of 0
+              counted as 1, and for more bytes than there are addresses
     """
     extents = {t.name: _extents(t.name, t.extents, values) for t in pipeline.temporaries}
     sizes = {
@@ -67,13 +68,20 @@ def workspace_of(pipeline: Pipeline, values: Mapping[str, Value]) -> Workspace:
 def _extents(
     name: str, extents: tuple[Expression, ...], values: Mapping[str, Value]
 ) -> tuple[int, ...]:
-    found = tuple(int(evaluate(extent, values)) for extent in extents)
-    for extent in found:
-        if not 0 <= extent <= COUNT_LIMIT:
-            raise WorkspaceError(f"the temporary `{name}` has the extent {extent}")
+    found = tuple(_extent(name, extent, values) for extent in extents)
     if prod(max(1, extent) for extent in found) > ELEMENT_LIMIT:
         raise WorkspaceError(f"the temporary `{name}` has more than 2^60 elements")
     return found
+
+
+def _extent(name: str, expression: Expression, values: Mapping[str, Value]) -> int:
+    try:
+        extent = int(evaluate(expression, values))
+    except TooLarge:
+        raise WorkspaceError(too_large(expression, values)) from None
+    if not 0 <= extent <= COUNT_LIMIT:
+        raise WorkspaceError(f"the temporary `{name}` has the extent {extent}")
+    return extent
 
 
 def _rounded_up(size: int) -> int:

@@ -1,6 +1,6 @@
-"""Expressions of a manifest in a language: exact, on 128 bits, with overflow and division by zero
-noted.
+"""Expressions of a manifest in a language, on 128 bits.
 
+Noted are divisions by zero, and what does not fit in 64 bits where it should.
 Values are `v[i]`: those of a kernel's `Dim`s, then those of its parameters. What notes something
 takes `e`. Operands are evaluated only where docs/abi.md says so. What languages write differently
 is a `Language`; all else is here, once.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tilec.artifact.expression import Expression, text_of
+from tilec.artifact.expression import WIDEST, Expression, is_conversion, must_fit, text_of
 from tilec.artifact.manifest import Kernel
 from tilec.artifact.signature import NumberKind as Kind
 from tilec.artifact.signature import number_kind
@@ -66,8 +66,9 @@ class Expressions:
         for (code, number), text in zip(self._numbers.items(), self._texts, strict=True):
             yield number, code, text
 
-    def number(self, expression: Expression) -> int:
-        code = code_of(expression, self._names, self._language)
+    def number(self, expression: Expression, *, is_exact: bool = False) -> int:
+        """`is_exact`: its numbers may be of any size."""
+        code = code_of(expression, self._names, self._language, is_exact=is_exact)
         return self._numbered(self._language.as_whole(code), expression)
 
     def value(self, expression: Expression) -> int:
@@ -101,8 +102,18 @@ def names_of(kernel: Kernel, language: Language) -> dict[str, Code]:
     return found
 
 
-def code_of(expression: Expression, names: Mapping[str, Code], language: Language) -> Code:
-    """An expression in a language."""
+def code_of(
+    expression: Expression,
+    names: Mapping[str, Code],
+    language: Language,
+    *,
+    is_exact: bool = False,
+    is_converted: bool = False,
+) -> Code:
+    """An expression in a language.
+
+    `is_exact`: its numbers may be of any size; `is_converted`: it is what a conversion is of
+    """
     if isinstance(expression, str):
         return names[expression]
     if isinstance(expression, bool):
@@ -113,7 +124,17 @@ def code_of(expression: Expression, names: Mapping[str, Code], language: Languag
         return Code(language.real.format(repr(expression)), "real")
     name, *operands = expression
     assert isinstance(name, str), "a manifest's expressions are checked when it is read"
-    return _operation(name, [code_of(one, names, language) for one in operands], language)
+    below = is_conversion(name)
+    codes = [
+        code_of(one, names, language, is_exact=is_exact, is_converted=below) for one in operands
+    ]
+    if is_converted and not is_exact and name in WIDEST:
+        texts = [language.converted("whole", one) for one in codes]
+        return Code(language.call(f"low_{name}", "whole", texts), "whole")
+    code = _operation(name, codes, language)
+    if is_exact or code.kind != "whole" or not must_fit(name, is_converted=is_converted):
+        return code
+    return Code(language.call("in_64", "whole", [code.text, "e"]), "whole")
 
 
 def _operation(name: str, operands: list[Code], language: Language) -> Code:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
-from tilec.artifact.expression import Expression, Value, evaluate, holds, names_in
+from tilec.artifact.expression import TooLarge, Value, evaluate, holds, too_large, values_in
 from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch
 from tilec.artifact.signature import Parameter, Requirement
 from tilec.artifact.workspace import Workspace, WorkspaceError, workspace_of
@@ -143,13 +143,8 @@ def _number(element: str, given: Any) -> Value:
 def _check_requires(requires: Sequence[Requirement], values: Mapping[str, Value]) -> None:
     for requirement in requires:
         if not holds(requirement.expression, values):
-            where = _where(requirement.expression, values)
+            where = values_in(requirement.expression, values)
             raise BrokenContract(f"`requires!({requirement.text})` does not hold{where}")
-
-
-def _where(expression: Expression, values: Mapping[str, Value]) -> str:
-    named = {name: values[name] for name in names_in(expression)}
-    return f", where {_listed(named)}" if named else ""
 
 
 def _listed(values: Mapping[str, Any]) -> str:
@@ -171,7 +166,10 @@ def _launch(
     code: Code,
 ) -> Launch:
     """A launch of the first of its instances whose contract holds."""
-    arguments = {a.parameter: _given(a, places, values) for a in told.arguments}
+    try:
+        arguments = {a.parameter: _given(a, places, values) for a in told.arguments}
+    except BrokenContract as broken:
+        raise BrokenContract(f"{launch_text(told)}: {broken}") from None
     reasons: list[str] = []
     for symbol in told.instances:
         function = functions[symbol]
@@ -193,6 +191,9 @@ def launch_text(told: PipelineLaunch) -> str:
 def _given(argument: Argument, places: Mapping[str, Array], values: Mapping[str, Value]) -> Any:
     if argument.tensor is None:
         assert argument.value is not None, "an argument is a tensor or a number"
-        return evaluate(argument.value, values)
+        try:
+            return evaluate(argument.value, values)
+        except TooLarge:
+            raise BrokenContract(too_large(argument.value, values)) from None
     tensor = places[argument.tensor]
     return tensor.transpose(argument.axes) if argument.axes else tensor

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
-from tilec.artifact.expression import DivisionByZero, ExpressionError, Value, evaluate
+from tilec.artifact.expression import DivisionByZero, ExpressionError, TooLarge, Value, evaluate
 from tilec.interpret.contract import BrokenContract, bind, parameters_of, strides_of
 from tilec.interpret.machine import Code, Machine, code_of
 from tilec.interpret.memory import Array, Observer, View, view_of
@@ -98,25 +98,39 @@ def _slots(
 
 
 def _check_claims(entry: ir.Block, machine: Machine, numbers: Mapping[str, Value]) -> None:
-    """Every `requires!` holds, even if there is no program to run."""
+    """Every `requires!` holds, and launchers can compute the grid, even if no program is to run."""
     for op in entry.operations:
-        if op.operation.name == "tile.assume":
-            machine.evaluate(op.operands[0])
-            machine.execute(machine.code.step(op))
-            if _divides_by_zero(op.operands[0], numbers):
-                text = ir.StringAttr(op.attributes["text"]).value
-                machine.fail(op, f"`requires!({text})` does not hold: it divides by zero")
+        if op.operation.name != "tile.assume":
+            continue
+        why = _not_computed(op.operands[0], numbers)
+        if why is not None:
+            text = ir.StringAttr(op.attributes["text"]).value
+            machine.fail(op, f"`requires!({text})` does not hold: {why}")
+        machine.evaluate(op.operands[0])
+        machine.execute(machine.code.step(op))
+    for op in entry.operations:
+        for extent in op.operands if op.operation.name == "tile.grid" else ():
+            why = _not_computed(extent, numbers, total=True)
+            if why is not None:
+                machine.fail(op, f"there is no such grid: {why}")
 
 
-def _divides_by_zero(condition: ir.Value, numbers: Mapping[str, Value]) -> bool:
-    """Whether a launcher, which has no division by zero, cannot compute a condition."""
+def _not_computed(
+    value: ir.Value, numbers: Mapping[str, Value], *, total: bool = False
+) -> str | None:
+    """Why launchers compute no number that the program has; None if they do.
+
+    `total`: a division by zero is a number to them.
+    """
     try:
-        evaluate(host_expression(condition), numbers, total=False)
+        evaluate(host_expression(value), numbers, total=total)
     except DivisionByZero:
-        return True
+        return "it divides by zero"
+    except TooLarge as error:
+        return str(error)
     except (ExpressionError, NoHostExpressionError):  # the IR of no program that was checked
         pass
-    return False
+    return None
 
 
 def _numbers(function: ir.OpView, arguments: Mapping[str, Any]) -> dict[str, Value]:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tilec.artifact.expression import Expression, divides_by_zero, holds, names_in
+from tilec.artifact.expression import (
+    DivisionByZero,
+    Expression,
+    TooLarge,
+    divides_by_zero,
+    evaluate,
+    holds,
+    names_in,
+)
 from tilec.artifact.signature import Parameter, Requirement
 from tilec.diagnostics import Diagnostic, Label
 from tilec.pipelines.traced import Traced, TracedLaunch
@@ -71,12 +79,24 @@ def _values(
     return found
 
 
+def _why(expression: Expression, numbers: Mapping[str, Expression]) -> str:
+    known = {n: v for n, v in numbers.items() if isinstance(v, bool | int | float)}
+    if divides_by_zero(expression):
+        return "divides by zero"
+    try:
+        evaluate(expression, known, total=False)
+    except TooLarge:
+        return "is too large to compute"
+    except DivisionByZero:
+        return "divides by zero"
+    return "is false"
+
+
 def _refused(
     launch: TracedLaunch, requirement: Requirement, numbers: Mapping[str, Expression]
 ) -> Diagnostic:
     listed = ", ".join(f"{name} = {value}" for name, value in numbers.items())
-    divides = divides_by_zero(requirement.expression)
-    why = "divides by zero" if divides else f"is false with {listed}" if listed else "is false"
+    why = _why(requirement.expression, numbers) + (f" with {listed}" if listed else "")
     around = (Label(span, "in the pipeline that is called here") for span in launch.calls)
     return Diagnostic(
         "E0805",

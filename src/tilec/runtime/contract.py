@@ -11,7 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 from tilec.artifact.abi import COUNT_LIMIT, ELEMENT_BYTES, ELEMENT_LIMIT
-from tilec.artifact.expression import Expression, Value, evaluate, holds, names_in, text_of
+from tilec.artifact.expression import (
+    Expression,
+    TooLarge,
+    Value,
+    evaluate,
+    holds,
+    text_of,
+    too_large,
+    values_in,
+)
 from tilec.artifact.signature import Parameter, Requirement
 from tilec.runtime.array import Array
 from tilec.runtime.errors import ContractError
@@ -108,7 +117,7 @@ def check_requires(requires: Iterable[Requirement], values: Mapping[str, Value])
             here = "" if built == requirement.text else f" (here `{built}`)"
             raise ContractError(
                 f"`requires!({requirement.text})`{here} does not hold"
-                f"{_where(requirement.expression, values)}"
+                f"{values_in(requirement.expression, values)}"
             )
 
 
@@ -116,12 +125,12 @@ def grid_extents(grid: Iterable[Expression], values: Mapping[str, Value]) -> tup
     """The extents of a grid: none is negative, and there are not too many programs."""
     extents = []
     for axis, expression in enumerate(grid):
-        extent = int(evaluate(expression, values))
+        extent = int(computed(expression, values))
         if not 0 <= extent <= COUNT_LIMIT:
             limit = f", above the limit of {COUNT_LIMIT}" if extent > 0 else ""
             raise ContractError(
                 f"grid extent {axis}, `{text_of(expression)}`, is {extent}{limit}"
-                f"{_where(expression, values)}"
+                f"{values_in(expression, values)}"
             )
         extents.append(extent)
     count = prod(extents)
@@ -173,6 +182,9 @@ def _extent_of(array: Array) -> str:
     return f"bytes {array.pointer:#x} to {end:#x} (shape {array.shape}, strides {array.strides})"
 
 
-def _where(expression: Expression, values: Mapping[str, Value]) -> str:
-    names = dict.fromkeys(names_in(expression))
-    return f", where {', '.join(f'{n} = {values[n]}' for n in names)}" if names else ""
+def computed(expression: Expression, values: Mapping[str, Value]) -> Value:
+    """A number that a launch is given, or is of. Raises ContractError if it is too large."""
+    try:
+        return evaluate(expression, values)
+    except TooLarge:
+        raise ContractError(too_large(expression, values)) from None

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tilec.artifact.expression import Expression, Value, evaluate, names_in
+from tilec.artifact.expression import Expression, Value, names_in
 from tilec.artifact.pipeline import Pipeline, PipelineLaunch
 from tilec.runtime.array import Array
+from tilec.runtime.contract import computed
 from tilec.runtime.entry import Cells, Entry
 from tilec.runtime.errors import ContractError, TilecError
 from tilec.runtime.fitted import Argument, LaunchPlan, ScalarSlot
@@ -66,13 +67,13 @@ class Step:
         self.launch = launch
         tensors = [places[a.tensor] for a in launch.arguments if a.tensor is not None]
         self._tensors = [(place.base, place.offset) for place in tensors]
-        self.arguments: list[Argument] = [
-            _turned(places[a.tensor].array, a.axes)
-            if a.tensor is not None
-            else _value(a.value, values)
-            for a in launch.arguments
-        ]
         try:
+            self.arguments: list[Argument] = [
+                _turned(places[a.tensor].array, a.axes)
+                if a.tensor is not None
+                else _value(a.value, values)
+                for a in launch.arguments
+            ]
             self.fitted = planner.fitted(planner.key_of(self.arguments), self.arguments)
         except ContractError as error:
             raise self.refusal(error) from None
@@ -136,7 +137,7 @@ class Step:
             return
         try:
             for scalar, expression in self.computed:
-                cells[scalar.slot] = scalar.bits(evaluate(expression, values))
+                cells[scalar.slot] = scalar.bits(computed(expression, values))
         except ContractError as error:
             raise self.refusal(self.fitted.refusal(error)) from None
 
@@ -173,7 +174,7 @@ class Step:
             if isinstance(expression, str) and elements.get(expression) == scalar.element:
                 self.scalars.append(Passed(scalar.slot, order.index(expression)))
                 continue
-            bits = scalar.bits(evaluate(expression, values))  # a number of the slot's type, too
+            bits = scalar.bits(computed(expression, values))  # a number of the slot's type, too
             if any(name in order for name in names_in(expression)):
                 self.computed.append((scalar, expression))
             else:
@@ -192,4 +193,4 @@ def _turned(array: Array, axes: tuple[int, ...]) -> Array:
 
 def _value(expression: Expression | None, values: Mapping[str, Value]) -> Value:
     assert expression is not None, "what is no tensor has a value"
-    return evaluate(expression, values)
+    return computed(expression, values)

@@ -10,13 +10,13 @@ from tests.emit.launching import reset
 from tests.emit.pipeline_samples import pipelined
 from tests.emit.rust.calling import RustLaunchers
 from tests.emit.rust.probe import RustProbe, probe_text
-from tests.emit.test_support import truth, whole
+from tests.emit.test_support import LIMITED_EXPRESSIONS, truth, whole
 
 
 @pytest.fixture(scope="session")
 def expressions():
     random = Random("expressions")
-    return [(whole, truth)[i % 2](random, i % 4) for i in range(300)]
+    return [*LIMITED_EXPRESSIONS, *((whole, truth)[i % 2](random, i % 4) for i in range(300))]
 
 
 @pytest.fixture(scope="session")

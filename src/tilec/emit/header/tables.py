@@ -214,13 +214,20 @@ def _cost(cost: Cost, own: str, expressions: Expressions, arrays: Arrays) -> str
         "tilec_part",
         f"parts_{own}",
         [
-            braced((expressions.number(part.turns), *part.busy_cycles, part.alone_cycles))
+            braced(
+                (
+                    expressions.number(part.turns, is_exact=True),
+                    *part.busy_cycles,
+                    part.alone_cycles,
+                )
+            )
             for part in cost.parts
         ],
     )
     return braced(
         (cost.blocks_per_sm, cost.start_cycles, cost.blocks_per_program, cost.cluster_blocks,
-         expressions.number(cost.memory_cycles), expressions.number(cost.first_cycles),
+         expressions.number(cost.memory_cycles, is_exact=True),
+         expressions.number(cost.first_cycles, is_exact=True),
          len(cost.parts), parts)
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilec.artifact.expression import is_conversion
 from tilec.artifact.signature import NumberKind as Kind
 from tilec.emit.expressions import COMPARING, Code, Language
 
@@ -37,7 +38,7 @@ def _call(name: str, kind: Kind, texts: Sequence[str]) -> str:
         return f"real_{name}{listed}"
     if name in ("min", "max"):
         return f"std::cmp::{name}{listed}"
-    if name[0] in "iu" and name[1:].isdigit():
+    if is_conversion(name):
         return f"to_{name}{listed}"
     return f"{name}{listed}"
 

@@ -140,12 +140,12 @@ def _cost(cost: Cost, expressions: Expressions) -> str:
         start=cost.start_cycles,
         blocks_per_program=cost.blocks_per_program,
         cluster_blocks=cost.cluster_blocks,
-        memory=expressions.number(cost.memory_cycles),
-        first=expressions.number(cost.first_cycles),
+        memory=expressions.number(cost.memory_cycles, is_exact=True),
+        first=expressions.number(cost.first_cycles, is_exact=True),
         parts=listed(
             structure(
                 "Part",
-                turns=expressions.number(part.turns),
+                turns=expressions.number(part.turns, is_exact=True),
                 busy=list(part.busy_cycles),
                 alone=part.alone_cycles,
             )

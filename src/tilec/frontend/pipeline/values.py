@@ -18,9 +18,10 @@ from tilec.artifact import signature
 from tilec.artifact.abi import ELEMENT_BYTES
 from tilec.artifact.expression import (
     Expression,
+    TooLarge,
     divides_by_zero,
     evaluate,
-    holds,
+    is_conversion,
     is_too_deep,
     names_in,
     text_of,
@@ -120,7 +121,10 @@ class _Values:
 
         Raises:   NoValueError
         """
-        return _total(self.with_divisions(scalar, element))
+        try:
+            return _total(self.with_divisions(scalar, element))
+        except TooLarge:
+            raise NoValueError(_too_large(scalar.value.span)) from None
 
     def with_divisions(self, scalar: Scalar, element: Element | None = None) -> Expression:
         """As `expression`, with the divisions by 0 that are in it.
@@ -180,8 +184,12 @@ def _computed(expression: Expression) -> Expression:
         case ("select", bool(first), yes, no):
             return yes if first else no
         case tuple() if not any(isinstance(operand, str | tuple) for operand in expression[1:]):
-            # A `requires!` that divides by zero does not hold: such a division is left to be seen.
-            return expression if divides_by_zero(expression) else evaluate(expression, {})
+            # What launchers refuse is left to be seen: a `requires!` that divides by zero, and what
+            # is too large.
+            try:
+                return expression if divides_by_zero(expression) else evaluate(expression, {})
+            except TooLarge:
+                return expression
     return expression
 
 
@@ -189,10 +197,13 @@ def _total(expression: Expression) -> Expression:
     """The same number, where `x / 0` is one too."""
     if not isinstance(expression, tuple):
         return expression
+    if not any(names_in(expression)):
+        return evaluate(expression, {})
+    match expression:
+        case (str(conversion), (str(inner), *operands)) if is_conversion(conversion):
+            return (conversion, (inner, *map(_total, operands)))
     name, *operands = expression
-    found = (name, *map(_total, operands))
-    has_names = any(isinstance(operand, str | tuple) for operand in found[1:])
-    return found if has_names else evaluate(found, {})
+    return (name, *map(_total, operands))
 
 
 def _size_of(expression: Expression) -> int:
@@ -219,6 +230,15 @@ def _refused(span: Span, text: str) -> Diagnostic:
         (Label(span, text),),
         notes=("launchers compute with integers; floats they pass on and compare",),
         help="compute it in a kernel",
+    )
+
+
+def _too_large(span: Span) -> Diagnostic:
+    return Diagnostic(
+        "E0804",
+        "a pipeline computes with numbers of 64 bits",
+        (Label(span, "this is too large"),),
+        notes=("nothing is launched where a `usize` would wrap",),
     )
 
 
@@ -279,7 +299,11 @@ def _requirements(
         if divides_by_zero(expression):
             raise NoValueError(_never_holds(required, "this divides by zero"))
         if not any(names_in(expression)):
-            if not holds(expression, {}):
+            try:
+                does_hold = evaluate(expression, {})
+            except TooLarge:
+                raise NoValueError(_never_holds(required, "this is too large to compute")) from None
+            if not does_hold:
                 raise NoValueError(_never_holds(required, "this is false"))
             continue  # it holds, whatever the arguments
         text = text_of(expression) if required.text is None else required.text

@@ -1,8 +1,9 @@
 /* ---- Inner: `requires!` and the grid of programs ------------------------------------------------------------------- */
 
-TILEC_INNER tilec_status tilec_too_large(const tilec_claim *claim)
+TILEC_INNER tilec_status tilec_too_large(const tilec_call *call, const tilec_claim *claim)
 {
-    return tilec_fail(TILEC_ERROR_ARITHMETIC, "`%.1000s` is too large to compute", claim->text);
+    return tilec_fail(TILEC_ERROR_ARITHMETIC, "`%.1000s` is too large to compute%s", claim->text,
+                      tilec_where(call->kernel, claim, call->values).text);
 }
 
 TILEC_INNER tilec_status tilec_check_requires(const tilec_call *call)
@@ -12,9 +13,7 @@ TILEC_INNER tilec_status tilec_check_requires(const tilec_call *call)
         const tilec_claim *claim = &call->kernel->requirements[i];
         tilec_evaluation e = {0, 0, 0};
         tilec_wide holds = call->kernel->evaluate(claim->expression, call->values, &e);
-        if (e.overflow)
-            return tilec_too_large(claim);
-        if (!holds || e.division_by_zero)
+        if (!holds || e.division_by_zero || e.overflow)
             return tilec_fail(TILEC_ERROR_REQUIRES, "%.1500s does not hold%s", claim->text,
                               tilec_where(call->kernel, claim, call->values).text);
     }
@@ -30,7 +29,7 @@ TILEC_INNER tilec_status tilec_take_grid(tilec_call *call)
         const tilec_claim *claim = &call->kernel->grid[axis];
         tilec_wide extent = call->kernel->evaluate(claim->expression, call->values, &e);
         if (e.overflow)
-            return tilec_too_large(claim);
+            return tilec_too_large(call, claim);
         if (extent < 0 || extent > TILEC_COUNT_LIMIT)
             return tilec_fail(TILEC_ERROR_GRID, "grid extent %d, `%.1000s`, is %s%s%s", (int)axis, claim->text,
                               tilec_number(extent, 10).text,

@@ -66,6 +66,24 @@ TILEC_INNER int tilec_le(tilec_wide a, tilec_wide b) { return a <= b; }
 TILEC_INNER int tilec_gt(tilec_wide a, tilec_wide b) { return a > b; }
 TILEC_INNER int tilec_ge(tilec_wide a, tilec_wide b) { return a >= b; }
 
+/* Notes what does not fit in 64 bits. */
+TILEC_INNER tilec_wide tilec_in_64(tilec_wide a, tilec_evaluation *e)
+{
+    e->overflow |= a != (int64_t)a;
+    return a;
+}
+
+/* The low bits of what may have more than tilec_wide. */
+TILEC_INNER tilec_wide tilec_low_mul(tilec_wide a, tilec_wide b)
+{
+    return (tilec_wide)((uint64_t)a * (uint64_t)b);
+}
+
+TILEC_INNER tilec_wide tilec_low_shl(tilec_wide a, tilec_wide b)
+{
+    return (tilec_wide)((uint64_t)a << (int)(b & 63));
+}
+
 /* The low bits, read as that type. */
 TILEC_INNER tilec_wide tilec_i8(tilec_wide a) { return (int8_t)a; }
 TILEC_INNER tilec_wide tilec_u8(tilec_wide a) { return (uint8_t)a; }

@@ -35,7 +35,7 @@ TILEC_INNER tilec_status tilec_take_value(const tilec_run *run, const tilec_give
     value->kind = given->kind;
     value->whole = run->pipeline->contract->evaluate(given->value->expression, run->call.values, &e);
     value->real = e.real;
-    return e.overflow ? tilec_too_large(given->value) : TILEC_SUCCESS;
+    return e.overflow ? tilec_too_large(&run->call, given->value) : TILEC_SUCCESS;
 }
 
 /* Makes a launch that is worked out, and has programs, a step. */

@@ -26,7 +26,7 @@ typedef struct tilec_argument {
 } tilec_argument;
 
 typedef struct tilec_evaluation {
-    int overflow;         /* a number had no room in tilec_wide */
+    int overflow;         /* a number does not fit in 64 bits where it should, or in tilec_wide */
     int division_by_zero; /* which a `requires!` must not do */
     double real;          /* the value, if it is a real number that a launch is given */
 } tilec_evaluation;

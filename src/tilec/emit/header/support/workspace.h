@@ -17,7 +17,7 @@ TILEC_INNER tilec_status tilec_take_temporary(tilec_run *run, const tilec_tempor
         tilec_evaluation e = {0, 0, 0};
         tilec_wide extent = run->pipeline->contract->evaluate(claim->expression, run->call.values, &e);
         if (e.overflow)
-            return tilec_too_large(claim);
+            return tilec_too_large(&run->call, claim);
         if (extent < 0 || extent > TILEC_COUNT_LIMIT)
             return tilec_fail(TILEC_ERROR_LIMIT, "the temporary `%s` has the extent %s", temporary->name,
                               tilec_number(extent, 10).text);

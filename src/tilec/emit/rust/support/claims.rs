@@ -1,7 +1,8 @@
 // ---- Inner: `requires!` and the grid of programs
 
-fn too_large<T>(claim: &Claim) -> Result<T> {
-    failed(Status::Arithmetic, format!("`{}` is too large to compute", claim.text))
+fn too_large<T>(claim: &Claim, call: &Call<'_>) -> Result<T> {
+    let values = where_text(call.kernel, claim, &call.values);
+    failed(Status::Arithmetic, format!("`{}` is too large to compute{values}", claim.text))
 }
 
 impl Call<'_> {
@@ -9,10 +10,7 @@ impl Call<'_> {
         for claim in self.kernel.requirements {
             let mut e = Evaluation::default();
             let holds = (self.kernel.evaluate)(claim.expression, &self.values, &mut e);
-            if e.overflow {
-                return too_large(claim);
-            }
-            if holds == 0 || e.division_by_zero {
+            if holds == 0 || e.division_by_zero || e.overflow {
                 let values = where_text(self.kernel, claim, &self.values);
                 return failed(Status::Requires, format!("{} does not hold{values}", claim.text));
             }
@@ -27,7 +25,7 @@ impl Call<'_> {
             let mut e = Evaluation::default();
             let extent = (self.kernel.evaluate)(claim.expression, &self.values, &mut e);
             if e.overflow {
-                return too_large(claim);
+                return too_large(claim, self);
             }
             if !(0..=COUNT_LIMIT).contains(&extent) {
                 let limit = if extent > 0 { ", above the limit of 1099511627776" } else { "" };

@@ -66,6 +66,21 @@ pub(super) fn real_abs(a: f64) -> f64 {
     a.abs()
 }
 
+/// Notes what does not fit in 64 bits.
+pub(super) fn in_64(a: i128, e: &mut Evaluation) -> i128 {
+    e.overflow |= i64::try_from(a).is_err();
+    a
+}
+
+/// The low bits of what may have more than `i128`.
+pub(super) fn low_mul(a: i128, b: i128) -> i128 {
+    i128::from((a as u64).wrapping_mul(b as u64))
+}
+
+pub(super) fn low_shl(a: i128, b: i128) -> i128 {
+    i128::from((a as u64) << (b & 63))
+}
+
 macro_rules! kept_bits {
     ($($name:ident, $type:ty;)*) => {
         // The low bits, read as that type.

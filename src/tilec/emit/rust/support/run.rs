@@ -133,7 +133,7 @@ impl Run {
                     let mut e = Evaluation::default();
                     let whole = (pipeline.kernel.evaluate)(claim.expression, &pipeline.values, &mut e);
                     if e.overflow {
-                        return too_large(claim);
+                        return too_large(claim, pipeline);
                     }
                     Argument { tensor: None, value: Value { whole, real: e.real, kind: *kind, bits: 0 } }
                 }

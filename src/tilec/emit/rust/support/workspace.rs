@@ -13,7 +13,7 @@ fn temporary_of(temporary: &Temporary, call: &Call<'_>) -> Result<Raw> {
         let mut e = Evaluation::default();
         let extent = (call.kernel.evaluate)(claim.expression, &call.values, &mut e);
         if e.overflow {
-            return too_large(claim);
+            return too_large(claim, call);
         }
         if !(0..=COUNT_LIMIT).contains(&extent) {
             return failed(Status::Limit, format!("the temporary `{name}` has the extent {extent}"));
