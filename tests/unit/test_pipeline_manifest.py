@@ -86,6 +86,26 @@ def test_what_is_not_sound_is_told(pipeline, said):
     assert any(re.search(said, fault) for fault in found), found
 
 
+def test_a_launch_writes_what_any_of_its_instances_does():
+    """b and c are made of a side by side, which is right as long as all instances read it."""
+    side_by_side = _launches(
+        n0=launch("a", "out", "x", (), 1),
+        n1=launch("b", "a", "x", (0,), 1),
+        n2=launch("c", "a", "x", (0,), 1),
+        n3=launch("d", "c", "b", (1, 2), 1),
+    )
+    told = with_pipelines(replace(side_by_side, temporaries=_temporaries(0, 1, 2, 3).temporaries))
+    assert list(faults_of(told)) == []
+
+    def changed(kernel):
+        z, x, *rest = kernel.parameters
+        is_other = kernel.symbol == "add__f32_256"
+        return replace(kernel, parameters=(z, replace(x, own="mut"), *rest)) if is_other else kernel
+
+    found = list(faults_of(replace(told, kernels=tuple(map(changed, told.kernels)))))
+    assert any("launches 1 and 2 share `a`, and have no order" in fault for fault in found), found
+
+
 def test_temporaries_of_one_slot_share_bytes():
     room = workspace_of(sums(), {"N": 1000, "scale": 1.0})
     # 4000 bytes are 16 times 256; three slots, four temporaries.

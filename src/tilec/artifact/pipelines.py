@@ -148,10 +148,11 @@ def _faults_of_order(pipeline: Pipeline, kernels: Mapping[str, Kernel]) -> Itera
     uses: dict[str, list[tuple[int, bool]]] = {}
     for number, launch in enumerate(pipeline.launches):
         seen: dict[str, list[bool]] = {}
-        parameters = kernels[launch.instances[0]].parameters
-        for argument, parameter in zip(launch.arguments, parameters, strict=True):
+        of_each = zip(*(kernels[one].parameters for one in launch.instances), strict=True)
+        for argument, parameters in zip(launch.arguments, of_each, strict=True):
             if argument.tensor is not None:
-                seen.setdefault(argument.tensor, []).append(parameter.is_written)
+                may_write = any(parameter.is_written for parameter in parameters)
+                seen.setdefault(argument.tensor, []).append(may_write)
         for tensor, written in seen.items():
             if len(written) > 1 and any(written):
                 yield f"launch {number} is given `{tensor}` twice, and writes it"
