@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parent
 MOST = 12
@@ -28,9 +29,11 @@ def main() -> int:
     processes, arguments = min(MOST, max(1, (os.cpu_count() or 2) // 2)), sys.argv[1:]
     if arguments and arguments[0].isdigit():
         processes, arguments = int(arguments[0]), arguments[1:]
-    with ThreadPoolExecutor(processes) as pool:
-        shards = [f"{number}/{processes}" for number in range(processes)]
-        done = list(pool.map(lambda shard: _run(shard, arguments), shards))
+    shards = [f"{number}/{processes}" for number in range(processes)]
+    # Folders of their own: pytest clears those that others left, while they are at it too.
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as pool:
+        folders = [f"--basetemp={folder}/{number}" for number in range(processes)]
+        done = list(pool.map(lambda *one: _run(*one, arguments), shards, folders))
     totals: Counter[str] = Counter()
     for shard, result in zip(shards, done, strict=True):
         lines = result.stdout.strip().splitlines() or [result.stderr.strip()]
@@ -44,8 +47,8 @@ def main() -> int:
     return int(any(result.returncode for result in done))
 
 
-def _run(shard: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-m", "gpu", str(HERE), *arguments]
+def _run(shard: str, folder: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-m", "gpu", str(HERE), folder, *arguments]
     environment = {**os.environ, "TILEC_SHARD": shard}
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 

@@ -393,13 +393,46 @@ def test_back_on_one_stream_nobody_is_asked_again(add, driver, monkeypatch):
     add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
     add.launch(own(24), own(32), own(40), 1.0, stream=stream(B))
     assert launch.UNDER_WAY.only is None
-    driver.finish_all(A)
+    assert driver.finish_one(A)
     launch.UNDER_WAY.settle()
     driver.run()
     launch.UNDER_WAY.settle()
     assert launch.UNDER_WAY.only == B
     with pytest.raises(rt.BorrowError):
         add.launch(own(24), own(32), own(40), 1.0, stream=stream(A))
+
+
+def test_soon_after_a_change_of_streams_nobody_is_asked_if_the_first_is_done(
+    add, driver, monkeypatch
+):
+    """What the first stream was given is asked about at the change, not much later."""
+    for _ in range(launch.LIMIT_AFTER_CHANGE):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    add.launch(own(24), own(32), own(40), 1.0, stream=stream(B))
+    for _ in range(launch.LIMIT_AFTER_CHANGE):
+        assert driver.finish_one(A)
+    driver.run()
+    for _ in range(launch.LIMIT_AFTER_CHANGE):
+        add.launch(own(24), own(32), own(40), 1.0, stream=stream(B))
+    assert launch.UNDER_WAY.only == B
+
+    def refuse(*given):
+        raise AssertionError("asked again")
+
+    monkeypatch.setattr(launch.UnderWay, "admit", refuse)
+    add.launch(own(24), own(32), own(40), 1.0, stream=stream(B))
+
+
+def test_streams_that_take_turns_are_asked_about_seldom(add, driver, monkeypatch):
+    asked = []
+    recorded = driver.recorded
+    monkeypatch.setattr(driver, "recorded", lambda *given: asked.append(1) or recorded(*given))
+    of_stream = {A: (own(0), own(8), own(16)), B: (own(24), own(32), own(40))}
+    for _ in range(5 * launch.LIMIT):
+        for one, tensors in of_stream.items():
+            add.launch(*tensors, 1.0, stream=stream(one))
+            assert driver.finish_one(one)
+    assert 0 < len(asked) <= 2 * 2 * 5
 
 
 # Memory that is given back

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 # Weights (entry.py) that gather before an event is recorded: 64 launches of small tensors, or what
 # borrows 16 MiB. A launch that reaches it alone runs for so long that its own event costs little.
 LIMIT = 64
+# The same when, after so many launches on one stream, another one is used: what was on the first
+# may be done soon, and launches are on one stream again, which costs less.
+LIMIT_AFTER_CHANGE = 8
 
 
 def is_passing(address: int, given: object) -> bool:
@@ -221,8 +224,9 @@ class UnderWay:
         if policy == "off" and self._ledger is None:
             self.only = None
             return
+        done: list[Launch] = []  # lets go of what it borrowed when the lock is free
         with self._settling:
-            ledger = self._ledger_for(stream, entry.device)
+            ledger = self._ledger_for(stream, entry.device, done)
             # What is captured into a graph runs when that does, and in the order that it has.
             if ledger is None or policy == "off" or driver.is_captured(stream):
                 return
@@ -230,9 +234,10 @@ class UnderWay:
 
     def ordered(self, first: Launch | tuple[int, int | None], then: int) -> None:
         """Notes that a stream waits for a launch, or for all that another stream was given."""
+        done: list[Launch] = []
         with self._settling:
             device = first[1] if isinstance(first, tuple) else first.entry.device
-            ledger = self._ledger_for(then, device)
+            ledger = self._ledger_for(then, device, done)
             if ledger is not None:
                 ledger.ordered(first, then)
 
@@ -241,8 +246,11 @@ class UnderWay:
         with self._settling:
             return self._live()
 
-    def _ledger_for(self, stream: int, device: int | None) -> Ledger | None:
-        """What says who may launch on a stream; None if nothing is on another one."""
+    def _ledger_for(self, stream: int, device: int | None, done: list[Launch]) -> Ledger | None:
+        """What says who may launch on a stream; None if nothing is on another one.
+
+        Launches that turn out to be done are added to `done`.
+        """
         if self._ledger is not None:
             return self._ledger
         # The address of a thread's own stream says nothing of other threads.
@@ -253,6 +261,10 @@ class UnderWay:
                 return None
         self.only = None
         self._ledger = ledger = Ledger()
+        if len(self._gathered) >= LIMIT_AFTER_CHANGE:  # else streams may well go on taking turns
+            # Soon it is asked how far the other stream was at this moment.
+            self._record_for_gathered(done)
+            self._room = min(self._room, LIMIT_AFTER_CHANGE)
         for launch in self._live():
             ledger.add(launch)
         return ledger
@@ -332,6 +344,8 @@ class UnderWay:
         if event is None:  # the stream is being captured into a graph
             self._gathered.extend(batch)
         else:
+            for launch in batch:  # whoever asks for one of them later needs no event more
+                launch._event = event
             self._wait_for(event, batch)
 
     def _wait_for(self, event: Completion, batch: list[Launch]) -> None:

@@ -75,9 +75,12 @@ class Step:
                 for a in launch.arguments
             ]
             self.fitted = planner.fitted(planner.key_of(self.arguments), self.arguments)
-            self._sort_scalars(values)
         except ContractError as error:
             raise self.refusal(error) from None
+        try:
+            self._sort_scalars(values)
+        except ContractError as error:
+            raise self.refusal(self.fitted.refusal(error)) from None
         self._pointers = [(slot, *self._tensors[number]) for slot, number in self.fitted.pointers]
 
     @property
@@ -136,7 +139,7 @@ class Step:
             for scalar, expression in self.computed:
                 cells[scalar.slot] = scalar.bits(computed(expression, values))
         except ContractError as error:
-            raise self.refusal(error) from None
+            raise self.refusal(self.fitted.refusal(error)) from None
 
     def refusal(self, error: ContractError) -> ContractError:
         """What went wrong, with pipeline and launch; the error names kernel and argument."""
