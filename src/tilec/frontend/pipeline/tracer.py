@@ -24,7 +24,6 @@ from tilec.integers.polynomial import Polynomial
 from tilec.source import Span
 from tilec.types import BOOL, USIZE, Element, TileType, scalar
 
-
 _DIVIDING = frozenset({"/", "%", "div_ceil", "rem_euclid"})
 
 
