@@ -23,6 +23,7 @@ from itertools import cycle
 from pathlib import Path
 from statistics import median
 from tempfile import mkdtemp
+from unittest import mock
 
 import torch
 from cuda.bindings import driver as bindings
@@ -35,6 +36,7 @@ from tilec.bench.target import target_of
 from tilec.bench.torch_gpu import torch_gpu
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.python import emit_python
+from tilec.runtime import native
 
 RESULTS = Path(__file__).parent / "results"
 # Where the cubins are: `tilec build kernels/*.tile -o build` puts them there.
@@ -42,6 +44,8 @@ BUILD = Path(os.environ.get("TILEC_BUILD", "build"))
 ELEMENTS = 1024
 BURST = 256
 ROUNDS = 101
+# By what launches are compared, since hosts differ by a half.
+BARE = "bare cuda.bindings cuLaunchKernel"
 
 Calls = dict[str, Callable[[], object]]
 
@@ -54,18 +58,22 @@ def main() -> None:
         contenders = measured(
             {
                 **_launchers(),
+                **_by_python_alone(),
                 **_on_two_streams(),
                 **_operations(),
                 **_bare_launches(),
                 **_torch_operations(),
+                **_triton(),
             }
         )
     built_by = asdict(_module().manifest.toolchain)
     environment = {**torch_gpu().environment(), "built_by": built_by}
     print(f"Host time of a launch, {environment['card']}, Python {environment['python']}\n")
-    print("| contender | µs (median) | IQR |\n| --- | ---: | ---: |")
-    for contender in contenders:
-        print(f"| {contender.name} | {contender.median_us:.2f} | {contender.spread_us:.2f} |")
+    [bare] = (one.median_us for one in contenders if one.name == BARE)
+    print("| contender | µs (median) | IQR | by bare |\n| --- | ---: | ---: | ---: |")
+    for one in contenders:
+        times = f"{one.median_us:.2f} | {one.spread_us:.2f} | {one.median_us / bare:.2f}"
+        print(f"| {one.name} | {times} |")
     if save:
         _save(contenders, environment)
 
@@ -123,7 +131,40 @@ def _launchers() -> Calls:
         "tilec, torch tensors, stream given": lambda: add.launch(z, x, x, stream=stream),
         "tilec, rt.Tensor": lambda: add.launch(own_z, own_x, own_x),
         "tilec, rt.Tensor, stream given": lambda: add.launch(own_z, own_x, own_x, stream=stream),
+        # Who gives an address may destroy its stream: it is asked about at once.
+        "tilec, torch tensors, address of the stream given": lambda: add.launch(
+            z, x, x, stream=stream.cuda_stream
+        ),
     }
+
+
+def _by_python_alone() -> Calls:
+    """Ours where there is no C compiler."""
+    if native.built() is None:
+        return {}
+    z, x = _torch_tensors()
+    own_z, own_x = _runtime_tensors()
+    add = _module().add
+    with mock.patch.object(native, "_BUILT", None):
+        add.launch(z, x, x).wait()
+        add.launch(own_z, own_x, own_x).wait()
+    return {
+        "tilec by Python alone, torch tensors": lambda: add.launch(z, x, x),
+        "tilec by Python alone, rt.Tensor": lambda: add.launch(own_z, own_x, own_x),
+    }
+
+
+def _triton() -> Calls:
+    """The same by Triton, where it is."""
+    try:
+        from benchmarks.triton_add import add
+    except ImportError:
+        return {}
+    z, x = _torch_tensors()
+    add(z, x, x)
+    if not torch.equal(z, x + x):
+        raise SystemExit("wrong results")
+    return {"Triton": lambda: add(z, x, x)}
 
 
 def _on_two_streams() -> Calls:
@@ -198,7 +239,7 @@ def _bare_launches() -> Calls:
 
     return {
         "bare cuda.core.launch": lambda: core_launch(core_stream, config, kernel, *plan.arguments),
-        "bare cuda.bindings cuLaunchKernel": by_bindings,
+        BARE: by_bindings,
     }
 
 

@@ -106,7 +106,7 @@ sums (kernels/add.tile:30), a pipeline of 5 launches
   1     b: Tensor<f32, N>  4 * N  1     2
   2     c: Tensor<f32, N>  4 * N  2     3
 
-  workspace           4 * N + 4 * N + 4 * N bytes, each rounded up to a multiple of 256
+  workspace           3 x (4 * N) bytes, each rounded up to a multiple of 256
   saved by lifetimes  4 * N bytes
 """)
     assert "grid" not in shown
@@ -124,7 +124,7 @@ def test_temporaries_of_different_sizes_share_the_largest(tilec):
     d = Temporary("d", "bf16", (("mul", "N", 4),), 0)
     written(replace(sums(), launches=sums().launches[:3], temporaries=(*sums().temporaries[:3], d)))
     shown = tilec("inspect", "sums.json").out
-    assert "  workspace           max(4 * N, 2 * (N * 4)) + 4 * N + 4 * N bytes, each" in shown
+    assert "  workspace           max(4 * N, 2 * (N * 4)) + 2 x (4 * N) bytes, each" in shown
     assert "  saved by lifetimes  all of 4 * N, 2 * (N * 4) but the largest bytes\n" in shown
 
 

@@ -70,6 +70,13 @@ tilec::status shown(tilec::tensor<tilec::bf16> &y, tilec_stream stream)
 {CXX_SHOWN}
 }}
 """
+# What projects ask for beside -Wall and -Wextra.
+MORE = (
+    "-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wdouble-promotion", "-Wfloat-equal",
+    "-Wundef", "-Wcast-qual", "-Wswitch-enum",
+)  # fmt: skip
+MORE_OF_C = ("-Wstrict-prototypes", "-Wmissing-prototypes")
+MORE_OF_CXX = ("-Wold-style-cast", "-Wzero-as-null-pointer-constant", "-Wnon-virtual-dtor")
 # Some warnings come with code only: one compiler of each language generates it, which takes time.
 CHECKED = "-fsyntax-only"
 C_COMPILERS = compilers("gcc", "clang", "cc") or [None]  # None: the test is skipped
@@ -110,6 +117,18 @@ def test_as_cxx(header, compiler, calls):
     text = f'#include "sample.h"\n{calls}'
     how = "-O2" if compiler == CXX_COMPILERS[0] and calls != CALLS else CHECKED
     _compile(header, compiler, CXX_STANDARD, text, how, "-Wshadow", "-Wconversion")
+
+
+@pytest.mark.parametrize("compiler", C_COMPILERS)
+def test_in_c_nothing_that_projects_ask_for_is_warned_of(header, compiler):
+    _compile(header, compiler, "c11", '#include "sample.h"\n', CHECKED, *MORE, *MORE_OF_C)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "standard"), list(zip(CXX_COMPILERS, ["c++20", CXX_STANDARD], strict=False))
+)
+def test_in_cxx_nothing_that_projects_ask_for_is_warned_of(header, compiler, standard):
+    _compile(header, compiler, standard, '#include "sample.h"\n', CHECKED, *MORE, *MORE_OF_CXX)
 
 
 @pytest.mark.parametrize("includes", [("cuda.h", "sample.h"), ("sample.h", "cuda.h")], ids=" ".join)

@@ -133,7 +133,7 @@ def test_plans_are_those_of_the_runtime(name, pipelines):
     launcher = launcher_of(SETS[name], pipelined())
     random = Random(f"plans {name}")
     counts = set()
-    for number in range(16):
+    for number in range(8):
         arguments = arguments_of(random.choice(SETS[name].kernels), random, number % 4 == 0)
         plan = planned(launcher, arguments)
         called = pipelines.run(name, arguments, PLAN)

@@ -142,7 +142,9 @@ def test_of_several_targets_the_nearest_that_runs_is_taken(tools):
         headers = made.anew()
         headers.fake.major, headers.fake.minor = capability
         headers.use_driver()
-        assert headers.call("add", add_arguments()).message == ""
+        before = headers.driver.fake_questions()
+        assert headers.call("add", add_arguments(-1)).message == ""
+        assert headers.driver.fake_questions() - before == 3
         taken[capability] = headers.fake.kernel.decode(), headers.fake.block[0]
     threads = {"sm_80": 80, "sm_86": 86, "sm_90a": 90}
     wanted = {(8, 0): "sm_80", (8, 6): "sm_86", (8, 9): "sm_86", (9, 0): "sm_90a"}
@@ -154,6 +156,27 @@ def test_of_several_targets_the_nearest_that_runs_is_taken(tools):
     headers.use_driver()
     message = refused(headers.call("add", add_arguments()), "ARCHITECTURE")
     assert "is built for sm_90a, sm_86, sm_80, device 0 (A Card) is sm_70" in message
+
+
+def test_the_driver_is_asked_once_a_launch_whose_memory_a_tensor_is(headers):
+    """Also where an instance is chosen of several."""
+    products = [dense(i, "bf16", 96, 96, device=-1) for i in (1, 2, 3)]
+    for name, arguments in (("add", add_arguments(-1)), ("matmul", products)):
+        for _ in range(2):  # the choice is remembered from the first on
+            before = headers.driver.fake_questions()
+            assert headers.call(name, arguments).message == ""
+            assert headers.driver.fake_questions() - before == 3
+
+
+def test_what_was_said_of_memory_in_another_launch_does_not_count(headers):
+    assert headers.call("add", add_arguments(-1)).message == ""
+    headers.fake.second_from = 2 * BASE  # as if it were freed, and given out on the other device
+    message = refused(headers.call("add__f32_1024", add_arguments(-1)), "DEVICE")
+    assert message == "`add__f32_1024`: `x` is on device 1, `z` on device 0"
+    headers.fake.host_from = 3 * BASE
+    assert "`x` is on device 1" in refused(
+        headers.call("add__f32_1024", add_arguments(-1)), "DEVICE"
+    )
 
 
 def _for_target(target):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.frontend.front_end import loaded
 from tilec.artifact.expression import Expression, evaluate
 from tilec.diagnostics import Diagnostic
@@ -59,10 +61,22 @@ def test_kernels_of_other_files_that_nobody_launches_are_not_built():
     assert built("use other::copy;\n", other=COPY) == []
 
 
-def test_a_kernel_of_another_file_without_instances_says_so_where_it_is():
+def test_a_kernel_of_another_file_without_instances_has_those_that_launches_ask_for():
     generic = FAMILY.replace("#[instance", "// #[instance")
     [found] = refused(USES, other=generic)
-    assert (found.code, found.span.file) == ("E0701", "other.tile")
+    assert (found.code, found.span.file) == ("E0701", "case.tile")
+    assert [label.span.file for label in found.labels] == ["case.tile", "other.tile"]
+    assert built(USES.replace("copy(y", "copy::<f32, 64>(y"), other=generic) == ["copy__f32_64"]
+    assert built(USES, Options(defines=("B=512",)), other=generic) == ["copy__f32_512"]
+    assert refused("use other::copy;\n", other=generic) == []
+
+
+def test_launches_ask_for_what_the_file_names_no_instance_of():
+    text = (Path(__file__).parent / "programs" / "asked.tile").read_text(encoding="utf-8")
+    assert built(text) == [
+        "converted__f32_f64", "doubled__i16", "converted__i16_i32", "doubled__i32",
+        "converted__i32_f32", "moved__f32_32",
+    ]  # fmt: skip
 
 
 def test_two_kernels_of_one_name_are_refused():

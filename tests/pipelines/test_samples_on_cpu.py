@@ -75,6 +75,8 @@ def cases() -> Iterator[Case]:
     sixteen = np.arange(200, dtype=np.float32) * 2 - 198
     given = {"x": sixteen + 5, "aim": np.array(3, np.float32), "count": 200.0}
     yield Case("sums", "centred", given, "left", np.array(-3.0))
+    yield Case("asked", "fourfold", {"x": np.arange(-90, 90, dtype=np.int16)}, "y",
+               4.0 * np.arange(-90, 90))  # fmt: skip
 
 
 CASES = {case.name: case for case in cases()}

@@ -177,6 +177,13 @@ def test_what_is_implied_holds(bound, fact, asked):
         assert implied((asked, "x", 0), [(fact, "x", bound)])
 
 
+def test_what_follows_behind_a_division_by_zero_does_not_follow():
+    known = [("gt", "N", 3)]
+    assert implied(("or", ("gt", ("div", 5, 2), "N"), ("gt", "N", 2)), known)
+    assert implied(("or", ("gt", "N", 2), ("gt", ("div", 5, "N"), 1)), known)
+    assert not implied(("or", ("gt", ("div", 5, "M"), 1), ("gt", "N", 2)), known)
+
+
 @pytest.mark.parametrize(
     ("new", "message"),
     [

@@ -117,6 +117,16 @@ def test_impossible_temporaries_are_refused(extents, said):
         workspace_of(pipeline, {"N": 1})
 
 
+def test_a_workspace_has_no_more_bytes_than_there_are_addresses():
+    # 2^60 elements of 4 bytes, once and twice.
+    extents = (2**30, 2**30)
+    temporaries = [Temporary(name, "f32", extents, slot) for slot, name in enumerate("ab")]
+    one = replace(sums(), temporaries=tuple(temporaries[:1]))
+    assert workspace_of(one, {"N": 1}).bytes == 2**62
+    with pytest.raises(WorkspaceError, match=f"the workspace has {2**63} bytes"):
+        workspace_of(replace(sums(), temporaries=tuple(temporaries)), {"N": 1})
+
+
 def test_parts_are_no_parameters_of_pipelines():
     owned = Parameter("out", "tensor", "f32", ("N",), "part", (4,))
     pipeline = replace(sums(), parameters=(owned, *sums().parameters[1:]))

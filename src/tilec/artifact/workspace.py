@@ -16,7 +16,8 @@ SLOT_ALIGNMENT_BYTES = 256
 
 
 class WorkspaceError(ValueError):
-    """A temporary cannot have the extents that it would have; the message names it."""
+    """A temporary cannot have the extents that it would have, or all of them the bytes; the message
+    says which."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ def workspace_of(pipeline: Pipeline, values: Mapping[str, Value]) -> Workspace:
     Slots lie one after the other, each as large as the largest temporary in it.
 
     Raises:   WorkspaceError for an extent below 0 or above COUNT_LIMIT, or that takes numbers of
-              more than 64 bits to compute, and for more elements than
-              ELEMENT_LIMIT, extents of 0 counted as 1
+              more than 64 bits to compute, for more elements than ELEMENT_LIMIT, extents of 0
+              counted as 1, and for more bytes than there are addresses
     """
     extents = {t.name: _extents(t.name, t.extents, values) for t in pipeline.temporaries}
     sizes = {
@@ -58,6 +59,8 @@ def workspace_of(pipeline: Pipeline, values: Mapping[str, Value]) -> Workspace:
     for slot in sorted(slot_bytes):
         starts[slot] = end
         end += slot_bytes[slot]
+    if end >= 1 << 63:
+        raise WorkspaceError(f"the workspace has {end} bytes, more than there are addresses")
     offsets = {t.name: starts[t.slot] for t in pipeline.temporaries}
     return Workspace(end, sum(sizes.values()), offsets, extents)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
@@ -153,8 +154,17 @@ def _workspace(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
             largest.append(f"max({', '.join(distinct)})")
             saved.append(f"all of {', '.join(sizes)} but the largest")
     rounding = f"each rounded up to a multiple of {SLOT_ALIGNMENT_BYTES}"
-    yield "workspace", f"{' + '.join(largest)} bytes, {rounding}"
-    yield "saved by lifetimes", f"{' + '.join(saved)} bytes" if saved else "nothing"
+    yield "workspace", f"{_added(largest)} bytes, {rounding}"
+    yield "saved by lifetimes", f"{_added(saved)} bytes" if saved else "nothing"
+
+
+def _added(sizes: Sequence[str]) -> str:
+    """The sum, equal ones together: of hundreds nobody reads each."""
+    counts = Counter(sizes)
+    return " + ".join(
+        size if count == 1 else f"{count} x {size if size.isdigit() else f'({size})'}"
+        for size, count in counts.items()
+    )
 
 
 def _names_of(pipeline: Pipeline) -> tuple[str, ...]:

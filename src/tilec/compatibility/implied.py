@@ -50,10 +50,23 @@ def _conjuncts(condition: Expression) -> Iterator[Expression]:
 
 def _follows(condition: Expression, facts: list[Expression]) -> bool:
     if isinstance(condition, tuple) and condition[0] == "or":
-        return any(_follows(part, facts) for part in condition[1:])
+        _, first, second = condition
+        # What stands first is evaluated, and a `requires!` that divides by zero does not hold.
+        return _follows(first, facts) or (not _may_divide(first) and _follows(second, facts))
     return any(
         fact == condition or _is_multiple(fact, condition) or _is_narrower(fact, condition)
         for fact in facts
+    )
+
+
+def _may_divide(condition: Expression) -> bool:
+    """Whether it may divide by zero."""
+    if not isinstance(condition, tuple):
+        return False
+    name, *operands = condition
+    divides = name in ("div", "rem", "ceildiv")
+    return (divides and not (isinstance(operands[1], int) and operands[1])) or any(
+        map(_may_divide, operands)
     )
 
 

@@ -16,12 +16,12 @@ from tilec.frontend.attributes import Attributes, read_attributes
 from tilec.frontend.call_graph import check_recursion
 from tilec.frontend.constants import const_item
 from tilec.frontend.generics import check_generics, is_dim
-from tilec.frontend.instantiate import instances_of
+from tilec.frontend.instantiate import instances_of, names_instances
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.names import check_names
 from tilec.frontend.options import Options, ParsedOptions, parse_options
 from tilec.frontend.pipeline.check import check_pipeline
-from tilec.frontend.pipeline.kernels import Kernels
+from tilec.frontend.pipeline.kernels import Kernels, where_asked
 from tilec.frontend.pipeline.trace import PipelineInstance
 from tilec.frontend.typecheck import check_kernel
 from tilec.recursion import deep_recursion
@@ -65,9 +65,10 @@ def _check_program(program: Program, options: Options) -> Checked:
     for module in program.modules.values():
         found += _check_constants(module)
     found += check_recursion(program)
+    unnamed: list[ast.Function] = []
     for item in program.root.items.values():
         if isinstance(item, ast.Function):
-            made, wrong, called = _check_function(program, item, parsed)
+            made, wrong, called = _check_function(program, item, parsed, unnamed)
             instances += made
             found += wrong
             reached += called
@@ -78,10 +79,14 @@ def _check_program(program: Program, options: Options) -> Checked:
             found += wrong
             reached += called
     found += kernels.diagnostics
-    made, wrong, called = _check_foreign(program, kernels)
+    made, wrong, called = _check_launched(program, kernels)
     instances += made
     found += wrong
     reached += called
+    for item in unnamed:
+        if not kernels.is_launched(item):
+            attributes, _ = read_attributes(item, program.root)
+            found += instances_of(item, attributes, program.root, parsed)[1]  # E0701
     found += _clashes(instances, pipelines)
     found += _unwritable(instances, pipelines)
     checked = {id(function) for function in reached}
@@ -151,11 +156,20 @@ def _check_constants(module: Module) -> Iterator[Diagnostic]:
 _Checked = tuple[list[typed.KernelInstance], list[Diagnostic], list[ast.Function]]
 
 
-def _check_function(program: Program, function: ast.Function, options: ParsedOptions) -> _Checked:
+def _check_function(
+    program: Program,
+    function: ast.Function,
+    options: ParsedOptions,
+    unnamed: list[ast.Function],
+) -> _Checked:
+    """Kernels that name no instances are left to launches, and noted as `unnamed`."""
     attributes, found = read_attributes(function, program.root)
     wrong_generics = list(check_generics(function))
     found += wrong_generics
     if attributes.kernel is None or wrong_generics:
+        return [], found, []
+    if not names_instances(function, attributes, options):
+        unnamed.append(function)
         return [], found, []
     return _check_kernel(program, function, attributes, options, found)
 
@@ -181,16 +195,18 @@ def _check_kernel(
     return made, [*found, *_with_instances(by_instance)], reached
 
 
-def _check_foreign(program: Program, kernels: Kernels) -> _Checked:
-    """The instances of other files' kernels that pipelines launch: they are built here, too."""
+def _check_launched(program: Program, kernels: Kernels) -> _Checked:
+    """The instances that pipelines launch and that this file does not name: they are built, too."""
     made: list[typed.KernelInstance] = []
     reached: list[ast.Function] = []
     by_instance: dict[str, list[Diagnostic]] = {}
-    for symbol, (kernel, instance) in kernels.foreign.items():
+    for symbol, (kernel, instance) in kernels.launched.items():
         function, attributes = kernel.function, kernel.attributes
         typed_kernel, wrong, called = check_kernel(
             program, kernel.module, function, attributes, instance
         )
+        if kernels.is_asked_for(instance):
+            wrong = [where_asked(d, instance) for d in wrong]
         by_instance[symbol] = wrong
         reached += [function, *called]
         if typed_kernel is not None:

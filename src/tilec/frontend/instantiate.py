@@ -1,7 +1,7 @@
 """Which instances of a kernel are built, and what their generics are.
 
-From `#[instance(…)]`, from the command line (`-D NAME=VALUE`, `--instance 'name<T=f16,B=64>'`), and
-the one implicit instance of a kernel without type or const generics.
+From `#[instance(…)]`, from the command line (`-D NAME=VALUE`, `--instance 'name<T=f16,B=64>'`), the
+one implicit instance of a kernel without type or const generics, and from launches in pipelines.
 """
 
 from __future__ import annotations
@@ -54,9 +54,7 @@ def instances_of(
     from_attributes = len(attributes.instances)
     if not sources:
         sources = [(kernel.name.span, iter(()), None)]
-    common = {
-        name: (value, attributes.hint_spans[name]) for name, value in attributes.hints.items()
-    }
+    common = _hints_of_all(attributes)
     for position, (span, values, attribute) in enumerate(sources):
         try:
             own = {} if attribute is None else _own_hints(attribute, module)
@@ -70,6 +68,34 @@ def instances_of(
             labels = (Label(span, "asked for again"), Label(known.span, "asked for first"))
             found.append(Diagnostic("E0204", "two instances are the same", labels))
     return list(instances.values()), found
+
+
+def names_instances(kernel: ast.Function, attributes: Attributes, options: ParsedOptions) -> bool:
+    """Whether the program or the command line says which there are, so that launches need not."""
+    if attributes.instances or any(r.kernel == kernel.name.text for r in options.requests):
+        return True
+    return all(is_dim(g) or g.name.text in options.defines for g in kernel.generics)
+
+
+def asked_instance(
+    kernel: ast.Function,
+    attributes: Attributes,
+    options: ParsedOptions,
+    values: Mapping[str, Element | Constant],
+    span: Span,
+) -> Instance:
+    """The instance that a launch asks for.
+
+    Raises:   CompileError: E0202, E0203; E0701 for generics without a value
+    """
+    names = {g.name.text for g in kernel.generics if not is_dim(g)}
+    defines = {n: v for n, v in options.defines.items() if n in names}
+    placed = {name: (value, span) for name, value in values.items()}
+    return _instance(kernel, span, placed, defines, {}, _hints_of_all(attributes))
+
+
+def _hints_of_all(attributes: Attributes) -> Hints:
+    return {name: (value, attributes.hint_spans[name]) for name, value in attributes.hints.items()}
 
 
 Values = Iterator["tuple[str, tuple[Element | Constant, Span]]"]

@@ -76,8 +76,8 @@ def _parse(source: SourceFile, parser: Parser, diagnostics: list[Diagnostic]) ->
     diagnostics += found
     module = Module(source, file)
     for item in file.items:
-        if isinstance(item, ast.Use):
-            continue
+        if isinstance(item, ast.Use) or item.name.text == "_":
+            continue  # `_`: what has no name that the parser would have
         known = module.items.setdefault(item.name.text, item)
         if known is not item:
             diagnostics.append(_defined_twice(item.name, known.name))

@@ -37,6 +37,8 @@ from tests.emit.test_loading import (  # noqa: F401
     test_sixteen_threads_load_once,
     test_streams_are_passed_on,
     test_tensor_maps_are_made_once_for_a_tensor,
+    test_the_driver_is_asked_once_a_launch_whose_memory_a_tensor_is,
+    test_what_was_said_of_memory_in_another_launch_does_not_count,
     test_without_a_driver_contracts_are_checked_and_launches_say_so,
 )
 from tilec.emit.header.sets import launch_sets
@@ -97,11 +99,11 @@ def test_of_several_targets_the_nearest_that_runs_is_taken(tools):
         launchers = made.anew()
         launchers.fake.major, launchers.fake.minor = capability
         launchers.use_driver()
-        assert launchers.call("add", add_arguments()).message == ""
+        assert launchers.call("add", add_arguments(-1)).message == ""
         assert launchers.fake.kernel.decode() == f"add_for_{target}"
     launchers = made.anew()
     launchers.fake.major = 7
     launchers.use_driver()
-    outcome = launchers.call("add", add_arguments())
+    outcome = launchers.call("add", add_arguments(-1))
     assert outcome.status == STATUS["TILEC_ERROR_ARCHITECTURE"]
     assert "is built for sm_90a, sm_86, sm_80, device 0 (A Card) is sm_70" in outcome.message

@@ -19,6 +19,14 @@ from tests.unit.manifest_samples import add_kernel, manifest
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.rust import emit_rust
 
+# What projects ask for beside what is on from the start.
+LINTS = tuple(
+    f"-W{lint}"
+    for lint in (
+        "clippy::pedantic", "missing_debug_implementations", "rust_2018_idioms",
+        "trivial_numeric_casts", "unused_qualifications",
+    )
+)  # fmt: skip
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 
@@ -51,10 +59,17 @@ def test_a_program_does_what_its_types_allow(sample, tools):
     assert "device 0 does not say when its work on borrowed memory is done" in done.stderr
 
 
+@pytest.mark.parametrize("edition", ["2021", "2024"])
+def test_formatting_a_project_leaves_the_file_as_it_is(sample, edition):
+    if not shutil.which("rustfmt"):
+        pytest.skip("there is no rustfmt")
+    compiled("rustfmt", "--check", "--edition", edition, sample / "sample.rs")
+
+
 @pytest.mark.parametrize("name", ["borrows", "types"])
 def test_the_compiler_refuses_what_would_race(sample, name):
     if not (sample / "libsample.rmeta").exists():
-        flags = "--crate-type=lib", "--emit=metadata", "-Dwarnings", "--edition=2024"
+        flags = "--crate-type=lib", "--emit=metadata", "-Dwarnings", "--edition=2024", *LINTS
         linter = shutil.which("clippy-driver") or rustc()
         compiled(linter, *flags, "--out-dir", sample, sample / "sample.rs")
     text = (HERE / f"{name}.rs").read_text(encoding="utf-8")

@@ -39,6 +39,14 @@ def test_statuses_have_the_numbers_of_the_header():
     assert found == wanted
 
 
+def test_statuses_are_documented_in_the_words_of_the_header():
+    [listed] = re.findall(r"pub enum Status \{(.*?)\}", support(), re.DOTALL)
+    documented = dict(re.findall(r"/// (.*)\.\n    (\w+) =", listed))
+    in_c = dict(re.findall(r'case TILEC_ERROR_(\w+):\s+return "(.*?)";', c_support()))
+    assert {text.lower() for text in documented} == {text.lower() for text in in_c.values()}
+    assert len(documented) == len(in_c) == len(STATUS) - 1
+
+
 def test_element_types_have_the_numbers_and_widths_of_the_abi():
     [listed] = re.findall(r"pub enum Dtype \{(.*?)\}", support(), re.DOTALL)
     names = [name.lower() for name in re.findall(r"(\w+)(?: = 1)?,", listed)]

@@ -7,16 +7,10 @@ from textwrap import wrap
 
 from tilec.artifact.expression import text_of
 from tilec.artifact.manifest import Kernel, Manifest, Precondition, Variant
-from tilec.artifact.signature import Parameter
+from tilec.emit.contract import parameter_rows, requirements
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.text import identifier, in_comment
-
-_OWN = {
-    "shared": "read",
-    "mut": "written",
-    "part": "written",
-    "atomic": "updated atomically",
-}  # fmt: skip
+from tilec.emit.overview import aligned, overview
 
 
 def contract_comment(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
@@ -44,30 +38,23 @@ def _head(launched: LaunchSet, manifest: Manifest, prefix: str) -> Iterator[str]
 
 
 def _details(kernel: Kernel) -> Iterator[str]:
-    yield from parameter_lines(kernel)
+    yield from parameter_lines([kernel])
+    for parameter in kernel.parameters:
+        if parameter.block:
+            yield f"  blocks    of {parameter.name}: {' x '.join(map(str, parameter.block))}"
     yield f"  programs  {' x '.join(map(text_of, kernel.grid)) or '1'}"
     for variant in kernel.variants:
         text = f"{variant.symbol}: {', '.join(_variant(variant))}"
         yield from wrap(text, 100, initial_indent="  variant   ", subsequent_indent=" " * 12)
 
 
-def parameter_lines(kernel: Kernel) -> Iterator[str]:
-    """A line for each parameter and each `requires!`."""
-    width = max((len(p.name) for p in kernel.parameters), default=0)
-    for parameter in kernel.parameters:
-        yield f"  {parameter.name.ljust(width)}  {_parameter(parameter)}"
-    for requirement in kernel.requires:
-        yield f"  requires  {requirement.text}"
-
-
-def _parameter(parameter: Parameter) -> str:
-    if not parameter.is_tensor:
-        return parameter.element
-    extents = ", ".join(map(str, parameter.extents))
-    text = f"{parameter.element} [{extents}], {_OWN[parameter.own or 'shared']}"
-    if parameter.block:
-        text += f", by blocks of [{', '.join(map(str, parameter.block))}]"
-    return text
+def parameter_lines(kernels: Sequence[Kernel]) -> Iterator[str]:
+    """A line for each parameter, and each `requires!` of all instances."""
+    for row in parameter_rows(kernels):
+        yield f"  {row}"
+    for text, symbol in requirements(kernels):
+        if symbol is None:
+            yield f"  requires  {text}"
 
 
 def _variant(variant: Variant) -> Iterator[str]:
@@ -97,6 +84,8 @@ def _asked(precondition: Precondition) -> Iterator[str]:
 
 
 def _choice(launched: LaunchSet, manifest: Manifest, prefix: str) -> Iterator[str]:
+    yield from parameter_lines(launched.kernels)
+    yield ""
     names = [kernel.symbol for kernel in launched.kernels]
     in_families = {member for family in manifest.families for member in family.members}
     yield "  Launches the instance for the arguments: the first whose types and contract fit" + (
@@ -107,13 +96,33 @@ def _choice(launched: LaunchSet, manifest: Manifest, prefix: str) -> Iterator[st
     yield from (f"    {prefix}{identifier(name)}" for name in names)
 
 
+_FUNCTIONS = (
+    ("NAME_launch(stream, ...)", "checks the contract, starts it on a stream, returns at once"),
+    ("NAME_check(...)", "checks the contract, and launches nothing"),
+    ("NAME_plan(..., &plan)", "says what would be launched"),
+)
+_OF_PIPELINES = (
+    ("NAME_launch(stream, ...)", "checks all contracts, starts all launches, returns at once"),
+    ("NAME_check(...)", "checks all contracts, and launches nothing"),
+    ("NAME_plan(..., plans, room, &count)", "says what each launch would be"),
+    ("NAME_workspace(..., &bytes)", "says how much memory temporaries need"),
+    ("NAME_launch_with(stream, workspace, bytes, ...)", "the same in memory of the caller's"),
+    ("NAME_launch_on(streams, count, ...)", "on several streams, of which the first has it all"),
+    ("NAME_graph(&graph, ...)", "makes a CUDA graph of it"),
+    ("NAME_graph_update(graph, ...)", "gives that other arguments"),
+    ("tilec_graph_launch(graph, stream)", "launches a graph"),
+    ("tilec_graph_destroy(graph)", "gives it back"),
+)
+
+
 def file_comment(
     manifests: Sequence[Manifest],
     sets: Sequence[LaunchSet],
     pipelines: Sequence[LaunchSet],
     prefix: str,
+    file: str,
 ) -> list[str]:
-    """The comment that a header begins with."""
+    """The comment that a header begins with; `file` begins the names of what is for all of it."""
     first = manifests[0]
     targets = ", ".join(manifest.target for manifest in manifests)
     lines = [
@@ -123,19 +132,31 @@ def file_comment(
         "C99 or later, C++17 or later. Include it, call, link with -ldl -lpthread where the C",
         "library is older than glibc 2.34. Nothing of CUDA is needed to compile or link.",
         "",
-        *kernels_and_instances(sets, prefix),
+        *overview("Kernels", sets, prefix, _FUNCTIONS),
         "",
-        "There are, for each, and for each of the instances by its own name,",
-        f"  {prefix}NAME_launch(stream, ...)  starts it on a stream, and returns at once",
-        f"  {prefix}NAME_check(...)           checks the contract, and launches nothing",
-        f"  {prefix}NAME_plan(..., &plan)     says what would be launched",
-        *(_of_pipelines(pipelines, prefix) if pipelines else ()),
-        "at the end of this file, under comments that say the contracts. Everything that contracts",
-        "ask for is checked before anything is launched.",
+    ]
+    if pipelines:
+        lines += [*overview("Pipelines", pipelines, prefix, _OF_PIPELINES), ""]
+    loading = (
+        (f"{file}_load(device)", "loads the machine code now, not by the first launch"),
+        (f"{file}_unload()", "gives it back"),
+    )
+    in_cxx = "tilec::NAME(stream, ...)"
+    if pipelines:
+        in_cxx += ", and of pipelines NAME_workspace, NAME_with, NAME_on, NAME_graph"
+    lines += [
+        "For the file:",
+        *aligned(loading),
         "",
-        "All give a tilec_status, TILEC_SUCCESS or what is wrong; tilec_last_message() says it in",
-        "words. A launch of no programs is a success. Tensors must stay alive and unchanged by",
-        "others until the kernel is done. See docs/launchers.md of tilec.",
+        f"In C++ also {in_cxx.replace('NAME', f'{prefix}NAME')},",
+        "overloaded by types.",
+        "",
+        "All of that is at the end of this file, under comments that say the contracts.",
+        "Tensors are made by tilec_vector, tilec_matrix, tilec_packed and tilec_strided. All",
+        "functions give a tilec_status, TILEC_SUCCESS or what is wrong, which",
+        "tilec_last_message() says in words. A launch of no programs is a success. Tensors must",
+        "stay alive and unchanged by others until the kernel is done. See docs/launchers.md of",
+        "tilec.",
     ]
     if first.checked:
         lines += [
@@ -144,34 +165,3 @@ def file_comment(
             "after which CUDA takes no more work from the process.",
         ]
     return ["/*", *(f" * {in_comment(line)}".rstrip() for line in lines), " */"]
-
-
-def _of_pipelines(pipelines: Sequence[LaunchSet], prefix: str) -> Iterator[str]:
-    yield ""
-    yield from kernels_and_instances(pipelines, prefix, "Pipelines")
-    yield ""
-    yield "There are, for each, and for each of the instances by its own name, NAME_launch,"
-    yield f"  {prefix}NAME_check(...)                       and"
-    yield f"  {prefix}NAME_plan(..., plans, room, &count)   says what it would launch, a plan each"
-    yield f"  {prefix}NAME_workspace(..., &bytes)         says what memory temporaries need"
-    yield f"  {prefix}NAME_launch_with(stream, workspace, bytes, ...)  starts it in memory of yours"
-    yield f"  {prefix}NAME_launch_on(streams, count, ...) on several streams; the first has it all"
-    yield f"  {prefix}NAME_graph(&graph, ...)             a CUDA graph, for tilec_graph_launch"
-    yield f"  {prefix}NAME_graph_update(graph, ...)       gives it other arguments"
-    yield "  tilec_graph_destroy(graph)             gives it back"
-    yield ""
-    yield "Kernels and pipelines are"
-
-
-def kernels_and_instances(
-    sets: Sequence[LaunchSet], prefix: str, what: str = "Kernels"
-) -> Iterator[str]:
-    """What a file has, in the comment that it begins with: of a kernel without a function by its
-    name, the instances."""
-    by_name = {launched.name for launched in sets}
-    yield f"{what}, with the number of their instances:"
-    for launched in sets:
-        kernel = launched.kernels[0]
-        if launched.name == kernel.name or kernel.name not in by_name:
-            given = ", ".join(parameter.name for parameter in kernel.parameters)
-            yield f"  {prefix}{identifier(launched.name)}({given}), {len(launched.kernels)}"

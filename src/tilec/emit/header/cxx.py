@@ -10,7 +10,7 @@ from tilec.artifact.manifest import Kernel
 from tilec.artifact.signature import Parameter
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.signature import Argument, scalar_type, signature_of
-from tilec.emit.header.text import filled, function_name, identifier
+from tilec.emit.header.text import filled, function_name, identifier, returned
 
 _TYPES = {
     "bool": "bool", "i8": "std::int8_t", "u8": "std::uint8_t", "f8e4m3": "::tilec::f8e4m3",
@@ -129,7 +129,7 @@ def pipeline_overload_lines(name: str, overload: Overload, pipelines: str) -> It
     yield filled(f"TILEC_PUBLIC tilec_status {plain}_graph_update(", changed, ")")
     yield "{"
     yield overload.arguments
-    yield f"    return tilec_pipeline_graph_update(&{pipelines}, graph, arguments);"
+    yield returned(f"tilec_pipeline_graph_update(&{pipelines}, graph, arguments)")
     yield "}"
     yield ""
     made = filled("::tilec::graph<", overload.types, ">")
@@ -150,6 +150,6 @@ def status_function(
     yield filled(f"TILEC_PUBLIC ::tilec::status {name}(", parameters, ")")
     yield "{"
     yield overload.arguments
-    yield f"    return ::tilec::status({call});"
+    yield returned(call, "::tilec::status")
     yield "}"
     yield ""

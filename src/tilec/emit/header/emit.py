@@ -25,7 +25,7 @@ from tilec.emit.header.pipelines import pipeline_lines, pipeline_sets, pipelines
 from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
 from tilec.emit.header.signature import signature_of
 from tilec.emit.header.tables import Arrays, add_kernel
-from tilec.emit.header.text import identifier
+from tilec.emit.header.text import heading, identifier
 from tilec.emit.limits import check_sizes
 
 # The parts of the support, in the order in which they use each other.
@@ -38,6 +38,23 @@ _PIPELINE_SUPPORT = (
     "pipelines", "run", "workspace", "steps", "plans", "one_stream", "order", "lanes", "streams",
     "nodes", "graphs", "pipelines_cxx",
 )  # fmt: skip
+
+
+# What warnings beyond -Wall, -Wextra, -Wconversion and -Wshadow have against it, and is meant so.
+_QUIETED = (
+    "#pragma GCC diagnostic push",
+    '#pragma GCC diagnostic ignored "-Wdouble-promotion"',
+    '#pragma GCC diagnostic ignored "-Wfloat-equal"',
+    "#ifdef __cplusplus",
+    "/* It is C, too. */",
+    '#pragma GCC diagnostic ignored "-Wold-style-cast"',
+    '#pragma GCC diagnostic ignored "-Wzero-as-null-pointer-constant"',
+    "#ifndef __clang__",
+    '#pragma GCC diagnostic ignored "-Wuseless-cast"',
+    "#endif",
+    "#endif",
+    "",
+)
 
 
 @cache
@@ -80,22 +97,25 @@ def _lines(artifacts: Sequence[Artifact], stem: str, options: EmitOptions) -> It
     overloads, pipeline_overloads = _overloads_of(every), _overloads_of(every_pipeline)
     digest = hashlib.sha256(b"".join(artifact.cubin for artifact in artifacts)).hexdigest()[:12]
     unit = f"tilec_{identifier(stem)}_{digest}"
-    yield from file_comment(manifests, sets, pipelines, options.prefix)
+    load = f"{options.prefix}{identifier(stem)}"
+    yield from file_comment(manifests, sets, pipelines, options.prefix, load)
     yield ""
+    yield from _QUIETED
     yield support()
     if pipelines:
         yield pipeline_support()
     # The same data may stand in several headers, whose functions have other prefixes.
     all_sets, all_pipelines = _with(sets, overloads), _with(pipelines, pipeline_overloads)
     yield from _once(f"{unit}_data", _data(artifacts, all_sets, all_pipelines, unit))
-    functions = list(_functions(sets, pipelines, manifests[0], unit, options))
-    load = f"{options.prefix}{identifier(stem)}"
+    functions = list(heading(f"Public: the functions for {manifests[0].source.file}"))
+    functions += list(_functions(sets, pipelines, manifests[0], unit, options))
     functions += _loading(load, f"{unit}_sets", len(all_sets))
     _check_names(functions)
     yield from _once(f"{unit}_{options.prefix}_functions", functions)
     guard = f"{unit}_{options.prefix}_overloads".upper()
     yield f"#if defined(__cplusplus) && !defined({guard})"
     yield f"#define {guard}"
+    yield from heading("Public: the same in C++17")
     yield "namespace tilec {"
     yield ""
     for name, one in overloads:
@@ -105,6 +125,8 @@ def _lines(artifacts: Sequence[Artifact], stem: str, options: EmitOptions) -> It
         yield from pipeline_overload_lines(f"{options.prefix}{name}", one, named)
     yield "} /* namespace tilec */"
     yield "#endif"
+    yield ""
+    yield "#pragma GCC diagnostic pop"
 
 
 def _overloads_of(sets: Sequence[LaunchSet]) -> list[tuple[str, Overload]]:
@@ -152,6 +174,7 @@ def _data(
     pipelines: Sequence[LaunchSet],
     unit: str,
 ) -> Iterator[str]:
+    yield from heading("Inner: the machine code, and the contracts as data")
     builds: list[Build] = []
     for artifact in artifacts:
         manifest = artifact.manifest

@@ -9,7 +9,7 @@ from tilec.artifact.pipeline import Pipeline
 from tilec.emit.header.contract import parameter_lines
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.signature import Argument, declared
-from tilec.emit.header.text import filled, identifier, in_comment
+from tilec.emit.header.text import filled, identifier, in_comment, returned
 
 _LISTED = 12  # launches; of a pipeline with more, only their number is told
 
@@ -67,7 +67,7 @@ def pipeline_functions(name: str, arguments: list[Argument], pipelines: str) -> 
         yield filled(f"TILEC_PUBLIC tilec_status {name}_{suffix}(", parameters, ")")
         yield "{"
         yield filled("    const tilec_argument arguments[] = {", passed, "};")
-        yield f"    return {call};"
+        yield returned(call)
         yield "}"
         yield ""
 
@@ -88,13 +88,14 @@ def pipeline_contract(launched: LaunchSet, manifest: Manifest, prefix: str) -> l
         [pipeline] = [one for one in manifest.pipelines if one.symbol == contract.symbol]
         lines += [*_details(contract, pipeline)]
     else:
+        lines += [*parameter_lines(launched.kernels), ""]
         lines.append("  Runs the first instance whose types and contract fit the arguments.")
         lines += [f"    {prefix}{identifier(one.symbol)}" for one in launched.kernels]
     return lines
 
 
 def _details(contract: Kernel, pipeline: Pipeline) -> Iterator[str]:
-    yield from parameter_lines(contract)
+    yield from parameter_lines([contract])
     if len(pipeline.launches) > _LISTED:
         yield f"  launches  {len(pipeline.launches)}"
         return

@@ -38,6 +38,7 @@ _TAKEN = frozenset((
     "machine_code", "status", "stream", "stream_list", "tensor", "tensor_of",
 ))  # fmt: skip
 _WIDTH = 112
+_HEADING = 117
 _INDENT = " " * 8
 _SIMPLE = {'"': '\\"', "\\": "\\\\", "?": "\\?", "\n": "\\n"}  # no `??`: it begins a trigraph
 
@@ -81,9 +82,22 @@ def in_comment(text: str) -> str:
     return text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
 
+def heading(text: str) -> list[str]:
+    """A comment over a part of a file, as those of the support have it."""
+    start = f"/* ---- {in_comment(text)} "
+    return [start + "-" * (_HEADING - len(start)) + " */", ""]
+
+
 def braced(items: Iterable[object]) -> str:
     """An initialiser, over several lines if it is long."""
     return filled("{", items, "}")
+
+
+def returned(call: str, made: str = "") -> str:
+    """`return CALL;`, over several lines if it is long; with `made`, what is made of it."""
+    function, _, given = call.removesuffix(")").partition("(")
+    opening, closing = (f"{made}(", "))") if made else ("", ")")
+    return filled(f"    return {opening}{function}(", given.split(", "), f"{closing};")
 
 
 def filled(opening: str, items: Iterable[object], closing: str) -> str:

@@ -16,11 +16,24 @@ from tilec.emit.python.contract import contract
 from tilec.emit.python.loader import MADE, TAKEN
 from tilec.emit.python.text import docstring, identifier, parameter_names
 
-_KERNEL_OPTIONS = "stream: object = None, order: bool = False"
+_KERNEL_OPTIONS = ("stream: object = None", "order: bool = False")
 _PIPELINE_OPTIONS = (
-    "stream: object = None, streams: int = 1, workspace: TensorLike | None = None, "
-    "order: bool = False"
+    "stream: object = None", "streams: int = 1", "workspace: TensorLike | None = None",
+    "order: bool = False",
+)  # fmt: skip
+_LAUNCHES = (
+    "Returns at once; the handle waits. Without a `stream` it is on PyTorch's current one if a",
+    "tensor is PyTorch's, else on the default one. With `order` it comes after whatever under way",
+    "on other streams conflicts with it; without, such a launch is refused.",
 )
+_RUNS = (
+    *_LAUNCHES,
+    "",
+    "With several `streams`, launches that have no order run side by side. `workspace` is memory",
+    "for the temporaries, `workspace_bytes` of it at a multiple of 256 bytes; without, it comes",
+    "from the device's pool.",
+)
+_WIDTH = 100
 # What `Module` of tilec.runtime is besides: a kernel of such a name is had by `module["NAME"]`.
 _OF_MODULES = frozenset({"manifest", "driver", "cubin", "code", "instance"})
 
@@ -45,7 +58,7 @@ def stub_lines(manifest: Manifest, name: str, prefix: str) -> Iterator[str]:
     for one in called:
         yield from _class_lines(one, manifest)
         yield ""
-    yield from _module_lines(manifest, kernels, called)
+    yield from _module_lines(manifest, name, kernels, called)
     yield ""
     for attribute, one in zip(names_of(called, prefix, TAKEN), called, strict=True):
         yield f"{attribute}: {_class(one)}"
@@ -57,31 +70,42 @@ def _class(called: CallSet) -> str:
 
 
 def _class_lines(called: CallSet, manifest: Manifest) -> Iterator[str]:
-    given = ", ".join(_parameters(called))
-    first = f"self, {given}" if given else "self"
+    given = ["self", *_parameters(called)]
     told = list(contract(called, manifest.source.file))
     yield f"class {_class(called)}:"
     yield from docstring(told, "    ")
     yield ""
-    yield f"    def __call__({first}) -> None:"
-    yield from docstring([*told, "", "Returns when it is done."], " " * 8)
+    yield from _method("__call__", given, "None", [*told, "", "Returns when it is done."])
     yield ""
     options = _PIPELINE_OPTIONS if called.is_pipeline else _KERNEL_OPTIONS
-    yield "    def launch("
-    yield f"        {first}, *, {options}"
-    yield "    ) -> rt.Launch:"
-    yield from docstring([*told, "", "Returns at once; the handle waits."], " " * 8)
+    launches = _RUNS if called.is_pipeline else _LAUNCHES
+    yield from _method("launch", [*given, "*", *options], "rt.Launch", [*told, "", *launches])
     yield ""
+    planned = ["What these arguments would launch; launches nothing."]
     if not called.is_pipeline:
-        yield f"    def plan({first}) -> rt.LaunchPlan: ..."
+        yield from _method("plan", given, "rt.LaunchPlan", planned)
         return
-    yield f"    def plan({first}, *, workspace: int = ...) -> rt.PipelinePlan: ..."
+    yield from _method("plan", [*given, "*", "workspace: int = ..."], "rt.PipelinePlan", planned)
     yield ""
-    yield f"    def workspace_bytes({first}) -> int:"
-    yield from docstring(["How many bytes of workspace these arguments need."], " " * 8)
+    needed = ["How many bytes of workspace these arguments need."]
+    yield from _method("workspace_bytes", given, "int", needed)
     yield ""
-    yield f"    def graph({first}) -> rt.Graph:"
-    yield from docstring(["A CUDA graph of what these arguments launch."], " " * 8)
+    graph = ["A CUDA graph of what these arguments launch."]
+    yield from _method("graph", given, "rt.Graph", graph)
+
+
+def _method(
+    name: str, parameters: Sequence[str], result: str, told: Sequence[str]
+) -> Iterator[str]:
+    """A method, its parameters in one line if they have room."""
+    line = f"    def {name}({', '.join(parameters)}) -> {result}:"
+    if len(line) <= _WIDTH:
+        yield line
+    else:
+        yield f"    def {name}("
+        yield from (f"        {parameter}," for parameter in parameters)
+        yield f"    ) -> {result}:"
+    yield from docstring(told, " " * 8)
 
 
 def _parameters(called: CallSet) -> Iterator[str]:
@@ -92,13 +116,13 @@ def _parameters(called: CallSet) -> Iterator[str]:
 
 
 def _module_lines(
-    manifest: Manifest, kernels: Sequence[CallSet], called: Sequence[CallSet]
+    manifest: Manifest, name: str, kernels: Sequence[CallSet], called: Sequence[CallSet]
 ) -> Iterator[str]:
     yield "class Module:"
     yield from docstring(
         [
             f"What `tilec.runtime.load` gives for {manifest.source.file}:",
-            "`cast(Module, tilec.runtime.load(…))`.",
+            f'`cast("{name}.Module", tilec.runtime.load(…))`. It is a type only.',
         ],
         "    ",
     )
@@ -108,14 +132,24 @@ def _module_lines(
             yield f"    {one.name}: {_class(one)}"
     for method, typed in (("__getitem__", called), ("instance", kernels)):
         for one in typed:
-            names = [instance.symbol for instance in one.instances]
+            symbols = [instance.symbol for instance in one.instances]
             if method == "__getitem__":
-                names += [one.name, *_families(one, manifest)]
+                symbols += [one.name, *_families(one, manifest)]
             yield ""
             if len(typed) > 1:
                 yield "    @overload"
-            listed = ", ".join(f'"{name}"' for name in dict.fromkeys(names))
-            yield f"    def {method}(self, symbol: Literal[{listed}]) -> {_class(one)}: ..."
+            listed = [f'"{symbol}"' for symbol in dict.fromkeys(symbols)]
+            one_of = f"Literal[{', '.join(listed)}]"
+            line = f"    def {method}(self, symbol: {one_of}) -> {_class(one)}: ..."
+            if len(line) <= _WIDTH:
+                yield line
+                continue
+            yield f"    def {method}("
+            yield "        self,"
+            yield "        symbol: Literal["
+            yield from (f"            {symbol}," for symbol in listed)
+            yield "        ],"
+            yield f"    ) -> {_class(one)}: ..."
 
 
 def _families(called: CallSet, manifest: Manifest) -> Iterator[str]:

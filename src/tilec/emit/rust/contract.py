@@ -5,9 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilec.artifact.manifest import Manifest
-from tilec.emit.header.contract import contract_lines, kernels_and_instances
+from tilec.emit.header.contract import contract_lines
 from tilec.emit.header.sets import LaunchSet
+from tilec.emit.overview import overview
 from tilec.emit.rust.text import in_comment
+
+_FUNCTIONS = (
+    ("NAME(&stream, …)", "checks the contract, starts it, returns when it is done"),
+    ("NAME_launch(&scope, …)", "the same in a scope of a stream, returns at once"),
+    ("NAME_check(…)", "checks the contract, launches nothing"),
+    ("NAME_plan(…)", "says what would be launched"),
+)
+_OF_PIPELINES = (
+    ("NAME(&stream, …)", "checks all contracts, starts all launches, returns when they are done"),
+    ("NAME_launch(&scope, …)", "the same in a scope of a stream, returns at once"),
+    ("NAME_check(…)", "checks all contracts, launches nothing"),
+    ("NAME_plan(…)", "says what each launch would be"),
+    ("NAME_workspace(…)", "says how many bytes temporaries need"),
+    ("NAME_with(&stream, &mut workspace, …)", "in memory of the caller's"),
+    ("NAME_launch_with(&scope, &mut workspace, …)", ""),
+    ("NAME_on(&[&stream, …], …)", "on several streams"),
+    ("NAME_launch_on(&scope, &[&stream, …], …)", ""),
+    ("NAME_graph(…)", "makes a CUDA graph of it, which is replayed"),
+    ("NAME_graph_update(&mut graph, …)", "gives that other arguments"),
+)
 
 
 def documentation_of(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
@@ -31,38 +52,17 @@ def file_comment(
     yield "// Rust 1.82 or later, edition 2021 or 2024, nothing but the standard library. Make it a"
     yield '// module (`#[path = "…"] mod name;`) and call it; the first launch opens the driver.'
     yield "//"
-    for line in kernels_and_instances(sets, prefix):
-        yield f"// {in_comment(line)}"
-    yield "//"
-    yield "// There are, for each, and for each of the instances by its own name,"
-    yield f"//   {prefix}NAME(&stream, …)        starts it on a stream, returns when it is done"
-    yield f"//   {prefix}NAME_launch(&scope, …)  starts it in a scope of a stream, returns at once"
-    yield f"//   {prefix}NAME_check(…)           checks the contract, launches nothing"
-    yield f"//   {prefix}NAME_plan(…)            says what would be launched"
+    lines = [*overview("Kernels", sets, prefix, _FUNCTIONS), ""]
     if pipelines:
-        yield from _of_pipelines(pipelines, prefix)
-    yield "// at the end of this file, under comments that say the contracts. Everything that they"
-    yield "// ask for is checked before anything is launched; a launch of no programs is a success."
-    yield "// See docs/launchers-rust.md of tilec."
+        lines += [*overview("Pipelines", pipelines, prefix, _OF_PIPELINES), ""]
+    for line in lines:
+        yield f"// {in_comment(line)}".rstrip()
+    yield "// `load(device)` loads the machine code now, not by the first launch."
+    yield "//"
+    yield "// All of that is at the end of this file, under comments that say the contracts."
+    yield "// Tensors are made by `Tensor::new` and `TensorMut::new`, of a `DeviceBuffer` or other"
+    yield "// memory. A launch of no programs is a success. See docs/launchers-rust.md of tilec."
     if first.checked:
         yield "//"
         yield "// This is a checked build: what its checks find ends a launch with"
         yield "// CUDA_ERROR_ASSERT, after which CUDA takes no more work from the process."
-
-
-def _of_pipelines(pipelines: Sequence[LaunchSet], prefix: str) -> Iterator[str]:
-    yield "//"
-    for line in kernels_and_instances(pipelines, prefix, "Pipelines"):
-        yield f"// {in_comment(line)}"
-    yield "//"
-    yield "// There are, for each, and for each of the instances by its own name, NAME,"
-    yield f"//   {prefix}NAME_launch(&scope, …), {prefix}NAME_check(…), and"
-    yield f"//   {prefix}NAME_workspace(…)       says what memory temporaries need"
-    yield f"//   {prefix}NAME_with(&stream, &mut workspace, …)  runs it in memory of yours"
-    yield f"//   {prefix}NAME_launch_with(&scope, &mut workspace, …)"
-    yield f"//   {prefix}NAME_on(&[&stream, …], …)  on several streams"
-    yield f"//   {prefix}NAME_launch_on(&scope, &[&stream, …], …)"
-    yield f"//   {prefix}NAME_graph(…)           a CUDA graph, which is replayed and updated"
-    yield f"//   {prefix}NAME_graph_update(&mut graph, …)"
-    yield "//"
-    yield "// Kernels and pipelines are"

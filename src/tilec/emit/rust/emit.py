@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from textwrap import wrap
 
 from tilec.artifact.manifest import Manifest
 from tilec.emit.emitter import Artifact, EmitOptions
@@ -40,6 +41,11 @@ _SUPPORT = (
 _PIPELINE_SUPPORT = (
     "pipelines", "run", "workspace", "plans", "one_stream", "order", "lanes", "several_streams",
     "nodes", "graphs",
+)  # fmt: skip
+# What lints beyond those that are on from the start have against the inner modules.
+_QUIETED = (
+    "clippy::all", "clippy::pedantic", "dead_code", "missing_docs", "trivial_numeric_casts",
+    "unsafe_code", "unused", "unused_qualifications",
 )  # fmt: skip
 _OF_PIPELINES = ("Graph", "InFlightGraph", "PipelinePlan")
 _PUBLIC = (
@@ -85,7 +91,7 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     public = sorted([*_PUBLIC, *(_OF_PIPELINES if pipelines else ())])
     yield from file_comment(manifests, sets, pipelines, options.prefix)
     yield ""
-    yield "#[allow(clippy::all, dead_code, unsafe_code, unused)]"
+    yield from _filled("#[allow(", _QUIETED, ")]")
     yield "#[rustfmt::skip]"
     yield "mod tilec {"
     yield support()
@@ -94,11 +100,12 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     yield "}"
     yield ""
     yield "#[allow(unused_imports)]"
-    yield f"pub use tilec::{{{', '.join(public)}}};"
+    yield "#[rustfmt::skip]"
+    yield from _filled("pub use tilec::{", public, "};")
     yield "#[allow(unused_imports)]"
     yield "pub(crate) use tilec::take_buffers;"
     yield ""
-    yield "#[allow(clippy::all, dead_code, non_snake_case, non_upper_case_globals, unused)]"
+    yield from _filled("#[allow(", [*_QUIETED, "non_snake_case", "non_upper_case_globals"], ")]")
     yield "#[rustfmt::skip]"
     yield "mod data {"
     yield "use super::tilec::*;"
@@ -117,10 +124,16 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
         name = names[f"{options.prefix}{launched.name}"]
         yield from _pipeline_functions(name, launched, manifests[0], options)
     yield "/// Loads the machine code on a device now: otherwise the first launch there does."
-    yield "#[allow(dead_code)]"
+    yield "#[allow(clippy::missing_errors_doc, dead_code)]"
     yield "pub fn load(device: i32) -> Result<()> {"
     yield "    tilec::preload(data::SETS, device)"
     yield "}"
+
+
+def _filled(opening: str, words: Iterable[str], closing: str) -> Iterator[str]:
+    yield opening
+    yield from wrap(f"{', '.join(words)},", 100, initial_indent="    ", subsequent_indent="    ")
+    yield closing
 
 
 def _data(

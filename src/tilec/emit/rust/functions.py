@@ -14,7 +14,11 @@ from tilec.emit.rust.text import bracketed, listed, string, structure
 
 # What follows a kernel's name in the names of its functions.
 SUFFIXES = ("", "_launch", "_check", "_plan")
-_ALLOWED = "#[allow(clippy::too_many_arguments, dead_code, non_snake_case)]"
+_ALLOWED = (
+    "#[allow(clippy::pedantic, clippy::too_many_arguments, dead_code, non_snake_case, "
+    "unused_qualifications)]",
+    "#[rustfmt::skip]",
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ def elements_lines(name: str, signature: Signature) -> Iterator[str]:
     yield f"pub trait {name}_elements {{}}"
     for types in signature.combinations:
         yield f"impl {name}_elements for {_tuple(types)} {{}}"
+    yield ""
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ def function_lines_of(function: Function, signature: Signature, elements: str) -
     arguments = [f"{one.name}: {function.declared(one)}" for one in signature.arguments]
     passing = function.passing or _passing
     passed = [passing(one) for one in signature.arguments]
-    yield _ALLOWED
+    yield from _ALLOWED
     yield bracketed(opening, [*function.first, *arguments], f") -> Result<{function.result}>")
     if signature.generics:
         yield "where"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tilec.diagnostics import CompileError, Label
 from tilec.frontend import ast
 from tilec.frontend.bindings import Constant
+from tilec.frontend.generics import bound_value, is_dim
 from tilec.frontend.modules import Module
 from tilec.frontend.pipeline.kernels import Candidate, LaunchedKernel
 from tilec.frontend.pipeline.matching import (
@@ -74,42 +77,84 @@ def _element(tracer: Tracer, type_: object, argument: Given) -> Element:
 def _chosen(
     tracer: Tracer, node: ast.Call, kernel: LaunchedKernel, arguments: tuple[Given, ...]
 ) -> tuple[Candidate, ...]:
-    """The instances that fit. Raises CompileError E02xx, E03xx, E0701."""
-    candidates = _named(tracer, node, kernel)
+    """The instances that fit: of those that the program names, else the one that is asked for.
+
+    Raises:   CompileError E02xx, E03xx, E0701
+    """
+    named = _named(tracer, node, kernel)
+    candidates = kernel.candidates if named is None else named
     fits = [(one, fit(one.parameters, arguments, tracer.checker.inference)) for one in candidates]
     fitting = tuple(one for one, found in fits if found.fault is None)
     if not fitting:
-        raise _none_fits(tracer, node, kernel, arguments, [found for _, found in fits])
+        asked = named[0] if named else _asked(tracer, node, kernel, arguments)
+        if asked is None or asked in kernel.candidates:
+            raise _none_fits(tracer, node, kernel, arguments, [found for _, found in fits])
+        fault = fit(asked.parameters, arguments, tracer.checker.inference).fault
+        if fault is not None:
+            raise fault
+        fitting = (asked,)
     # Literals have one type, that of the first instance.
     types = [parameter.type for parameter in fitting[0].parameters]
     scalars = [n for n, one in enumerate(fitting[0].parameters) if tensor_of(one) is None]
     return tuple(one for one in fitting if all(one.parameters[n].type == types[n] for n in scalars))
 
 
-def _named(tracer: Tracer, node: ast.Call, kernel: LaunchedKernel) -> tuple[Candidate, ...]:
-    """The instances of the turbofish; without one all. Raises CompileError E0701."""
+def _named(tracer: Tracer, node: ast.Call, kernel: LaunchedKernel) -> tuple[Candidate, ...] | None:
+    """The instances of the turbofish: those that the program names, else the one that is asked for.
+    None if there is no turbofish.
+
+    Raises:   CompileError E02xx, E03xx
+    """
     wanted = from_turbofish(tracer.checker, node, kernel.function)
     if wanted is None:
-        return kernel.candidates
+        return None
     values = tuple(wanted.values())
     named = tuple(
         one
         for one in kernel.candidates
         if tuple(value for _, value in one.instance.values) == values
     )
-    if not named:
-        name = kernel.function.name
-        given = ", ".join(f"{n} = {value}" for n, value in wanted.items())
-        raise refusal(
-            "E0701",
-            f"`{name.text}` has no instance with {given}",
-            node.function.span,
-            "asked for here",
-            Label(name.span, "defined here"),
-            notes=(_what_there_is(kernel),),
-            help=f"write `#[instance({given})]` before the kernel",
-        )
-    return named
+    return named or (tracer.kernels.ask(kernel, wanted, node.span),)
+
+
+def _asked(
+    tracer: Tracer, node: ast.Call, kernel: LaunchedKernel, arguments: tuple[Given, ...]
+) -> Candidate | None:
+    """The instance of what the arguments say; None if they do not say everything.
+
+    Raises:   CompileError E02xx, E03xx; E0701 if the program names no instance that could say more
+    """
+    generics = {g.name.text: g for g in kernel.function.generics if not is_dim(g)}
+    found: dict[str, Element | Constant] = {}
+    pairs = zip(kernel.function.parameters, arguments, strict=True)
+    # Literals have the types that tensors have.
+    for parameter, argument in sorted(pairs, key=lambda pair: pair[1].view is None):
+        for name, value in read_off(tracer, parameter.type, argument):
+            if name in generics and name not in found:
+                found[name] = bound_value(generics[name], value, argument.span)
+    known = found.keys() | tracer.kernels.options.defines.keys()
+    missing = [name for name in generics if name not in known]
+    if not missing:
+        return tracer.kernels.ask(kernel, found, node.span)
+    if kernel.candidates:
+        return None
+    kernel_name = kernel.function.name.text
+    listed = ", ".join(f"`{one}`" for one in missing)
+    examples = {n: "f32" if g.const_type is None else "128" for n, g in generics.items()}
+    raise refusal(
+        "E0701",
+        f"no argument of `{kernel_name}` gives a value to {listed}",
+        node.span,
+        "",
+        *(Label(generics[one].span, "has no value") for one in missing),
+        help=_ways_to_have(kernel_name, {**examples, **found}),
+    )
+
+
+def _ways_to_have(name: str, values: Mapping[str, object]) -> str:
+    listed = ", ".join(f"{one} = {value}" for one, value in values.items())
+    written = ", ".join(map(str, values.values()))
+    return f"write `#[instance({listed})]` before the kernel, or launch `{name}::<{written}>(…)`"
 
 
 def _none_fits(
@@ -156,8 +201,8 @@ def _instance_for(
     chosen = {**wanted, **{name: values for name, values in said.items() if values}}
     if any(len(values) != 1 for values in chosen.values()):
         return None
-    listed = ", ".join(f"{name} = {value}" for name, [value] in chosen.items())
-    return f"write `#[instance({listed})]` before the kernel"
+    values = {name: value for name, [value] in chosen.items()}
+    return _ways_to_have(kernel.function.name.text, values)
 
 
 def _what_there_is(kernel: LaunchedKernel) -> str:

@@ -64,6 +64,24 @@ TILEC_INNER tilec_status tilec_device_of(const char *name, const tilec_tensor *t
     return TILEC_SUCCESS;
 }
 
+/* The same of an argument, for which the driver is asked once in a call: it is most of what a launch costs beside
+ * cuLaunchKernel. What was said in other calls does not count, for memory is freed and given out again. */
+TILEC_INNER __inline__ __attribute__((always_inline)) tilec_status
+tilec_device_of_argument(tilec_call *call, int32_t p, const char *name, int32_t *device)
+{
+    *device = call->arguments[p].tensor->device;
+    if (*device >= 0)
+        return TILEC_SUCCESS;
+    if (!(call->asked >> p & 1)) {
+        tilec_status status = tilec_device_of(name, call->arguments[p].tensor, &call->devices[p]);
+        if (status)
+            return status;
+        call->asked |= (uint64_t)1 << p;
+    }
+    *device = call->devices[p];
+    return TILEC_SUCCESS;
+}
+
 /* That all tensors lie on one device, which becomes the call's. */
 TILEC_INNER tilec_status tilec_take_device(tilec_call *call)
 {
@@ -74,7 +92,7 @@ TILEC_INNER tilec_status tilec_take_device(tilec_call *call)
         tilec_status status;
         if (kernel->parameters[p].rank < 0)
             continue;
-        status = tilec_device_of(kernel->parameters[p].name, call->arguments[p].tensor, &device);
+        status = tilec_device_of_argument(call, p, kernel->parameters[p].name, &device);
         if (status)
             return status;
         if (device < 0)

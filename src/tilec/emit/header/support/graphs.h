@@ -107,7 +107,7 @@ TILEC_INNER tilec_status tilec_fill_graph(tilec_graph *graph, const tilec_pipeli
 {
     tilec_run run;
     int32_t device;
-    int pushed;
+    int pushed = 0;
     tilec_status status;
     tilec_open_run(&run, set, arguments, 1);
     status = tilec_work_out_run(&run, 1);
@@ -166,7 +166,7 @@ TILEC_INNER int tilec_is_captured(tilec_stream stream)
 /* Public: launches a graph on a stream, and returns at once. Launches of one graph wait for each other. */
 TILEC_PUBLIC tilec_status tilec_graph_launch(tilec_graph *graph, tilec_stream stream)
 {
-    int pushed, code;
+    int pushed = 0, code;
     tilec_status status = TILEC_SUCCESS;
     if (!graph)
         return tilec_fail(TILEC_ERROR_NULL, "`graph` is a null pointer");

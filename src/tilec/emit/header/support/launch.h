@@ -165,7 +165,7 @@ TILEC_INNER tilec_status tilec_launch(const tilec_set *set, tilec_stream stream,
     tilec_call call;
     tilec_device *device = NULL;
     tilec_status status;
-    int pushed;
+    int pushed = 0;
     tilec_begin(&call, set, arguments, 1);
     status = tilec_work_out(&call);
     if (status || call.programs == 0)
@@ -215,7 +215,7 @@ TILEC_INNER tilec_status tilec_preload(const tilec_set *const *sets, int32_t cou
 {
     const tilec_build *build = NULL;
     int32_t s, g, k, v;
-    int pushed;
+    int pushed = 0;
     tilec_status status = tilec_take_build(sets[0], number, &build);
     if (!status)
         status = tilec_enter(number, &pushed);

@@ -108,7 +108,7 @@ TILEC_INNER tilec_status tilec_send_run(tilec_run *run, tilec_stream stream, voi
 
 TILEC_INNER tilec_status tilec_launch_run(tilec_run *run, tilec_stream stream, void *own)
 {
-    int pushed;
+    int pushed = 0;
     tilec_status status = tilec_take_run_device(run);
     if (!status)
         status = tilec_check_stream(run->pipeline->contract->symbol, run->call.device, stream);

@@ -23,7 +23,7 @@ TILEC_INNER void tilec_guess_build(tilec_call *call)
     kernel = call->build->groups[0].kernels[0];
     for (p = 0; p < kernel->parameter_count && device < 0; p++)
         if (kernel->parameters[p].rank >= 0 && call->arguments[p].tensor->rank <= TILEC_RANKS)
-            (void)tilec_device_of("", call->arguments[p].tensor, &device);
+            (void)tilec_device_of_argument(call, p, "", &device);
     (void)tilec_take_build(call->set, device < 0 ? tilec_current_device() : device, &call->build);
 }
 
@@ -113,6 +113,7 @@ TILEC_INNER void tilec_begin(tilec_call *call, const tilec_set *set, const tilec
 {
     call->set = set;
     call->arguments = arguments;
+    call->asked = 0;
     call->device = -1;
     call->sm_count = 0;
     call->card = "";

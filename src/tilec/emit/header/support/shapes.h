@@ -11,6 +11,8 @@ typedef struct tilec_call {
     uint64_t bits[TILEC_ARGUMENTS];   /* of scalars, as they are passed */
     int64_t extents[TILEC_RANKS];     /* of the grid of programs */
     tilec_wide programs;
+    uint64_t asked;      /* a bit for each argument whose device is known to this call */
+    int32_t devices[TILEC_ARGUMENTS];
     int32_t device;      /* -1: not known */
     int32_t sm_count;    /* 0: not known yet */
     const char *card;    /* "" if it is not known */

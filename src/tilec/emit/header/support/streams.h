@@ -128,7 +128,7 @@ TILEC_INNER tilec_status tilec_launch_run_on(tilec_run *run, tilec_lanes *lanes)
 {
     const tilec_driver *driver = &tilec_state_1.driver;
     int32_t i;
-    int pushed;
+    int pushed = 0;
     tilec_status status = tilec_take_run_device(run);
     for (i = 0; i < lanes->count && !status; i++)
         status = tilec_check_stream(run->pipeline->contract->symbol, run->call.device, lanes->streams[i]);

@@ -43,6 +43,8 @@ impl<'a> Call<'a> {
             values: Vec::new(),
             extents: [0; RANKS],
             programs: 0,
+            asked: 0,
+            devices: [-1; ARGUMENTS],
             device: -1,
             on: -1,
             sm_count: 0,

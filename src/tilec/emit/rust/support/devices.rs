@@ -111,13 +111,23 @@ fn build_for(set: &'static Set, number: i32) -> Result<&'static Build> {
 }
 
 impl Call<'_> {
+    /// The device of an argument, for which the driver is asked once in a call; -1 of a number. What was said in other
+    /// calls does not count, for memory is freed and given out again.
+    fn device_of_argument(&mut self, number: usize, name: &str) -> Result<i32> {
+        let Some(tensor) = self.arguments[number].tensor else { return Ok(-1) };
+        if self.asked >> number & 1 == 0 {
+            self.devices[number] = device_of(name, tensor)?;
+            self.asked |= 1 << number;
+        }
+        Ok(self.devices[number])
+    }
+
     /// That all tensors lie on one device, which becomes the call's.
     fn take_device(&mut self) -> Result<()> {
         let mut first = None;
         self.device = -1;
-        for (parameter, given) in self.kernel.parameters.iter().zip(self.arguments) {
-            let Some(tensor) = given.tensor else { continue };
-            let device = device_of(parameter.name, tensor)?;
+        for (number, parameter) in self.kernel.parameters.iter().enumerate() {
+            let device = self.device_of_argument(number, parameter.name)?;
             if device < 0 {
                 continue;
             }

@@ -16,6 +16,7 @@ pub struct Graph<'a> {
 }
 
 /// In a scope: a graph that is replayed without waiting for each.
+#[derive(Debug)]
 pub struct InFlightGraph<'scope> {
     graph: &'scope Graph<'scope>,
     stream: &'scope Stream,

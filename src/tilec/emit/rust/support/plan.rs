@@ -22,8 +22,8 @@ impl Call<'_> {
         if self.set.builds.len() == 1 {
             return;
         }
-        let mut known = self.arguments.iter().filter_map(|given| given.tensor);
-        let device = known.find_map(|tensor| device_of("", tensor).ok().filter(|&device| device >= 0));
+        let mut numbers = 0..self.arguments.len();
+        let device = numbers.find_map(|number| self.device_of_argument(number, "").ok().filter(|&device| device >= 0));
         if let Ok(build) = build_for(self.set, device.unwrap_or_else(|| self.likely_device())) {
             self.build = build;
         }

@@ -11,6 +11,9 @@ struct Call<'a> {
     extents: [i64; RANKS],
     programs: i128,
     device: i32,
+    /// A bit for each argument whose device is known to this call, and the devices.
+    asked: u64,
+    devices: [i32; ARGUMENTS],
     /// Of the stream; -1: nobody said.
     on: i32,
     sm_count: i32,

@@ -139,6 +139,12 @@ impl<'scope> Scope<'scope, '_> {
     }
 }
 
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Scope").field("stream", self.stream).finish_non_exhaustive()
+    }
+}
+
 impl<T> fmt::Debug for InFlight<'_, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         described("InFlight", &self.raw, formatter)
