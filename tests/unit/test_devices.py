@@ -109,7 +109,7 @@ def test_streams_are_known_by_what_libraries_answer(cuda):
         SimpleNamespace(cuda_stream=7, __cuda_stream__=lambda: (0, 7)),
     ):
         assert driver.stream_of(given) == 7
-    for wrong in ("s", 7.0, SimpleNamespace(cuda_stream=None)):
+    for wrong in ("s", 7.0, SimpleNamespace(cuda_stream=None), -1, 2**64):
         with pytest.raises(rt.TilecError, match="expected a CUDA stream"):
             driver.stream_of(wrong)
 

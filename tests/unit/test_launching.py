@@ -503,6 +503,49 @@ def test_however_much_is_under_way_a_launch_asks_for_few_of_each_stream():
     assert driver.asked <= 8  # the first, the last, and between them where those that are done end
 
 
+@pytest.mark.parametrize(
+    ("stream", "in_order"),
+    [(launch.PER_THREAD_STREAM, False), (64, False), (SimpleNamespace(address=64), True)],
+)
+def test_one_address_may_be_several_streams(stream, in_order):
+    """Another thread's, or one that was made where another was destroyed: that a later launch is
+    done says nothing then. A stream that is given as an object is one, as long as it is needed."""
+    driver = NotingDriver()
+    add = module(driver).add
+    tensors = [watched() for _ in range(3)]
+    while tensors:
+        given, alive = tensors.pop()
+        add.launch(*given, 2.0, stream=stream)
+        if len(tensors) == 1:
+            is_alive = alive
+        del given, alive
+        launch.UNDER_WAY.settle()
+    assert len(driver.events) == 3
+    driver.events[0].is_done = driver.events[2].is_done = True
+    launch.UNDER_WAY.settle()
+    assert (is_alive() is None) == in_order
+    driver.events[1].is_done = True
+    launch.UNDER_WAY.settle()
+    assert is_alive() is None and launch.UNDER_WAY.borrowers() == []
+
+
+def test_the_event_of_a_threads_own_stream_is_recorded_in_that_thread():
+    """Another thread that settles meanwhile would record one of its own stream."""
+    recorded = []
+
+    class Settling(NotingDriver):
+        def recorded(self, entry, stream):
+            recorded.append(threading.get_ident())
+            other = threading.Thread(target=launch.UNDER_WAY.settle)
+            other.start()
+            other.join()
+            return super().recorded(entry, stream)
+
+    driver = Settling()
+    handle = module(driver).add.launch(*arrays(), 2.0, stream=launch.PER_THREAD_STREAM)
+    assert recorded == [threading.get_ident()] and handle.event() is driver.events[0]
+
+
 def test_asking_for_memory_lets_go_of_what_is_done(monkeypatch):
     class Allocating(NotingDriver):
         def allocated(self, size_bytes, device):
@@ -553,6 +596,13 @@ def test_without_an_event_the_device_is_waited_for():
     del tensors
     launch.UNDER_WAY.settle()
     assert driver.log[-1] == ("device finished", 0) and alive() is None
+    # Nor is anything left of launches on several streams.
+    streams = [SimpleNamespace(address=n) for n in (64, 128)]
+    handles = [module(driver).add.launch(*arrays(), 2.0, stream=one) for one in streams]
+    launch.UNDER_WAY.settle()
+    assert all(one.is_over for one in handles) and launch.UNDER_WAY.borrowers() == []
+    launch.UNDER_WAY.settle()
+    assert launch.UNDER_WAY._ledger is None
 
 
 def test_a_failure_on_the_gpu_is_raised_by_every_handle_that_is_asked():

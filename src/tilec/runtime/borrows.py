@@ -92,7 +92,7 @@ class Touching(Protocol):
 
 # What a launch has borrowed: what it is, where its tensors lie, and whether some of it is another
 # library's. A plain tuple, since each launch makes one, and few are looked at.
-Touched: TypeAlias = "tuple[Touching, list[int], bool]"
+Touched: TypeAlias = "tuple[Touching, Sequence[int], bool]"
 
 
 def ranges_of(touched: Touched) -> list[Range]:

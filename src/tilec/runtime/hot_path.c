@@ -92,11 +92,11 @@ static int init_maps(Start *self, PyObject *cells)
 
 static PyObject *start_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
 {
-    static char *names[] = {"launch",    "function",         "grid",           "threads",
-                            "shared_bytes", "parameters",    "cells",          "config",
-                            "maps",      "device",           "device_of_stream",
-                            "current_device", "renew",       "refused",        "elsewhere",
-                            "held",      NULL};
+    static char *keywords[] = {"launch",    "function",         "grid",           "threads",
+                               "shared_bytes", "parameters",    "cells",          "config",
+                               "maps",      "device",           "device_of_stream",
+                               "current_device", "renew",       "refused",        "elsewhere",
+                               "held",      NULL};
     unsigned long long launch, function, parameters, cells, config, device_of_stream, current;
     PyObject *maps;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -104,7 +104,7 @@ static PyObject *start_new(PyTypeObject *type, PyObject *arguments, PyObject *na
     if (!self)
         return NULL;
     if (!PyArg_ParseTupleAndKeywords(
-            arguments, named, "KK(III)IIKKKO!iKKOOOO:Start", names, &launch, &function,
+            arguments, named, "KK(III)IIKKKO!iKKOOOO:Start", keywords, &launch, &function,
             &self->grid[0], &self->grid[1], &self->grid[2], &self->threads, &self->shared_bytes,
             &parameters, &cells, &config, &PyTuple_Type, &maps, &self->device, &device_of_stream,
             &current, &self->renew, &self->refused, &self->elsewhere, &self->held)) {
@@ -165,15 +165,16 @@ static void start_dealloc(PyObject *object)
 /* Whether a stream is of another device than the tensors, as far as the driver says. */
 static int is_elsewhere(const Start *self, uintptr_t stream)
 {
-    int device = self->device;
+    int device = self->device, has_context = 1;
     if (device < 0)
         return 0;
-    if (stream > PER_THREAD_STREAM) {
-        if (self->device_of_stream)
-            ((DeviceOfStream)self->device_of_stream)((void *)stream, &device);
-    } else if (((CurrentDevice)self->current_device)(&device))
-        return 1; /* there is no context yet */
-    return device != self->device;
+    Py_BEGIN_ALLOW_THREADS /* what watches the driver may wait for the interpreter */
+    if (stream <= PER_THREAD_STREAM)
+        has_context = !((CurrentDevice)self->current_device)(&device);
+    else if (self->device_of_stream)
+        ((DeviceOfStream)self->device_of_stream)((void *)stream, &device);
+    Py_END_ALLOW_THREADS
+    return !has_context || device != self->device;
 }
 
 /* Tensor maps for the addresses in the cells; those of the last launch are there already. */
@@ -232,11 +233,13 @@ static int started(Start *self, unsigned long long number)
 
 static PyObject *start_call(PyObject *object, PyObject *arguments, PyObject *named)
 {
-    static char *names[] = {"stream", NULL};
-    unsigned long long stream;
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "K:start", names, &stream))
+    static char *keywords[] = {"stream", NULL};
+    PyObject *stream;
+    unsigned long long number;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "O:start", keywords, &stream))
         return NULL;
-    if (started((Start *)object, stream))
+    number = PyLong_AsUnsignedLongLong(stream); /* "K" would take any number, and another stream */
+    if (PyErr_Occurred() || started((Start *)object, number))
         return NULL;
     Py_RETURN_NONE;
 }
@@ -269,11 +272,16 @@ typedef struct {
     int several; /* devices */
 } HotPath;
 
+/* Objects that become a tuple when all are there: Python code that runs meanwhile (a property, a
+ * finalizer) must not find a tuple that is half full. */
+typedef struct {
+    PyObject *items[MOST_KEYS];
+    Py_ssize_t count;
+} Objects;
+
 /* What the arguments of a launch are, as `reading.read` says. */
 typedef struct {
-    PyObject *addresses; /* tuple */
-    PyObject *keys[MOST_KEYS];
-    Py_ssize_t key_count;
+    Objects addresses, key;
     long torch_device; /* -1 without a tensor of PyTorch */
 } Read;
 
@@ -283,16 +291,19 @@ static struct {
     PyObject *pointer, *facts, *entries, *only, *frames, *pointers, *scalars, *bits;
 } names;
 
-/* Indices; -1 if there are more than `most`, or with an exception. */
-static Py_ssize_t indices(PyObject *tuple, Py_ssize_t *into, Py_ssize_t most)
+/* Indices of `given` arguments; -1 if there are more than `most`, or with an exception. */
+static Py_ssize_t indices(PyObject *tuple, Py_ssize_t given, Py_ssize_t *into, Py_ssize_t most)
 {
     Py_ssize_t number, count = PyTuple_Size(tuple);
     if (count > most)
         return -1;
     for (number = 0; number < count; number++) {
-        into[number] = PyLong_AsSsize_t(PyTuple_GetItem(tuple, number));
+        Py_ssize_t index = PyLong_AsSsize_t(PyTuple_GetItem(tuple, number));
+        if (!PyErr_Occurred() && (index < 0 || index >= given))
+            PyErr_SetString(PyExc_IndexError, "there is no such argument");
         if (PyErr_Occurred())
             return -1;
+        into[number] = index;
     }
     return count;
 }
@@ -324,12 +335,14 @@ static PyObject *hot_new(PyTypeObject *type, PyObject *arguments, PyObject *name
     Py_INCREF(self->tensor);
     Py_INCREF(self->array);
     Py_INCREF(self->current_stream);
-    self->tensor_count = indices(tensor_at, self->tensor_at, MOST_TENSORS);
-    self->deciding_count = indices(deciding_at, self->deciding_at, MOST_DECIDING);
-    if (self->tensor_count < 0 || self->deciding_count < 0)
-        self->count = -1; /* which no call has */
+    self->tensor_count = indices(tensor_at, self->count, self->tensor_at, MOST_TENSORS);
+    if (!PyErr_Occurred())
+        self->deciding_count =
+            indices(deciding_at, self->count, self->deciding_at, MOST_DECIDING);
     if (PyErr_Occurred())
         Py_CLEAR(self);
+    else if (self->tensor_count < 0 || self->deciding_count < 0)
+        self->count = -1; /* which no call has */
     return (PyObject *)self;
 }
 
@@ -370,13 +383,32 @@ static void hot_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* Adds a part of the key, of which it takes the reference; -1 if there is none. */
-static int add_key(Read *read, PyObject *key)
+/* Adds an object, of which it takes the reference; -1 if there is none. */
+static int add(Objects *to, PyObject *object)
 {
-    if (!key)
+    if (!object)
         return -1;
-    read->keys[read->key_count++] = key;
+    to->items[to->count++] = object;
     return 0;
+}
+
+static void forget(Objects *objects)
+{
+    while (objects->count)
+        Py_DECREF(objects->items[--objects->count]);
+}
+
+/* A tuple of objects, which takes the references. */
+static PyObject *tuple_of(Objects *objects)
+{
+    Py_ssize_t number;
+    PyObject *tuple = PyTuple_New(objects->count);
+    if (!tuple)
+        return NULL;
+    for (number = 0; number < objects->count; number++)
+        PyTuple_SetItem(tuple, number, objects->items[number]);
+    objects->count = 0;
+    return tuple;
 }
 
 static int is_true(PyObject *answer)
@@ -386,100 +418,84 @@ static int is_true(PyObject *answer)
     return truth;
 }
 
-/* The address of one of the runtime's own tensors. */
-static PyObject *read_tensor(Read *read, PyObject *tensor)
+/* The functions that read a tensor ask what `reading.read` asks, in its order. They give 0, or -1
+ * where Python is to read it, with or without an exception. */
+
+/* One of the runtime's own tensors. */
+static int read_tensor(Read *read, PyObject *tensor)
 {
-    if (add_key(read, PyObject_GetAttr(tensor, names.facts)))
-        return NULL;
-    return PyObject_GetAttr(tensor, names.pointer);
+    if (add(&read->addresses, PyObject_GetAttr(tensor, names.pointer)))
+        return -1;
+    return add(&read->key, PyObject_GetAttr(tensor, names.facts));
 }
 
-/* The address of an array: a tuple whose first field it is. */
-static PyObject *read_array(Read *read, PyObject *array)
+/* An array: a tuple whose first field is the address. */
+static int read_array(Read *read, PyObject *array)
 {
-    PyObject *address;
-    if (add_key(read, PyTuple_GetSlice(array, 1, PyTuple_Size(array))))
-        return NULL;
-    address = PyTuple_GetItem(array, 0);
+    PyObject *address = PyTuple_GetItem(array, 0);
     Py_XINCREF(address);
-    return address;
+    if (add(&read->addresses, address))
+        return -1;
+    return add(&read->key, PyTuple_GetSlice(array, 1, PyTuple_Size(array)));
 }
 
-/* The address of a tensor that answers as PyTorch's do; NULL, with or without an exception, if it
- * is none. */
-static PyObject *read_torch(const HotPath *self, Read *read, PyObject *tensor)
+/* The device of a tensor that answers as PyTorch's do, where there are several. */
+static int read_device(Read *read, PyObject *tensor)
 {
-    PyObject *address = NULL;
-    if (is_true(PyObject_GetAttr(tensor, names.is_cuda)) != 1)
-        return NULL;
-    if (add_key(read, PyObject_GetAttr(tensor, names.dtype))
-        || add_key(read, PyObject_GetAttr(tensor, names.shape)))
-        return NULL;
-    switch (is_true(PyObject_CallMethodObjArgs(tensor, names.is_contiguous, NULL))) {
-    case 0: /* else the strides follow from the shape */
-        if (add_key(read, PyObject_CallMethodObjArgs(tensor, names.stride, NULL)))
-            return NULL;
-        break;
-    case -1: return NULL;
-    }
+    PyObject *device = PyObject_CallMethodObjArgs(tensor, names.get_device, NULL);
+    if (add(&read->key, device))
+        return -1;
+    read->torch_device = PyLong_AsLong(device);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* A tensor that answers as PyTorch's do, if it is one. */
+static int read_torch(const HotPath *self, Read *read, PyObject *tensor)
+{
+    int is_contiguous;
+    if (is_true(PyObject_GetAttr(tensor, names.is_cuda)) != 1
+        || add(&read->addresses, PyObject_CallMethodObjArgs(tensor, names.data_ptr, NULL))
+        || add(&read->key, PyObject_GetAttr(tensor, names.dtype))
+        || add(&read->key, PyObject_GetAttr(tensor, names.shape)))
+        return -1;
+    is_contiguous = is_true(PyObject_CallMethodObjArgs(tensor, names.is_contiguous, NULL));
+    if (is_contiguous < 0)
+        return -1;
+    if (!is_contiguous /* else the strides follow from the shape */
+        && add(&read->key, PyObject_CallMethodObjArgs(tensor, names.stride, NULL)))
+        return -1;
+    if (self->several)
+        return read_device(read, tensor);
     read->torch_device = 0;
-    if (self->several) {
-        PyObject *device = PyObject_CallMethodObjArgs(tensor, names.get_device, NULL);
-        if (add_key(read, device))
-            return NULL;
-        read->torch_device = PyLong_AsLong(device);
-        if (PyErr_Occurred())
-            return NULL;
-    }
-    address = PyObject_CallMethodObjArgs(tensor, names.data_ptr, NULL);
-    return address;
+    return 0;
+}
+
+/* A number that decides what is launched: its type, since 1 and True are equal, and itself. */
+static void read_number(Read *read, PyObject *number)
+{
+    PyObject *type = (PyObject *)Py_TYPE(number);
+    Py_INCREF(type);
+    add(&read->key, type);
+    Py_INCREF(number);
+    add(&read->key, number);
 }
 
 /* 0 if all arguments could be read; else -1, and perhaps an exception. */
 static int read_arguments(const HotPath *self, Read *read, PyObject *given)
 {
     Py_ssize_t number;
-    read->addresses = PyTuple_New(self->tensor_count);
-    if (!read->addresses)
-        return -1;
     for (number = 0; number < self->tensor_count; number++) {
         PyObject *tensor = PyTuple_GetItem(given, self->tensor_at[number]);
         PyObject *type = (PyObject *)Py_TYPE(tensor);
-        PyObject *address = type == self->tensor  ? read_tensor(read, tensor)
-                            : type == self->array ? read_array(read, tensor)
-                                                  : read_torch(self, read, tensor);
-        if (!address || PyTuple_SetItem(read->addresses, number, address))
+        int failed = type == self->tensor  ? read_tensor(read, tensor)
+                     : type == self->array ? read_array(read, tensor)
+                                           : read_torch(self, read, tensor);
+        if (failed)
             return -1;
     }
-    for (number = 0; number < self->deciding_count; number++) {
-        PyObject *argument = PyTuple_GetItem(given, self->deciding_at[number]);
-        PyObject *type = (PyObject *)Py_TYPE(argument);
-        Py_INCREF(type);
-        add_key(read, type);
-        Py_INCREF(argument);
-        add_key(read, argument);
-    }
+    for (number = 0; number < self->deciding_count; number++)
+        read_number(read, PyTuple_GetItem(given, self->deciding_at[number]));
     return 0;
-}
-
-/* A tuple of what was read, which takes the references. */
-static PyObject *key_of(Read *read)
-{
-    Py_ssize_t number;
-    PyObject *key = PyTuple_New(read->key_count);
-    if (!key)
-        return NULL;
-    for (number = 0; number < read->key_count; number++)
-        PyTuple_SetItem(key, number, read->keys[number]);
-    read->key_count = 0;
-    return key;
-}
-
-static void forget(Read *read)
-{
-    while (read->key_count)
-        Py_DECREF(read->keys[--read->key_count]);
-    Py_CLEAR(read->addresses);
 }
 
 /* An item of a dict that is an attribute, or NULL, with or without an exception. */
@@ -570,15 +586,15 @@ static Outcome start_frame(PyObject *frames, PyObject *fitted, PyObject *address
     start = (Start *)PyTuple_GetItem(frame, 1);
     if (!fill_pointers(start, fitted, addresses) && !fill_scalars(start, fitted, given))
         outcome = started(start, number) ? FAILED : STARTED;
-    if (outcome == STARTED && PyList_Append(frames, frame))
+    if (outcome != FAILED && PyList_Append(frames, frame) && outcome == STARTED)
         outcome = FAILED;
     Py_DECREF(frame);
     return outcome;
 }
 
 /* Starts the entry of an instance that is for the addresses, if nothing is under way elsewhere. */
-static Outcome start_entry(const HotPath *self, const Read *read, PyObject *fitted, PyObject *entry,
-                           PyObject *given, PyObject *stream)
+static Outcome start_entry(const HotPath *self, PyObject *fitted, PyObject *entry,
+                           PyObject *addresses, PyObject *given, PyObject *stream)
 {
     PyObject *only = PyObject_GetAttr(self->under_way, names.only), *frames;
     int is_only = only ? PyObject_RichCompareBool(only, stream, Py_EQ) : -1;
@@ -586,17 +602,30 @@ static Outcome start_entry(const HotPath *self, const Read *read, PyObject *fitt
     Py_XDECREF(only);
     if (is_only != 1 || !(frames = PyObject_GetAttr(entry, names.frames)))
         return NOT_HERE;
-    outcome = start_frame(frames, fitted, read->addresses, given, stream);
+    outcome = start_frame(frames, fitted, addresses, given, stream);
     Py_DECREF(frames);
     return outcome;
 }
 
-/* The handle of a launch that was started. */
-static PyObject *handle_of(const HotPath *self, const Read *read, PyObject *fitted, PyObject *entry,
-                           PyObject *stream, PyObject *borrowed)
+/* The stream that a caller means. */
+static PyObject *stream_for(const HotPath *self, long torch_device, PyObject *stream)
 {
-    PyObject *is_foreign = read->torch_device >= 0 ? Py_True : Py_False, *handle;
-    PyObject *touched = PyTuple_Pack(3, fitted, read->addresses, is_foreign);
+    if (stream != Py_None) {
+        Py_INCREF(stream);
+        return stream;
+    }
+    if (torch_device < 0)
+        return PyLong_FromLong(0);
+    return PyObject_CallFunction(self->current_stream, "l", torch_device);
+}
+
+/* The handle of a launch that was started. */
+static PyObject *handle_of(const HotPath *self, PyObject *fitted, PyObject *entry,
+                           PyObject *addresses, long torch_device, PyObject *stream,
+                           PyObject *borrowed)
+{
+    PyObject *is_foreign = torch_device >= 0 ? Py_True : Py_False, *handle;
+    PyObject *touched = PyTuple_Pack(3, fitted, addresses, is_foreign);
     if (!touched)
         return NULL;
     handle = PyObject_CallFunctionObjArgs(self->launch, self->driver, entry, stream, borrowed,
@@ -605,63 +634,70 @@ static PyObject *handle_of(const HotPath *self, const Read *read, PyObject *fitt
     return handle;
 }
 
-/* The stream that a caller means. */
-static PyObject *stream_for(const HotPath *self, const Read *read, PyObject *stream)
+/* What was fitted to arguments of this key, and its entry for the addresses; -1 if they are not
+ * known, perhaps with an exception. */
+static int find(const HotPath *self, PyObject *key, PyObject *addresses, PyObject **fitted,
+                PyObject **entry)
 {
-    if (stream != Py_None) {
-        Py_INCREF(stream);
-        return stream;
-    }
-    if (read->torch_device < 0)
-        return PyLong_FromLong(0);
-    return PyObject_CallFunction(self->current_stream, "l", read->torch_device);
+    *fitted = PyDict_GetItemWithError(self->known, key);
+    if (!*fitted)
+        return -1;
+    Py_INCREF(*fitted);
+    *entry = found_in(*fitted, names.entries, addresses);
+    if (*entry)
+        return 0;
+    Py_DECREF(*fitted);
+    return -1;
 }
 
-/* What fits the arguments that were read, and the entry for their addresses; both NULL if that is
- * not known. */
-static void find(const HotPath *self, Read *read, PyObject **fitted, PyObject **entry)
+/* Looks up what was read, and starts it. */
+static Outcome start_known(const HotPath *self, PyObject *key, PyObject *addresses,
+                           long torch_device, PyObject *const *arguments, PyObject **handle)
 {
-    PyObject *key = key_of(read);
-    *fitted = key ? PyDict_GetItemWithError(self->known, key) : NULL;
-    Py_XINCREF(*fitted);
-    *entry = *fitted ? found_in(*fitted, names.entries, read->addresses) : NULL;
-    Py_XDECREF(key);
-    if (!*entry)
-        Py_CLEAR(*fitted);
-}
-
-static Outcome start_read(const HotPath *self, Read *read, PyObject *given, PyObject *stream,
-                          PyObject *borrowed, PyObject **handle)
-{
-    PyObject *fitted, *entry;
+    PyObject *fitted, *entry, *stream;
     Outcome outcome = NOT_HERE;
-    find(self, read, &fitted, &entry);
-    if (!entry)
+    if (find(self, key, addresses, &fitted, &entry))
         return NOT_HERE;
-    stream = stream_for(self, read, stream);
+    stream = stream_for(self, torch_device, arguments[1]);
     if (stream)
-        outcome = start_entry(self, read, fitted, entry, given, stream);
+        outcome = start_entry(self, fitted, entry, addresses, arguments[0], stream);
     if (outcome == STARTED)
-        *handle = handle_of(self, read, fitted, entry, stream, borrowed);
+        *handle = handle_of(self, fitted, entry, addresses, torch_device, stream, arguments[2]);
     Py_XDECREF(stream);
     Py_DECREF(entry);
     Py_DECREF(fitted);
     return outcome;
 }
 
+/* Reads the arguments, and starts what is known of them; the other two as `hot_start`'s. */
+static Outcome start_given(const HotPath *self, PyObject *const *arguments, PyObject **handle)
+{
+    Read read;
+    PyObject *key = NULL, *addresses = NULL;
+    Outcome outcome = NOT_HERE;
+    read.addresses.count = read.key.count = 0;
+    read.torch_device = -1;
+    if (!read_arguments(self, &read, arguments[0]) && (key = tuple_of(&read.key))
+        && (addresses = tuple_of(&read.addresses)))
+        outcome = start_known(self, key, addresses, read.torch_device, arguments, handle);
+    Py_XDECREF(key);
+    Py_XDECREF(addresses);
+    forget(&read.key);
+    forget(&read.addresses);
+    return outcome;
+}
+
 static PyObject *hot_start(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
 {
-    HotPath *self = (HotPath *)object;
+    const HotPath *self = (HotPath *)object;
     PyObject *handle = NULL;
-    Read read = {NULL, {NULL}, 0, -1};
     Outcome outcome = NOT_HERE;
     if (count != 3 || !PyTuple_Check(arguments[0])) {
         PyErr_SetString(PyExc_TypeError, "expected arguments, a stream or None, what is borrowed");
         return NULL;
     }
-    if (PyTuple_Size(arguments[0]) == self->count && !read_arguments(self, &read, arguments[0]))
-        outcome = start_read(self, &read, arguments[0], arguments[1], arguments[2], &handle);
-    forget(&read);
+    if (PyTuple_Size(arguments[0]) == self->count)
+        outcome = start_given(self, arguments, &handle);
     if (outcome != NOT_HERE)
         return handle;
     if (PyErr_Occurred()) {
@@ -723,18 +759,13 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__hot_path(void)
 {
-    PyObject *made = PyModule_Create(&module), *hot;
+    PyObject *made = PyModule_Create(&module), *hot = NULL;
     if (!made)
         return NULL;
-    start_type = (PyTypeObject *)PyType_FromSpec(&start_spec);
-    hot = PyType_FromSpec(&hot_spec);
-    if (make_names() || !start_type || !hot
+    if (make_names() || !(start_type = (PyTypeObject *)PyType_FromSpec(&start_spec))
         || PyModule_AddObjectRef(made, "Start", (PyObject *)start_type)
-        || PyModule_AddObjectRef(made, "HotPath", hot)) {
-        Py_XDECREF(hot);
-        Py_DECREF(made);
-        return NULL;
-    }
-    Py_DECREF(hot);
+        || !(hot = PyType_FromSpec(&hot_spec)) || PyModule_AddObjectRef(made, "HotPath", hot))
+        Py_CLEAR(made);
+    Py_XDECREF(hot);
     return made;
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from tilec.runtime.borrows import (
@@ -29,6 +30,8 @@ from tilec.runtime.errors import LaunchError, TilecError, failure
 from tilec.runtime.owned_lock import OwnedLock
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from tilec.runtime.cuda_driver import Completion, Driver
     from tilec.runtime.entry import Started
 
@@ -38,6 +41,13 @@ LIMIT = 64
 # The same when, after so many launches on one stream, another one is used: what was on the first
 # may be done soon, and launches are on one stream again, which costs less.
 LIMIT_AFTER_CHANGE = 8
+
+# A batch is launches with one event, which is recorded behind all of them. Batches of one place are
+# of one stream, in the order in which their events were recorded: what comes before one that is
+# over is over. Not so where the stream is passing (the last field): there the address may have been
+# that of several streams.
+_Batch: TypeAlias = "tuple[Completion, list[Launch]]"
+_Place: TypeAlias = "tuple[int, int | None, bool]"
 
 
 def is_passing(address: int, given: object) -> bool:
@@ -59,6 +69,7 @@ class Launch:
         "_driver",
         "_event",
         "_is_over",
+        "_is_passing",
         "entry",
         "stream",
         "touched",
@@ -74,6 +85,7 @@ class Launch:
     ) -> None:
         self.touched = touched
         self._is_over = False
+        self._is_passing = False  # whether its stream may be gone, or another one, later
         self._driver = driver
         self.entry = entry  # what it is a launch of
         self.stream = stream  # its address, 0 the default stream
@@ -148,6 +160,14 @@ class Launch:
         """
         return None if self.is_over else self._recorded()
 
+    def record_now(self) -> None:
+        """Records its event, since its stream may be gone, or another one, later.
+
+        Raises:   LaunchError if the device failed
+        """
+        self._is_passing = True
+        self._recorded()
+
     def _recorded(self) -> Completion | None:
         """The event that tells when this is done; None if it is, or its stream is being captured.
 
@@ -186,8 +206,7 @@ class UnderWay:
     def __init__(self) -> None:
         self._room = LIMIT  # threads may miscount it, which moves an event by a few launches
         self._gathered: deque[Launch] = deque()  # without an event for all of them
-        # With one, by stream: of these the first is done first.
-        self._timed: dict[tuple[int, int | None], deque[tuple[Completion, list[Launch]]]] = {}
+        self._timed: dict[_Place, deque[_Batch]] = {}  # with one
         self._heavy = 0  # how many of these hold much memory
         self._settling = OwnedLock()
         self.only: int | None = None
@@ -276,14 +295,18 @@ class UnderWay:
     def hold(self, launch: Launch, weight: int, record_now: bool = False) -> None:
         """Keeps what a launch borrows until it is done. `record_now` where its stream may be gone
         later."""
-        self._gathered.append(launch)
-        self._room -= weight
-        if self._room <= 0 or record_now or self.only != launch.stream:
-            self._look_closer(launch, record_now or weight >= LIMIT)
+        try:
+            if record_now:  # before another thread can, in which the stream may be another one
+                launch.record_now()
+        finally:
+            self._gathered.append(launch)
+            self._room -= weight
+            if self._room <= 0 or self.only != launch.stream:
+                self._look_closer(launch, weight)
 
-    def _look_closer(self, launch: Launch, record: bool) -> None:
+    def _look_closer(self, launch: Launch, weight: int) -> None:
         """What a launch needs that is not one of many small ones on one stream."""
-        if record:
+        if weight >= LIMIT:
             launch._recorded()
         if self.only != launch.stream:
             self._note(launch)
@@ -315,7 +338,7 @@ class UnderWay:
             self._settling.release()
 
     def _record_for_gathered(self, done: list[Launch]) -> None:
-        batches: dict[tuple[int, int | None], list[Launch]] = {}
+        batches: dict[_Place, list[Launch]] = {}
         for _ in range(len(self._gathered)):  # other threads may add to it meanwhile
             launch = self._gathered.popleft()
             if launch._borrowed is None:
@@ -323,7 +346,7 @@ class UnderWay:
             if launch._event is not None:
                 self._wait_for(launch._event, [launch])
                 continue
-            place = launch.stream, launch.entry.device
+            place = _place_of(launch)
             batch = batches.get(place)
             if batch is None:
                 batches[place] = [launch]
@@ -339,7 +362,7 @@ class UnderWay:
         except LaunchError:
             # The stream is gone, or the device failed: when the device is done, so are these.
             driver.finish_device(entry)
-            done += batch
+            _are_over(batch, done)
             return
         if event is None:  # the stream is being captured into a graph
             self._gathered.extend(batch)
@@ -349,8 +372,7 @@ class UnderWay:
             self._wait_for(event, batch)
 
     def _wait_for(self, event: Completion, batch: list[Launch]) -> None:
-        place = batch[0].stream, batch[0].entry.device
-        self._timed.setdefault(place, deque()).append((event, batch))
+        self._timed.setdefault(_place_of(batch[0]), deque()).append((event, batch))
         self._heavy += _heavy_among(batch)
 
     def _let_go_of_done(self, done: list[Launch]) -> bool:
@@ -359,9 +381,7 @@ class UnderWay:
             for _ in range(_done_among(queue)):
                 _, batch = queue.popleft()
                 self._heavy -= _heavy_among(batch)
-                for launch in batch:
-                    launch._is_over = True
-                done += batch
+                _are_over(batch, done)
             if not queue:
                 del self._timed[place]
         return self._heavy > 0
@@ -376,22 +396,34 @@ class UnderWay:
             self.only = left[0] if left else None
 
 
-def _done_among(queue: deque[tuple[Completion, list[Launch]]]) -> int:
-    """How many batches of a stream are done: all that come before one that is.
+def _place_of(launch: Launch) -> _Place:
+    return launch.stream, launch.entry.device, launch._is_passing
+
+
+def _done_among(queue: deque[_Batch]) -> int:
+    """How many batches of a place are over, from the first on.
 
     One question suffices for a stream that is busy with the first, two for one that is done.
     """
-
-    def is_under_way(number: int) -> bool:
-        event, batch = queue[number]
-        return not batch[0]._driver.is_over(event)
-
-    if is_under_way(0):
+    if not _is_over(queue[0]):
         return 0
+    if queue[0][1][0]._is_passing:  # each is asked for, once in its life
+        return sum(1 for _ in takewhile(_is_over, queue))
     last = len(queue) - 1
-    if last == 0 or not is_under_way(last):
+    if last == 0 or _is_over(queue[last]):
         return len(queue)
-    return bisect_left(range(last), True, lo=1, key=is_under_way)
+    return bisect_left(range(last), True, lo=1, key=lambda number: not _is_over(queue[number]))
+
+
+def _is_over(batch: _Batch) -> bool:
+    event, [launch, *_] = batch
+    return launch._driver.is_over(event)
+
+
+def _are_over(batch: list[Launch], done: list[Launch]) -> None:
+    for launch in batch:
+        launch._is_over = True
+    done += batch
 
 
 def _heavy_among(batch: list[Launch]) -> int:

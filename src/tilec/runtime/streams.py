@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 from cuda.bindings import driver as bindings
 from cuda.core import Stream
@@ -40,15 +41,18 @@ def stream_of(given: object) -> int:
     `__cuda_stream__` (PyTorch, CuPy).
     """
     address = getattr(given, "cuda_stream", None)
-    if isinstance(address, int):
-        return address
+    if not isinstance(address, int):
+        address = _address_of(given)
+    if not isinstance(address, int) or not 0 <= address < 2**64:
+        raise TilecError(f"expected a CUDA stream, got {given!r}")
+    return address
+
+
+def _address_of(given: Any) -> object:
     require_device()
     if isinstance(given, Stream) and getattr(given, "is_closed", False):
         raise TilecError(f"the stream {given!r} is closed")
-    address = given.__cuda_stream__()[1] if hasattr(given, "__cuda_stream__") else given
-    if not isinstance(address, int):
-        raise TilecError(f"expected a CUDA stream, got {given!r}")
-    return address
+    return given.__cuda_stream__()[1] if hasattr(given, "__cuda_stream__") else given
 
 
 # Streams as `cuda.bindings` takes them, by address. These objects are numbers only, and may outlive

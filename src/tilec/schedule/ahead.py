@@ -12,11 +12,11 @@ from math import prod
 
 from mlir import ir
 
-from tilec.ir.dialect import declarations
 from tilec.ir.walk import argument_names
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
-from tilec.ops.rules import AccessShape, is_tile, shape_of
+from tilec.ops.rules import AccessShape, shape_of
+from tilec.schedule.made_of import made_of
 from tilec.schedule.products import Product
 from tilec.schedule.results import parameter_of
 from tilec.target.description import Roles
@@ -55,7 +55,8 @@ def find_ahead(
     for op, loop in _after_loops(products):
         access = rules()[op.operation.name].access(op)
         assert access is not None, "it loads"
-        moved, words = _moved_with(op, loop), _words(access, is_aligned=is_aligned)
+        moved = made_of(op, _from(loop), with_views=False)
+        words = _words(access, is_aligned=is_aligned)
         if moved is not None and prod(access.shape) <= _MOST_ELEMENTS and words <= left:
             left -= words
             found.append(Ahead(op, loop, parameter_of(access.view, names), moved))
@@ -82,31 +83,10 @@ def _may_move(op: ir.OpView) -> bool:
     return access is not None and access.tile in list(op.results) and rule.may_wait(op)
 
 
-def _moved_with(op: ir.OpView, loop: ir.OpView) -> tuple[ir.OpView, ...] | None:
-    """What a load is made of that stands behind a loop; None if it cannot stand before it."""
-    block = op.operation.block
-    order = {one.operation: place for place, one in enumerate(block.operations)}
-    behind: set[ir.Operation] = set()
-    left = [op]
-    while left:
-        one = left.pop()
-        for value in one.operands:
-            if isinstance(value.owner, ir.Block):
-                continue
-            maker = value.owner.operation
-            if maker not in order or order[maker] < order[loop.operation] or maker in behind:
-                continue
-            if not _is_pure_number(maker.opview):
-                return None
-            behind.add(maker)
-            left.append(maker.opview)
-    return tuple(one.opview for one in sorted(behind, key=order.__getitem__))
-
-
-def _is_pure_number(op: ir.OpView) -> bool:
-    declared = declarations().get(op.operation.name)
-    is_pure = declared.pure if declared is not None else op.operation.name.startswith("arith.")
-    return is_pure and not any(is_tile(value) for value in (*op.operands, *op.results))
+def _from(loop: ir.OpView) -> list[ir.OpView]:
+    """A loop and what stands behind it."""
+    operations = list(loop.operation.block.operations)
+    return operations[operations.index(loop) :]
 
 
 def _words(access: AccessShape, *, is_aligned: bool) -> int:

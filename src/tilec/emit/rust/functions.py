@@ -65,6 +65,7 @@ def elements_lines(name: str, signature: Signature) -> Iterator[str]:
     yield f"pub trait {name}_elements {{}}"
     for types in signature.combinations:
         yield f"impl {name}_elements for {_tuple(types)} {{}}"
+    yield ""
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,12 @@ TILEC_INNER tilec_status tilec_device_of(const char *name, const tilec_tensor *t
 
 /* The same of an argument, for which the driver is asked once in a call: it is most of what a launch costs beside
  * cuLaunchKernel. What was said in other calls does not count, for memory is freed and given out again. */
-TILEC_INNER tilec_status tilec_device_of_argument(tilec_call *call, int32_t p, const char *name, int32_t *device)
+TILEC_INNER __inline__ __attribute__((always_inline)) tilec_status
+tilec_device_of_argument(tilec_call *call, int32_t p, const char *name, int32_t *device)
 {
+    *device = call->arguments[p].tensor->device;
+    if (*device >= 0)
+        return TILEC_SUCCESS;
     if (!(call->asked >> p & 1)) {
         tilec_status status = tilec_device_of(name, call->arguments[p].tensor, &call->devices[p]);
         if (status)

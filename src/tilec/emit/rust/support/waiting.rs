@@ -1,8 +1,9 @@
 // ---- Inner: waiting until what was borrowed may be given back
 
-/// Errors after which nothing of this process runs on the device any more: those of a driver or a context that is gone,
-/// and of kernels, after which "any further CUDA work will return the same error" (cuda.h, CUresult).
-const ENDED: [c_int; 14] = [4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719];
+/// Errors after which nothing of this process runs on the device any more: a driver or a context that is gone (4, 709),
+/// memory or links that are broken (214, 220, 226), and those of kernels, after which "any further CUDA work will return
+/// the same error" (cuda.h, CUresult).
+const ENDED: [c_int; 15] = [4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721];
 /// CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED to CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.
 const CAPTURING: std::ops::RangeInclusive<c_int> = 900..=908;
 const CAPTURE_LIMIT: Duration = Duration::from_secs(60);
@@ -13,7 +14,8 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 ///
 /// While a blocking stream is captured, by whatever library, CUDA refuses to wait for the default stream (CUDA
 /// Programming Guide, "Prohibited and Unhandled Operations"): the capture is waited for then. Other refusals: all of the
-/// context is waited for. Where that is refused too, the process ends, as it does where `std::thread::scope` cannot wait.
+/// context is waited for. Where that is refused too, the process ends: to return would be to give memory back that
+/// kernels write.
 fn settle(stream: *mut c_void, device: i32) -> Result<()> {
     let code = settled_by(stream, device);
     if code == 0 {
