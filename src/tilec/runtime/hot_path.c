@@ -25,6 +25,15 @@ enum {
     MOST_KEYS = KEYS_OF_TENSOR * MOST_TENSORS + KEYS_OF_NUMBER * MOST_DECIDING
 };
 
+/* The headers of 3.12 and later count no reference to None in `Py_RETURN_NONE`, which what is built
+ * with them owes to older Pythons. */
+#undef Py_RETURN_NONE
+static PyObject *none(void)
+{
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
 /* ---- Start: a frame's function ---- */
 
 typedef int (*LaunchKernel)(void *function, unsigned x, unsigned y, unsigned z, unsigned threads,
@@ -241,7 +250,7 @@ static PyObject *start_call(PyObject *object, PyObject *arguments, PyObject *nam
     number = PyLong_AsUnsignedLongLong(stream); /* "K" would take any number, and another stream */
     if (PyErr_Occurred() || started((Start *)object, number))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 static PyType_Slot start_slots[] = {
@@ -705,7 +714,7 @@ static PyObject *hot_start(PyObject *object, PyObject *const *arguments, Py_ssiz
             return NULL; /* an interrupt of the user */
         PyErr_Clear();
     }
-    Py_RETURN_NONE;
+    return none();
 }
 
 static PyMethodDef hot_methods[] = {
