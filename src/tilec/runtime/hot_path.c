@@ -5,7 +5,7 @@
  * frame and starts it. Whatever is new it leaves to Python, which decides and explains everything,
  * so this file checks no contract and has no message of one.
  *
- * Built where there is a C compiler (pyproject.toml); the runtime does without it, slower. It keeps
+ * Built where there is a C compiler (setup.py); the runtime does without it, slower. It keeps
  * to the stable ABI of Python 3.10, so that one build does for all later ones, and asks for no
  * header of CUDA: the addresses of the driver's functions are given.
  */
