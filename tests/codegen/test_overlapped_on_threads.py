@@ -5,6 +5,7 @@ Factors are small whole numbers, so that sums are exact; NumPy gives them.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from overlapped import TIMINGS, run, small, wide
 from simt_strands import Timing
@@ -127,3 +128,37 @@ def test_turns_against_slots(turns: int, stages: int) -> None:
 @pytest.mark.parametrize("timing", TIMINGS, ids=str)
 def test_whatever_happens_first(timing: Timing) -> None:
     multiply(("n", "n"), (128, 32, 16), (128, 32, 16 * 11), timing, hints="#[hint(stages = 3)]")
+
+
+@pytest.mark.parametrize(
+    ("turns", "overlaps"), [("(K - 64).div_ceil(64)", True), ("(turns.load([]) as usize)", None)]
+)
+def test_one_number_is_read_beside_products(turns, overlaps):
+    """Before the loop and behind it, by threads of every role."""
+    text = f"""
+    #[kernel]
+    pub fn k<M: Dim, N: Dim, K: Dim>(
+        z: Part<&mut Tensor<f32, M, N>, 64, 64>,
+        last: &mut Tensor<f32>,
+        x: &Tensor<bf16, M, K>, y: &Tensor<bf16, K, N>,
+        turns: &Tensor<i32>, by: &Tensor<f32>, plus: &Tensor<f32>,
+    ) {{
+        let first = by.load([]);
+        let mut sum = Tile::<f32, 64, 64>::zeros();
+        for k in 0..{turns} {{
+            sum = dot(x.load::<64, 64>([z.id(0), k]), y.load::<64, 64>([k, z.id(1)]), sum);
+        }}
+        let scaled = sum * first + plus.load([]);
+        z.store(scaled);
+        if z.id(0) == 0 && z.id(1) == 1 {{
+            last.store([], scaled.sum_all());
+        }}
+    }}"""
+    x, y = small(64, 256), small(256, 128)
+    wanted = wide(x[:, :192]) @ wide(y[:192]) * 2 + 3
+    numbers = {"turns": np.array(3, np.int32), "by": np.array(2, np.float32)}
+    given = {
+        "z": small(64, 128, element="f32"), "last": np.zeros((), np.float32), "x": x, "y": y,
+        **numbers, "plus": np.array(3, np.float32),
+    }  # fmt: skip
+    run(text, given, {"z": wanted, "last": wanted[:, 64:].sum()}, *TIMINGS, overlaps=overlaps)

@@ -12,7 +12,7 @@ from tests.unit.manifest_samples import add_kernel, manifest
 from tilec.diagnostics.setup_error import SetupError
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
-from tilec.emit.header.text import function_name, parameter_name
+from tilec.emit.header.text import function_name, parameter_name, string
 
 # Those of C23 and of C++20, and of the modes with extensions that compilers begin with.
 WORDS = (
@@ -70,6 +70,13 @@ def test_functions_of_cxx_are_no_macros_and_no_types():
     assert [function_name(name) for name in names] == [f"{name}_" for name in names]
     kept = ["gemv_t", "GEMM", "add", "type"]
     assert [function_name(name) for name in kept] == kept
+
+
+def test_no_literal_is_longer_than_compilers_must_take():
+    longest = "ab" * 2047 + "c"
+    assert string(longest) == f'"{longest}"'
+    assert string(longest + "d") == f'"{longest[:4092]}..."'
+    assert string("ä" * 3000).count("\\303") == 2046  # 4092 bytes, none of them half a letter
 
 
 def test_other_names_stay_what_they_are():

@@ -184,7 +184,9 @@ def _arguments(entry, cells):
             found[parameter.name] = _scalar(parameter.element, values[0])
             continue
         shape = tuple(dims.get(extent, extent) for extent in parameter.extents)
-        found[parameter.name] = _array(parameter.element, values[0], shape, (*values[1:], 1))
+        found[parameter.name] = _array(
+            parameter.element, values[0], shape, (*values[1:], 1)[: len(shape)]
+        )
     return found
 
 

@@ -40,7 +40,9 @@ def _launch(case: Case) -> Launch:
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+    # NumPy gives what has no axes one.
+    packed = np.ascontiguousarray(array).reshape(array.shape)
+    return packed.view(f"u{array.dtype.itemsize}")
 
 
 if __name__ == "__main__":

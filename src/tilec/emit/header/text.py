@@ -37,6 +37,7 @@ _TAKEN = frozenset((
     "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "graph",
     "machine_code", "status", "stream", "stream_list", "tensor", "tensor_of",
 ))  # fmt: skip
+_LONGEST = 4095  # bytes of a literal (C99, 5.2.4.1)
 _WIDTH = 112
 _HEADING = 117
 _INDENT = " " * 8
@@ -66,8 +67,12 @@ def function_name(name: str) -> str:
 
 
 def string(text: str) -> str:
-    """A string literal; what is not ASCII goes as the bytes of UTF-8."""
-    return '"' + "".join(map(_escaped, text.encode())) + '"'
+    """A string literal; what is not ASCII goes as the bytes of UTF-8. Of a text that is longer than
+    compilers must take, and than a message has room for, the end is left out."""
+    encoded = text.encode()
+    if len(encoded) > _LONGEST:
+        encoded = encoded[: _LONGEST - 3].decode(errors="ignore").encode() + b"..."
+    return '"' + "".join(map(_escaped, encoded)) + '"'
 
 
 def _escaped(byte: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tilec.diagnostics import CompileError, Label
@@ -13,12 +13,21 @@ from tilec.frontend.checker import Checker, KernelState
 from tilec.frontend.constants import unknown_name
 from tilec.frontend.generics import check_generics, is_dim
 from tilec.frontend.modules import Module
+from tilec.frontend.pipeline.again import (
+    Before,
+    Key,
+    before,
+    cut,
+    done,
+    key_of,
+    launched_again,
+)
 from tilec.frontend.pipeline.kernels import Parameter
-from tilec.frontend.pipeline.launches import launch
+from tilec.frontend.pipeline.launches import MAX_LAUNCHES, launch
 from tilec.frontend.pipeline.matching import check_exclusive, check_lending, fit
 from tilec.frontend.pipeline.solve import solved
 from tilec.frontend.pipeline.tensors import given, is_temporary
-from tilec.frontend.pipeline.trace import Frame, Given, Scalar
+from tilec.frontend.pipeline.trace import MAX_TURNS, Frame, Given, Scalar, View
 from tilec.frontend.pipeline.tracer import Tracer
 from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.typecheck_helper_body import check_helper
@@ -109,6 +118,7 @@ def _inline(
     if tracer.trace.called > MAX_CALLS + 1:
         raise AlreadyReportedError
     if tracer.trace.called > MAX_CALLS:
+        tracer.trace.is_cut = True
         raise refusal(
             "E0803", f"a pipeline calls others at most {MAX_CALLS} times", node.span, "one too many"
         )
@@ -133,14 +143,52 @@ def _inline(
         inner.dim_forms[dim.name] = size.form
     for local, argument in zip(locals, arguments, strict=True):
         _bind(tracer, inner, local, argument)
+    views = [argument.view for argument in arguments]
+    key = key_of(function, bindings, views)
+    tracer.trace.reached.append(function)
+    if key is not None and _is_known(inner, key, views):
+        return
+    start = before(tracer.trace)
     tracer.trace.active.append(function)
     execute(inner, function)
     tracer.trace.active.pop()
-    tracer.trace.reached.append(function)
     inner.checker.finish()
+    if key is not None and not found and not tracer.trace.is_cut:
+        note(inner, key, start, views)
     # What the type checker found without raising it.
     if found:
         inner.report(CompileError(*found))
+
+
+def _is_known(inner: Tracer, key: Key, views: Sequence[View | None]) -> bool:
+    """Whether a call is as one before was, and done with.
+
+    Raises:   AlreadyReportedError if it calls more than a pipeline may
+    """
+    known, trace = inner.kernels.calls.get(key), inner.trace
+    if known is None:
+        return False
+    if known.is_cut:
+        trace.is_cut = True
+        raise AlreadyReportedError
+    is_within = (
+        trace.called + known.called <= MAX_CALLS
+        and trace.turns + known.turns <= MAX_TURNS
+        and len(trace.launches) + len(known.launches) <= MAX_LAUNCHES
+    )
+    if is_within:  # else it is executed as far as it goes, to be refused at its place
+        trace.launches += launched_again(known, views, inner.calls)
+        trace.called += known.called
+        trace.turns += known.turns
+    return is_within
+
+
+def note(tracer: Tracer, key: Key, start: Before, views: Sequence[View | None]) -> None:
+    """Keep what a call has launched since `start`, for calls like it."""
+    trace = tracer.trace
+    known = cut() if trace.is_cut else done(trace, start, views, len(tracer.calls))
+    if known is not None:
+        tracer.kernels.calls.setdefault(key, known)
 
 
 def _known(local: typed.Local) -> Type:

@@ -13,6 +13,8 @@ from tilec.frontend.checker import Checker, KernelState
 from tilec.frontend.generics import is_dim
 from tilec.frontend.instantiate import Instance
 from tilec.frontend.modules import Program
+from tilec.frontend.pipeline.again import Before, before, key_of
+from tilec.frontend.pipeline.calls import note
 from tilec.frontend.pipeline.execute import execute
 from tilec.frontend.pipeline.kernels import Kernels
 from tilec.frontend.pipeline.tensors import whole
@@ -41,13 +43,21 @@ def check_pipeline(
     checker = Checker(state, function, environment, is_kernel=False)
     tracer = Tracer(trace, kernels, checker, Frame(checker.inference))
     parameters: tuple[typed.Local, ...] = ()
+    start: Before | None = None
     try:
         _check_form(checker, attributes)
         parameters = _parameters(tracer)
+        start = before(trace)
         execute(tracer, function)
     except CompileError as error:
         checker.report(error)
+        start = None
     checker.finish()
+    if start is not None:
+        views = [tracer.views.get(local) for local in parameters]
+        key = key_of(function, instance.generics, views)
+        if key is not None:
+            note(tracer, key, start, views)
     made = PipelineInstance(
         name=function.name.text,
         symbol=instance.symbol,

@@ -10,14 +10,11 @@ from tilec.frontend.pipeline.calls import call
 from tilec.frontend.pipeline.decisions import is_taken, turns_of
 from tilec.frontend.pipeline.names import assign, let
 from tilec.frontend.pipeline.tensors import view_of
-from tilec.frontend.pipeline.trace import Required, Scalar
+from tilec.frontend.pipeline.trace import MAX_TURNS, Required, Scalar
 from tilec.frontend.pipeline.tracer import Tracer
 from tilec.frontend.refusal import refusal
 from tilec.frontend.typecheck_macros import condition_of, text_of_condition
 from tilec.types import BOOL, ElementVariable, scalar
-
-# Turns of all loops together.
-MAX_TURNS = 1 << 16
 
 # The scopes at the top level of a body: of the parameters, and its own.
 _BODY_DEPTH = 2

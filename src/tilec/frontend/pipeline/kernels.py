@@ -16,6 +16,7 @@ from tilec.frontend.generics import check_generics
 from tilec.frontend.instantiate import Instance, asked_instance, instances_of, names_instances
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.options import ParsedOptions
+from tilec.frontend.pipeline.again import Done, Key
 from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import resolve_type
 from tilec.source import Span
@@ -62,6 +63,7 @@ class Kernels:
     options: ParsedOptions
     diagnostics: list[Diagnostic] = field(default_factory=list)
     launched: dict[str, tuple[LaunchedKernel, Instance]] = field(default_factory=dict)
+    calls: dict[Key, Done] = field(default_factory=dict)  # of pipelines that were executed
     _asked: dict[str, Candidate] = field(default_factory=dict)
     _known: dict[int, LaunchedKernel] = field(default_factory=dict)
     _names: dict[str, ast.Function] = field(default_factory=dict)

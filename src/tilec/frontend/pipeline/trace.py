@@ -18,6 +18,9 @@ from tilec.ops.call import GenericValue
 from tilec.source import Span
 from tilec.types import Dim, Element, Own, TensorType
 
+# Turns of all loops of a pipeline together.
+MAX_TURNS = 1 << 16
+
 
 @dataclass(eq=False)
 class Frame:
@@ -153,6 +156,7 @@ class Trace:
     names: set[str] = field(default_factory=set)  # of tensors and scalars of the plan
     turns: int = 0  # of loops
     called: int = 0  # pipelines, by it and by those that it calls
+    is_cut: bool = False  # there was one call too many
 
     def new_name(self, written: str) -> str:
         """A name that nothing in the plan has."""

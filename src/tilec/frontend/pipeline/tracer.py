@@ -24,6 +24,8 @@ from tilec.integers.polynomial import Polynomial
 from tilec.source import Span
 from tilec.types import BOOL, USIZE, Element, TileType, scalar
 
+_DIVIDING = frozenset({"/", "%", "div_ceil", "rem_euclid"})
+
 
 @dataclass(eq=False)
 class Tracer:
@@ -62,11 +64,13 @@ class Tracer:
         return self._computed_by_launchers(node, value, element)
 
     def as_written(self, node: ast.Expression, element: Element) -> typed.Expression:
-        """As `scalar`, with each operation in it that launchers know, be its value known or not."""
+        """As `scalar`, with the divisions that are in it, be its value known or not."""
         value = self.checker.expression(node)
-        if is_host(value):
-            return self._computed_by_launchers(node, value, element)
-        return self.scalar(node, element)
+        divides = any(one.name in _DIVIDING for one in typed.below(value, typed.Operate))
+        is_known = self.constant(node) is not None
+        if is_known and not (divides and is_host(value)):
+            return self.scalar(node, element)
+        return self._computed_by_launchers(node, value, element)
 
     def _computed_by_launchers(
         self, node: ast.Expression, value: typed.Expression, element: Element | None
