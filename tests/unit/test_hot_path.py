@@ -55,8 +55,17 @@ def test_it_compiles_without_warnings(compiler, tmp_path):
     if not (HEADERS / "Python.h").exists():
         pytest.skip("there are no headers of Python")
     # Python's own way to tell of types is a cast of function pointers.
-    options = ["-Wall", "-Wextra", "-Wshadow", "-Werror", "-Wno-cast-function-type"]
-    command = [compiler, "-std=c99", "-O2", *options, "-isystem", HEADERS, "-fsyntax-only"]
+    options = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wno-cast-function-type"]
+    command = [
+        compiler,
+        "-std=c99",
+        "-O2",
+        "-Werror",
+        *options,
+        "-isystem",
+        HEADERS,
+        "-fsyntax-only",
+    ]
     subprocess.run([*command, HERE / "hot_path.c"], check=True)
 
 
