@@ -281,6 +281,11 @@ typedef struct {
     int several; /* devices */
 } HotPath;
 
+/* What a caller asks for: the arguments (a tuple), the stream or None, what the handle keeps. */
+typedef struct {
+    PyObject *given, *stream, *borrowed;
+} Call;
+
 /* Objects that become a tuple when all are there: Python code that runs meanwhile (a property, a
  * finalizer) must not find a tuple that is half full. */
 typedef struct {
@@ -661,34 +666,34 @@ static int find(const HotPath *self, PyObject *key, PyObject *addresses, PyObjec
 
 /* Looks up what was read, and starts it. */
 static Outcome start_known(const HotPath *self, PyObject *key, PyObject *addresses,
-                           long torch_device, PyObject *const *arguments, PyObject **handle)
+                           long torch_device, const Call *call, PyObject **handle)
 {
     PyObject *fitted, *entry, *stream;
     Outcome outcome = NOT_HERE;
     if (find(self, key, addresses, &fitted, &entry))
         return NOT_HERE;
-    stream = stream_for(self, torch_device, arguments[1]);
+    stream = stream_for(self, torch_device, call->stream);
     if (stream)
-        outcome = start_entry(self, fitted, entry, addresses, arguments[0], stream);
+        outcome = start_entry(self, fitted, entry, addresses, call->given, stream);
     if (outcome == STARTED)
-        *handle = handle_of(self, fitted, entry, addresses, torch_device, stream, arguments[2]);
+        *handle = handle_of(self, fitted, entry, addresses, torch_device, stream, call->borrowed);
     Py_XDECREF(stream);
     Py_DECREF(entry);
     Py_DECREF(fitted);
     return outcome;
 }
 
-/* Reads the arguments, and starts what is known of them; the other two as `hot_start`'s. */
-static Outcome start_given(const HotPath *self, PyObject *const *arguments, PyObject **handle)
+/* Reads the arguments, and starts what is known of them. */
+static Outcome start_given(const HotPath *self, const Call *call, PyObject **handle)
 {
     Read read;
     PyObject *key = NULL, *addresses = NULL;
     Outcome outcome = NOT_HERE;
     read.addresses.count = read.key.count = 0;
     read.torch_device = -1;
-    if (!read_arguments(self, &read, arguments[0]) && (key = tuple_of(&read.key))
+    if (!read_arguments(self, &read, call->given) && (key = tuple_of(&read.key))
         && (addresses = tuple_of(&read.addresses)))
-        outcome = start_known(self, key, addresses, read.torch_device, arguments, handle);
+        outcome = start_known(self, key, addresses, read.torch_device, call, handle);
     Py_XDECREF(key);
     Py_XDECREF(addresses);
     forget(&read.key);
@@ -701,12 +706,16 @@ static PyObject *hot_start(PyObject *object, PyObject *const *arguments, Py_ssiz
     const HotPath *self = (HotPath *)object;
     PyObject *handle = NULL;
     Outcome outcome = NOT_HERE;
+    Call call;
     if (count != 3 || !PyTuple_Check(arguments[0])) {
         PyErr_SetString(PyExc_TypeError, "expected arguments, a stream or None, what is borrowed");
         return NULL;
     }
-    if (PyTuple_Size(arguments[0]) == self->count)
-        outcome = start_given(self, arguments, &handle);
+    call.given = arguments[0];
+    call.stream = arguments[1];
+    call.borrowed = arguments[2];
+    if (PyTuple_Size(call.given) == self->count)
+        outcome = start_given(self, &call, &handle);
     if (outcome != NOT_HERE)
         return handle;
     if (PyErr_Occurred()) {
