@@ -35,10 +35,11 @@ class Program:
         self.driver = Streams()
         self.add = module(self.driver, add_kernel()).add
         self.handles = []
+        self.place = 0
 
     def launch(self, on, count):
         for _ in range(count):
-            at = len(self.handles) * 64  # each where no other one is
+            at = self.place = self.place + 32  # each where no other one is
             given = own(at), own(at + 8), own(at + 16)
             handle = self.add.launch(*given, 1.0, stream=OBJECTS.get(on, on))
             if on not in self.driver.captured:
