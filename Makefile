@@ -55,7 +55,7 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "tilec needs Python 3.10 or later: make PYTHON=…")'
 	$(PYTHON) -m venv $(VENV)
 
-$(COMPILER): pyproject.toml | $(BIN)/python
+$(COMPILER): pyproject.toml setup.py src/tilec/runtime/hot_path.c | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[compiler]'
 	@# An editable install compiles nothing, and where Python may write no bytecode every command would.
 	@$(BIN)/python -m compileall -q src

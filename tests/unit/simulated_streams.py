@@ -43,6 +43,7 @@ class Streams(NotingDriver):
         self.done = set()
         self.captured = set()
         self._waited_for = {}  # by each launch
+        self._gone = 0  # streams that were destroyed
 
     # What the runtime asks for
 
@@ -126,6 +127,14 @@ class Streams(NotingDriver):
             if not any(self.finish_one(one) for one in list(self.queues)):
                 self.run()
                 return
+
+    def destroy(self, stream):
+        """As CUDA does: what it was given goes on, and its address may be the next stream's."""
+        self._gone += 1
+        gone = "gone", self._gone
+        for of in (self.queues, self.before):
+            if stream in of:
+                of[gone] = of.pop(stream)
 
     def is_idle(self, stream):
         self.run()

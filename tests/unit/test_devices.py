@@ -80,6 +80,13 @@ def test_a_thread_without_a_context_launches(cuda):
     assert cuda.launched == [(1, 0), (96, 0)]
 
 
+def test_a_driver_that_tells_no_addresses_of_functions_is_asked_by_python(cuda):
+    cuda.cuGetProcAddress = lambda *told: (real.CUresult.CUDA_ERROR_NOT_FOUND, 0, None)
+    cuda.cuCtxSetCurrent(1)
+    started(0, 0)
+    assert cuda.launched == [(1, 0)]
+
+
 def test_what_was_prepared_in_one_thread_is_launched_in_another(cuda):
     variant = add_kernel().variants[0]
     entry = Entry(add_kernel(), variant, 0, (1, 1, 1), [0] * 5, 0)

@@ -461,6 +461,13 @@ def test_an_address_of_a_stream_is_used_at_once(stream, events):
     assert len(driver.events) == events
 
 
+def test_pytorch_may_be_on_the_threads_own_stream(torch_streams):
+    torch_streams[0] = launch.PER_THREAD_STREAM
+    driver = NotingDriver()
+    module(driver).add.launch(*map(of_torch, arrays()), 2.0)
+    assert len(driver.events) == 1
+
+
 def test_what_holds_much_memory_is_let_go_by_the_next_launch():
     driver = NotingDriver()
     add = module(driver).add

@@ -5,7 +5,7 @@
  * frame and starts it. Whatever is new it leaves to Python, which decides and explains everything,
  * so this file checks no contract and has no message of one.
  *
- * Built where there is a C compiler (pyproject.toml); the runtime does without it, slower. It keeps
+ * Built where there is a C compiler (setup.py); the runtime does without it, slower. It keeps
  * to the stable ABI of Python 3.10, so that one build does for all later ones, and asks for no
  * header of CUDA: the addresses of the driver's functions are given.
  */
@@ -24,6 +24,15 @@ enum {
     KEYS_OF_NUMBER = 2,
     MOST_KEYS = KEYS_OF_TENSOR * MOST_TENSORS + KEYS_OF_NUMBER * MOST_DECIDING
 };
+
+/* The headers of 3.12 and later count no reference to None in `Py_RETURN_NONE`, which what is built
+ * with them owes to older Pythons. */
+#undef Py_RETURN_NONE
+static PyObject *none(void)
+{
+    Py_INCREF(Py_None);
+    return Py_None;
+}
 
 /* ---- Start: a frame's function ---- */
 
@@ -241,7 +250,7 @@ static PyObject *start_call(PyObject *object, PyObject *arguments, PyObject *nam
     number = PyLong_AsUnsignedLongLong(stream); /* "K" would take any number, and another stream */
     if (PyErr_Occurred() || started((Start *)object, number))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 static PyType_Slot start_slots[] = {
@@ -271,6 +280,11 @@ typedef struct {
     Py_ssize_t tensor_at[MOST_TENSORS], deciding_at[MOST_DECIDING];
     int several; /* devices */
 } HotPath;
+
+/* What a caller asks for: the arguments (a tuple), the stream or None, what the handle keeps. */
+typedef struct {
+    PyObject *given, *stream, *borrowed;
+} Call;
 
 /* Objects that become a tuple when all are there: Python code that runs meanwhile (a property, a
  * finalizer) must not find a tuple that is half full. */
@@ -652,34 +666,34 @@ static int find(const HotPath *self, PyObject *key, PyObject *addresses, PyObjec
 
 /* Looks up what was read, and starts it. */
 static Outcome start_known(const HotPath *self, PyObject *key, PyObject *addresses,
-                           long torch_device, PyObject *const *arguments, PyObject **handle)
+                           long torch_device, const Call *call, PyObject **handle)
 {
     PyObject *fitted, *entry, *stream;
     Outcome outcome = NOT_HERE;
     if (find(self, key, addresses, &fitted, &entry))
         return NOT_HERE;
-    stream = stream_for(self, torch_device, arguments[1]);
+    stream = stream_for(self, torch_device, call->stream);
     if (stream)
-        outcome = start_entry(self, fitted, entry, addresses, arguments[0], stream);
+        outcome = start_entry(self, fitted, entry, addresses, call->given, stream);
     if (outcome == STARTED)
-        *handle = handle_of(self, fitted, entry, addresses, torch_device, stream, arguments[2]);
+        *handle = handle_of(self, fitted, entry, addresses, torch_device, stream, call->borrowed);
     Py_XDECREF(stream);
     Py_DECREF(entry);
     Py_DECREF(fitted);
     return outcome;
 }
 
-/* Reads the arguments, and starts what is known of them; the other two as `hot_start`'s. */
-static Outcome start_given(const HotPath *self, PyObject *const *arguments, PyObject **handle)
+/* Reads the arguments, and starts what is known of them. */
+static Outcome start_given(const HotPath *self, const Call *call, PyObject **handle)
 {
     Read read;
     PyObject *key = NULL, *addresses = NULL;
     Outcome outcome = NOT_HERE;
     read.addresses.count = read.key.count = 0;
     read.torch_device = -1;
-    if (!read_arguments(self, &read, arguments[0]) && (key = tuple_of(&read.key))
+    if (!read_arguments(self, &read, call->given) && (key = tuple_of(&read.key))
         && (addresses = tuple_of(&read.addresses)))
-        outcome = start_known(self, key, addresses, read.torch_device, arguments, handle);
+        outcome = start_known(self, key, addresses, read.torch_device, call, handle);
     Py_XDECREF(key);
     Py_XDECREF(addresses);
     forget(&read.key);
@@ -692,12 +706,16 @@ static PyObject *hot_start(PyObject *object, PyObject *const *arguments, Py_ssiz
     const HotPath *self = (HotPath *)object;
     PyObject *handle = NULL;
     Outcome outcome = NOT_HERE;
+    Call call;
     if (count != 3 || !PyTuple_Check(arguments[0])) {
         PyErr_SetString(PyExc_TypeError, "expected arguments, a stream or None, what is borrowed");
         return NULL;
     }
-    if (PyTuple_Size(arguments[0]) == self->count)
-        outcome = start_given(self, arguments, &handle);
+    call.given = arguments[0];
+    call.stream = arguments[1];
+    call.borrowed = arguments[2];
+    if (PyTuple_Size(call.given) == self->count)
+        outcome = start_given(self, &call, &handle);
     if (outcome != NOT_HERE)
         return handle;
     if (PyErr_Occurred()) {
@@ -705,7 +723,7 @@ static PyObject *hot_start(PyObject *object, PyObject *const *arguments, Py_ssiz
             return NULL; /* an interrupt of the user */
         PyErr_Clear();
     }
-    Py_RETURN_NONE;
+    return none();
 }
 
 static PyMethodDef hot_methods[] = {

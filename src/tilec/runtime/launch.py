@@ -296,7 +296,8 @@ class UnderWay:
         """Keeps what a launch borrows until it is done. `record_now` where its stream may be gone
         later."""
         try:
-            if record_now:  # before another thread can, in which the stream may be another one
+            # Before another thread can, in which its stream may be another one.
+            if record_now or launch.stream == PER_THREAD_STREAM:
                 launch.record_now()
         finally:
             self._gathered.append(launch)

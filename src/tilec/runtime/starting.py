@@ -89,9 +89,11 @@ def prepared(code: object, entry: Entry, cells: Cells, early: bool = False) -> S
     frame = _Frame(code, entry, kernel, cells, _pointers(entry, cells), config)
     built = native.built()
     # Without tensors the device is whichever is current: the C path knows one only.
-    if built is None or (entry.device is None and device_count() > 1):
-        return _interpreted_start(frame)
-    return _native_start(frame, built)
+    if built is not None and (entry.device is not None or device_count() == 1):
+        launch = address_of(*(_LAUNCH if config is None else _LAUNCH_EXTENDED))
+        if launch:  # else Python says what the driver does not have
+            return _native_start(frame, built, launch)
+    return _interpreted_start(frame)
 
 
 def passed(entry: Entry, cells: Cells) -> tuple[array[int], object]:
@@ -115,8 +117,8 @@ def _pointers(entry: Entry, cells: Cells) -> array[int]:
     return pointers
 
 
-def _native_start(frame: _Frame, built: native.Built) -> Start:
-    """A function of the C path."""
+def _native_start(frame: _Frame, built: native.Built, launch: int) -> Start:
+    """A function of the C path, which calls what is at the address `launch`."""
     entry, several = frame.entry, device_count() > 1
     renew = _renewal(frame)
 
@@ -129,7 +131,7 @@ def _native_start(frame: _Frame, built: native.Built) -> Start:
 
     assert entry.grid is not None, "an empty grid is not launched"
     start: Start = built.Start(
-        launch=address_of(*(_LAUNCH if frame.config is None else _LAUNCH_EXTENDED)),
+        launch=launch,
         function=frame.function,
         grid=entry.grid,
         threads=entry.variant.threads,
