@@ -301,7 +301,7 @@ typedef struct {
 
 /* Names of attributes, made once. */
 static struct {
-    PyObject *is_cuda, *data_ptr, *dtype, *shape, *is_contiguous, *stride, *get_device;
+    PyObject *is_cuda, *is_neg, *data_ptr, *dtype, *shape, *is_contiguous, *stride, *get_device;
     PyObject *pointer, *facts, *entries, *only, *frames, *pointers, *scalars, *bits;
 } names;
 
@@ -468,6 +468,7 @@ static int read_torch(const HotPath *self, Read *read, PyObject *tensor)
 {
     int is_contiguous;
     if (is_true(PyObject_GetAttr(tensor, names.is_cuda)) != 1
+        || is_true(PyObject_CallMethodObjArgs(tensor, names.is_neg, NULL)) != 0
         || add(&read->addresses, PyObject_CallMethodObjArgs(tensor, names.data_ptr, NULL))
         || add(&read->key, PyObject_GetAttr(tensor, names.dtype))
         || add(&read->key, PyObject_GetAttr(tensor, names.shape)))
@@ -754,7 +755,8 @@ static int make_names(void)
         PyObject **name;
         const char *text;
     } all[] = {
-        {&names.is_cuda, "is_cuda"},   {&names.data_ptr, "data_ptr"},
+        {&names.is_cuda, "is_cuda"},   {&names.is_neg, "is_neg"},
+        {&names.data_ptr, "data_ptr"},
         {&names.dtype, "dtype"},       {&names.shape, "shape"},
         {&names.stride, "stride"},     {&names.is_contiguous, "is_contiguous"},
         {&names.pointer, "pointer"},   {&names.get_device, "get_device"},

@@ -48,7 +48,8 @@ def read(
             key.append(tensor[1:])
         else:
             try:
-                if not tensor.is_cuda:
+                # One that is negated when it is read looks like another one in all else.
+                if not tensor.is_cuda or tensor.is_neg():
                     return None
                 address = tensor.data_ptr()
                 key.append(tensor.dtype)
@@ -137,8 +138,7 @@ def _array_of_torch(name: str, tensor: Any) -> Array:
     element = element_of(tensor.dtype)
     if element is None:
         raise ContractError(f"`{name}`: no element type of kernels is `{tensor.dtype}`")
-    # The imaginary part of a conjugate: what lies in memory has the other sign. Asked where shapes
-    # are new, since its strides are those of few other tensors.
+    # The imaginary part of a conjugate: what lies in memory has the other sign.
     if getattr(tensor, "is_neg", bool)():
         raise ContractError(f"`{name}` is negated when it is read: `resolve_neg()` gives a copy")
     try:
