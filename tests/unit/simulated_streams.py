@@ -44,11 +44,13 @@ class Streams(NotingDriver):
         self.captured = set()
         self._waited_for = {}  # by each launch
         self._gone = 0  # streams that were destroyed
+        self._gone_at = set()  # their addresses, while no other stream has them
 
     # What the runtime asks for
 
     def prepared(self, code, entry, cells, early=False):
         def start(stream):
+            self._check_there(stream)
             if stream in self.captured:
                 return
             self._join_default(stream)
@@ -63,6 +65,7 @@ class Streams(NotingDriver):
         return self.tail(stream, entry.device)
 
     def tail(self, stream, device):
+        self._check_there(stream)
         if stream in self.captured:
             return None
         event = Event(self, self.known(stream))
@@ -70,6 +73,7 @@ class Streams(NotingDriver):
         return event
 
     def order(self, event, stream, device):
+        self._check_there(stream)
         if stream in self.captured:
             return False
         self._queue(stream).append(("wait", event))
@@ -80,9 +84,11 @@ class Streams(NotingDriver):
         return event.is_done
 
     def is_captured(self, stream):
+        self._check_there(stream)
         return stream in self.captured
 
     def waits_for_legacy(self, stream):
+        self._check_there(stream)
         return stream in self.blocking
 
     # What tests ask for
@@ -128,9 +134,14 @@ class Streams(NotingDriver):
                 self.run()
                 return
 
+    def create(self, stream):
+        """A stream at an address where none is, or one that is there already."""
+        self._gone_at.discard(stream)
+
     def destroy(self, stream):
         """As CUDA does: what it was given goes on, and its address may be the next stream's."""
         self._gone += 1
+        self._gone_at.add(stream)
         gone = "gone", self._gone
         for of in (self.queues, self.before):
             if stream in of:
@@ -139,6 +150,9 @@ class Streams(NotingDriver):
     def is_idle(self, stream):
         self.run()
         return not self.queues.get(stream)
+
+    def _check_there(self, stream):
+        assert stream not in self._gone_at, "a stream that is gone is asked about"
 
     def _queue(self, stream):
         return self.queues.setdefault(stream, [])

@@ -238,6 +238,33 @@ def test_an_address_may_be_that_of_another_stream_later(add, driver):
         add.launch(own(0), own(8), own(16), 1.0, stream=stream(BLOCKING))
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_stream_that_was_given_as_an_address_is_not_asked_about_later(add, driver, is_gone):
+    """It may be gone. What it was given is ordered by an event, if it may be in order already."""
+    add.launch(own(0), own(8), own(16), 1.0, stream=BLOCKING)
+    add.launch(own(24), own(8), own(16), 1.0, stream=A)
+    if is_gone:
+        driver.destroy(BLOCKING)
+        driver.destroy(A)
+    with pytest.raises(rt.BorrowError, match="still under way on stream 0x40"):
+        add.launch(own(24), own(8), own(16), 1.0, stream=LEGACY)
+    add.launch(own(0), own(8), own(16), 1.0, stream=LEGACY)
+    waits = [item for item in driver.queues[LEGACY] if item[0] == "wait"]
+    assert len(waits) == 1 and driver.known(LEGACY) >= {0}
+
+
+def test_what_was_captured_on_an_address_is_not_asked_about_later(add, driver):
+    driver.captured.add(A)
+    handle = add.launch(own(0), own(8), own(16), 1.0, stream=A)
+    driver.captured.clear()
+    driver.destroy(A)
+    with pytest.raises(rt.LaunchError, match="does not run before the graph"):
+        handle.wait()
+    launch.UNDER_WAY.settle()
+    add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+    assert launch.UNDER_WAY.only == B
+
+
 def test_a_threads_own_stream_is_another_one_in_each_thread(add, driver):
     add.launch(own(0), own(8), own(16), 1.0, stream=2)
     add.launch(own(0), own(8), own(16), 1.0, stream=2)

@@ -24,7 +24,7 @@ steps = st.one_of(
     st.tuples(st.just("settle")),
     st.tuples(st.just("ask"), st.integers(0, 40)),
     st.tuples(st.just("destroy"), st.just(ADDRESS)),
-    st.tuples(st.just("capture"), st.sampled_from([*OBJECTS])),
+    st.tuples(st.just("capture"), st.sampled_from([*OBJECTS, ADDRESS])),
 )
 
 
@@ -38,6 +38,7 @@ class Program:
         self.place = 0
 
     def launch(self, on, count):
+        self.driver.create(on)
         for _ in range(count):
             at = self.place = self.place + 32  # each where no other one is
             given = own(at), own(at + 8), own(at + 16)
@@ -59,6 +60,7 @@ class Program:
             self.check(number, self.handles[number].done)
 
     def destroy(self, address):
+        self.driver.captured.discard(address)
         self.driver.destroy(address)
 
     def capture(self, address):

@@ -116,6 +116,9 @@ class Borrower(Protocol):
     @property
     def touched(self) -> Touched | None: ...
 
+    @property
+    def waits_for_legacy(self) -> bool | None: ...
+
     def event(self) -> Completion | None: ...
 
 
@@ -161,6 +164,16 @@ class _Stream:
     @property
     def is_legacy(self) -> bool:
         return self.address in _LEGACY
+
+    def waits_for_legacy(self, driver: Driver) -> bool:
+        """Whether the legacy stream is known to wait for all that is under way on it.
+
+        The driver is asked about a stream that launches under way keep alive, and no other one:
+        that may be gone.
+        """
+        live = [loan.borrower for _, loan in self.loans.values() if not loan.borrower.is_over]
+        is_kept = all(borrower.waits_for_legacy is None for borrower in live)
+        return is_kept and bool(live) and driver.waits_for_legacy(self.address)
 
     def come_after(self, key: StreamKey, number: int, clock: Clock) -> None:
         """What is launched from now on comes after a launch, and what that one came after."""
@@ -261,9 +274,12 @@ class Ledger:
         for other in self._streams.values():
             if other.is_legacy == stream.is_legacy or other.device != stream.device:
                 continue
-            blocking = other if stream.is_legacy else stream
             # Asked each time: the address may be that of another stream by now.
-            if driver.waits_for_legacy(blocking.address):
+            if (
+                other.waits_for_legacy(driver)
+                if stream.is_legacy
+                else driver.waits_for_legacy(stream.address)
+            ):
                 stream.come_after(other.key, other.last, other.clock)
 
     @staticmethod
@@ -329,6 +345,8 @@ class _Conflict:
             return False
         if self.loan.number != self.other.last:
             return False
+        if self.stream.is_legacy and self.loan.borrower.waits_for_legacy:
+            return False  # unless its stream is gone, the legacy one waits for it
         # A stream that waits for the earlier launch does not come to its end before that is done.
         tail = self.driver.tail(self.stream.address, self.stream.device)
         return tail is not None and is_over_soon(self.driver, tail)

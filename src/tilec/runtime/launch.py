@@ -73,6 +73,7 @@ class Launch:
         "entry",
         "stream",
         "touched",
+        "waits_for_legacy",
     )
 
     def __init__(
@@ -85,7 +86,10 @@ class Launch:
     ) -> None:
         self.touched = touched
         self._is_over = False
-        self._is_passing = False  # whether its stream may be gone, or another one, later
+        # Whether its stream may be gone, or another one, later: then it is asked about no more.
+        self._is_passing = False
+        # What was known of a passing stream when this was launched; None: it can be asked.
+        self.waits_for_legacy: bool | None = None
         self._driver = driver
         self.entry = entry  # what it is a launch of
         self.stream = stream  # its address, 0 the default stream
@@ -161,19 +165,24 @@ class Launch:
         return None if self.is_over else self._recorded()
 
     def record_now(self) -> None:
-        """Records its event, since its stream may be gone, or another one, later.
+        """Asks all that is to be known of its stream, which may be gone, or another one, later.
 
         Raises:   LaunchError if the device failed
         """
-        self._is_passing = True
-        self._recorded()
+        try:
+            self._recorded()
+        finally:
+            self._is_passing, self.waits_for_legacy = True, False
+        if self._event is not None:
+            self.waits_for_legacy = self._driver.waits_for_legacy(self.stream)
 
     def _recorded(self) -> Completion | None:
-        """The event that tells when this is done; None if it is, or its stream is being captured.
+        """The event that tells when this is done; None if it is, or its stream is being captured,
+        or was when this was launched on one that is passing.
 
         Raises:   LaunchError if the device failed
         """
-        if self._event is None and self._borrowed is not None:
+        if self._event is None and self._borrowed is not None and not self._is_passing:
             self._event = self._driver.recorded(self.entry, self.stream)
         return self._event
 
@@ -346,6 +355,9 @@ class UnderWay:
                 continue
             if launch._event is not None:
                 self._wait_for(launch._event, [launch])
+                continue
+            if launch._is_passing:  # it was captured into a graph, whose stream may be gone
+                _are_over([launch], done)
                 continue
             place = _place_of(launch)
             batch = batches.get(place)
