@@ -26,7 +26,7 @@ def operations(load, target, tmp_path_factory):
     """The operations of a file of the library, defined once."""
 
     def imported(name):
-        stem = f"{Path(name).name}_for_{target}"
+        stem = f"{Path(name).name}_for_{target}".replace("-", "_")
         if f"{stem}_torch" in sys.modules:
             return sys.modules[f"{stem}_torch"]
         module = load(name)

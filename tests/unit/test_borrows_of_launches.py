@@ -450,6 +450,15 @@ def test_soon_after_a_change_of_streams_nobody_is_asked_if_the_first_is_done(
     add.launch(own(24), own(32), own(40), 1.0, stream=stream(B))
 
 
+def test_another_stream_is_the_only_one_at_once_if_the_first_is_known_to_be_done(add, driver):
+    for _ in range(launch.LIMIT):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+    driver.finish_all(A)
+    for _ in range(2):
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+        assert launch.UNDER_WAY.only == B
+
+
 def test_streams_that_take_turns_are_asked_about_seldom(add, driver, monkeypatch):
     asked = []
     recorded = driver.recorded

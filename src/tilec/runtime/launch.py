@@ -21,6 +21,7 @@ from tilec.runtime.borrows import (
     Ledger,
     Policy,
     Range,
+    StreamKey,
     Touched,
     is_over_soon,
     key_of,
@@ -285,7 +286,10 @@ class UnderWay:
         if stream != PER_THREAD_STREAM:
             key = key_of(stream, device)
             self.only = stream  # first: `hold` adds a launch, then looks whether this is its stream
-            if all(key_of(one.stream, one.entry.device) == key for one in self._live()):
+            if self._is_all_on(key):
+                return None
+            self._let_go_of_done(done)  # what was waited for meanwhile, say
+            if self._is_all_on(key):
                 return None
         self.only = None
         self._ledger = ledger = Ledger()
@@ -296,6 +300,9 @@ class UnderWay:
         for launch in self._live():
             ledger.add(launch)
         return ledger
+
+    def _is_all_on(self, key: StreamKey) -> bool:
+        return all(key_of(one.stream, one.entry.device) == key for one in self._live())
 
     def _live(self) -> list[Launch]:
         timed = [one for queue in self._timed.values() for _, batch in queue for one in batch]
