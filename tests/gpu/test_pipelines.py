@@ -211,11 +211,11 @@ def test_misaligned_tensors_take_other_variants_of_a_graph(pipeline, zones):
 @on_gpu
 def test_a_graph_on_two_streams_runs_once_at_a_time(pipeline, device, streams):
     """Its launches share a workspace: overlapping ones would disturb each other."""
-    n = 300_000
+    n = 70_000
     x, y = rt.to_device(whole(n, 4).astype(np.float32)), rt.empty((n,), "f32")
     graph = pipeline("chain", "chain").graph(y, x)
     both = streams(), streams()
-    for turn in range(40):
+    for turn in range(12):
         handle = graph.replay(both[turn % 2])
     other = graph.replay(both[1])
     handle.wait()
