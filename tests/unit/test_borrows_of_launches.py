@@ -459,6 +459,19 @@ def test_another_stream_is_the_only_one_at_once_if_the_first_is_known_to_be_done
         assert launch.UNDER_WAY.only == B
 
 
+def test_after_some_launches_in_a_row_streams_that_are_done_count_no_more(add, driver):
+    of_stream = {A: (own(0), own(8), own(16)), B: (own(24), own(32), own(40))}
+    for _ in range(3):
+        for one, tensors in of_stream.items():
+            add.launch(*tensors, 1.0, stream=stream(one))
+    assert launch.UNDER_WAY.only is None
+    driver.finish_all(A)
+    for _ in range(2 * launch.LIMIT_AFTER_CHANGE):
+        add.launch(*of_stream[B], 1.0, stream=stream(B))
+        driver.run()
+    assert launch.UNDER_WAY.only == B
+
+
 def test_streams_that_take_turns_are_asked_about_seldom(add, driver, monkeypatch):
     asked = []
     recorded = driver.recorded

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 # borrows 16 MiB. A launch that reaches it alone runs for so long that its own event costs little.
 LIMIT = 64
 # The same when, after so many launches on one stream, another one is used: what was on the first
-# may be done soon, and launches are on one stream again, which costs less.
+# may be done soon, and launches are on one stream again, which costs less. So many in a row, where
+# several streams had launches, are a reason to ask, too.
 LIMIT_AFTER_CHANGE = 8
 
 # A batch is launches with one event, which is recorded behind all of them. Batches of one place are
@@ -208,6 +209,7 @@ class UnderWay:
         "_ledger",
         "_policy",
         "_room",
+        "_row",
         "_settling",
         "_timed",
         "only",
@@ -218,6 +220,7 @@ class UnderWay:
         self._gathered: deque[Launch] = deque()  # without an event for all of them
         self._timed: dict[_Place, deque[_Batch]] = {}  # with one
         self._heavy = 0  # how many of these hold much memory
+        self._row: tuple[int, int] = 0, 0  # while there is a ledger: the last stream, how often
         self._settling = OwnedLock()
         self.only: int | None = None
         self._ledger: Ledger | None = None  # where launches are on several streams
@@ -260,6 +263,18 @@ class UnderWay:
             if ledger is None or policy == "off" or driver.is_captured(stream):
                 return
             ledger.admit(driver, touched, stream, entry.device, policy, follows)
+            self._count_row(stream)
+
+    def _count_row(self, stream: int) -> None:
+        """Has it asked soon how far other streams are, after some launches in a row on one.
+
+        Twice, since events that are recorded the first time are over the second time.
+        """
+        last, count = self._row
+        count = count + 1 if last == stream else 1
+        self._row = stream, count
+        if count in (LIMIT_AFTER_CHANGE, 2 * LIMIT_AFTER_CHANGE):
+            self._room = 0
 
     def ordered(self, first: Launch | tuple[int, int | None], then: int) -> None:
         """Notes that a stream waits for a launch, or for all that another stream was given."""
