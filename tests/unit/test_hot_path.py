@@ -24,13 +24,6 @@ COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 needs_c_path = pytest.mark.skipif(native.built() is None, reason="there was no C compiler")
 
 
-@pytest.fixture(autouse=True)
-def nothing_under_way(monkeypatch):
-    monkeypatch.setattr(launch, "UNDER_WAY", launch.UnderWay())
-    for name in ("launcher", "pipeline", "tensor"):
-        monkeypatch.setattr(f"tilec.runtime.{name}.UNDER_WAY", launch.UNDER_WAY)
-
-
 @pytest.fixture
 def by_c(monkeypatch):
     """`add` of a driver, launched once by Python, which may launch no more if it is told so."""
