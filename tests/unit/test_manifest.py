@@ -155,6 +155,10 @@ def test_values_go_as_far_as_their_instructions_say():
     ("faulty", "fault"),
     [
         (manifest(add_kernel(), add_kernel()), "the instance `add__f32_1024` occurs twice"),
+        *(
+            (replace(manifest(), target=target), f"the target `{target}` is none")
+            for target in ("", "sm_", "sm_9", "zzz", "sm_90x", "sm_²0", "90a")
+        ),
         (_kernel(variants=()), "there is no variant"),
         (_kernel(grid=("K",)), "an expression names the unknown `K`"),
         (_kernel(dims=("M", "K")), "no tensor binds the `Dim` `K`"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from math import prod
 
 from tilec.artifact.abi import ELEMENT_BYTES, slots_of
+from tilec.artifact.architecture import capability_of
 from tilec.artifact.expression import Expression, names_in
 from tilec.artifact.families import faults_of_families
 from tilec.artifact.geometry import CLUSTER_LIMIT
@@ -17,6 +18,8 @@ from tilec.artifact.tensor_maps import BOX_LIMIT, MULTIPLE_BYTES, RANK_LIMIT
 
 def faults_of(manifest: Manifest) -> Iterator[str]:
     """What is wrong in a manifest, each with the instance it is in; nothing if it can be used."""
+    if capability_of(manifest.target) == (0, 0, ""):
+        yield f"the target `{manifest.target}` is none: expected one such as `sm_90a`"
     symbols = [v.symbol for kernel in manifest.kernels for v in kernel.variants]
     yield from _repeated("variant", symbols)
     yield from _repeated("instance", [kernel.symbol for kernel in manifest.kernels])
