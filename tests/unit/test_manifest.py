@@ -162,6 +162,11 @@ def test_values_go_as_far_as_their_instructions_say():
         (_kernel(variants=()), "there is no variant"),
         (_kernel(grid=("K",)), "an expression names the unknown `K`"),
         (_kernel(dims=("M", "K")), "no tensor binds the `Dim` `K`"),
+        (_kernel(dims=("M", "M")), "the name `M` occurs twice"),
+        (
+            _kernel(parameters=(*copy_kernel().parameters[:2], Parameter("M", "scalar", "i8"))),
+            "the name `M` occurs twice",
+        ),
         (_kernel(dims=()), "`target` names the unknown `Dim` `M`"),
         (_kernel(parameters=(Parameter("s", "scalar", "f7"),)), "unknown element type `f7`"),
         (_kernel(parameters=(Parameter("t", "tensor", "f32"),)), "no ownership"),

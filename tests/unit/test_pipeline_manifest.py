@@ -52,6 +52,11 @@ def _temporaries(*slots):
     [
         (replace(sums(), name="add"), "has the name of a kernel"),
         (replace(sums(), dims=()), "`N` is no `Dim`"),
+        (replace(sums(), dims=("N", "N")), "the name `N` occurs twice"),
+        (
+            replace(sums(), parameters=(*sums().parameters, Parameter("N", "scalar", "usize"))),
+            "the name `N` occurs twice",
+        ),
         (replace(sums(), dims=("N", "M")), "no tensor binds the `Dim` `M`"),
         (replace(sums(), parameters=sums().parameters[:2]), "the unknown `scale`"),
         (_temporaries(0, 1, 2, 3), None),

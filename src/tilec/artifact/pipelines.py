@@ -61,6 +61,7 @@ def _faults_of(pipeline: Pipeline, kernels: Mapping[str, Kernel]) -> Iterator[st
 
 def _faults_of_names(pipeline: Pipeline) -> Iterator[str]:
     names = [p.name for p in pipeline.parameters] + [t.name for t in pipeline.temporaries]
+    names += pipeline.dims  # expressions name them beside scalars
     yield from (f"the name `{n}` occurs twice" for n in dict.fromkeys(names) if names.count(n) > 1)
     bound = {x for p in pipeline.parameters for x in p.extents if isinstance(x, str)}
     yield from (f"no tensor binds the `Dim` `{d}`" for d in pipeline.dims if d not in bound)

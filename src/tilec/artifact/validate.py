@@ -38,8 +38,8 @@ def _signature(kernel: Kernel) -> list[tuple[str, str]]:
 
 
 def _faults_of_kernel(kernel: Kernel) -> Iterator[str]:
-    yield from _repeated("parameter", [p.name for p in kernel.parameters])
-    yield from _repeated("`Dim`", kernel.dims)
+    # Expressions name both.
+    yield from _repeated("name", [*(p.name for p in kernel.parameters), *kernel.dims])
     for parameter in kernel.parameters:
         yield from _faults_of_parameter(parameter, kernel.dims)
     yield from _unknown_names(kernel)
