@@ -126,6 +126,10 @@ def test_temporaries_of_different_sizes_share_the_largest(tilec):
     shown = tilec("inspect", "sums.json").out
     assert "  workspace           max(4 * N, 2 * (N * 4)) + 2 x (4 * N) bytes, each" in shown
     assert "  saved by lifetimes  all of 4 * N, 2 * (N * 4) but the largest bytes\n" in shown
+    alike = [replace(d, name=f"d{number}") for number in range(300)]
+    written(replace(sums(), launches=(), temporaries=(sums().temporaries[0], *alike)))
+    shown = tilec("inspect", "sums.json").out
+    assert "  saved by lifetimes  all of 4 * N, 300 x (2 * (N * 4)) but the largest b" in shown
 
 
 def test_the_workspace_at_a_shape(tilec):

@@ -152,19 +152,21 @@ def _workspace(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
             saved += sizes[1:]
         else:
             largest.append(f"max({', '.join(distinct)})")
-            saved.append(f"all of {', '.join(sizes)} but the largest")
+            saved.append(f"all of {', '.join(_counted(sizes))} but the largest")
     rounding = f"each rounded up to a multiple of {SLOT_ALIGNMENT_BYTES}"
     yield "workspace", f"{_added(largest)} bytes, {rounding}"
     yield "saved by lifetimes", f"{_added(saved)} bytes" if saved else "nothing"
 
 
 def _added(sizes: Sequence[str]) -> str:
-    """The sum, equal ones together: of hundreds nobody reads each."""
-    counts = Counter(sizes)
-    return " + ".join(
-        size if count == 1 else f"{count} x {size if size.isdigit() else f'({size})'}"
-        for size, count in counts.items()
-    )
+    return " + ".join(_counted(sizes))
+
+
+def _counted(sizes: Sequence[str]) -> Iterator[str]:
+    """Sizes, equal ones together: of hundreds nobody reads each."""
+    for size, count in Counter(sizes).items():
+        many = size if size.isdigit() else f"({size})"
+        yield size if count == 1 else f"{count} x {many}"
 
 
 def _names_of(pipeline: Pipeline) -> tuple[str, ...]:
