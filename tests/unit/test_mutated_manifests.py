@@ -108,6 +108,24 @@ def test_readers_refuse_by_a_message_or_can_use_it(seed, tmp_path, capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("written", ["NaN", "Infinity", "1e999", "-1e999", "9" * 5000])
+@pytest.mark.parametrize("place", ["grid", "generic", "registers"])
+def test_what_is_no_number_is_refused(written, place, tmp_path, capfd):
+    text = json.dumps(sample())
+    number = {
+        "grid": '"ceildiv", "N", 1024',
+        "generic": '"value": 1024',
+        "registers": '"registers": 24',
+    }
+    assert number[place] in text
+    path = tmp_path / "number.json"
+    wrong = number[place].replace("1024", written).replace("24", written)
+    path.write_text(text.replace(number[place], wrong, 1), encoding="utf-8")
+    assert run_command_line(["inspect", str(path)]) == REFUSED
+    assert run_command_line(["abi-diff", str(path), str(path)]) == USAGE
+    assert "error: `" in capfd.readouterr().err
+
+
 def test_half_a_character_is_refused(tmp_path, capfd):
     document = sample()
     document["kernels"][0]["documentation"] = "half: \ud83d"

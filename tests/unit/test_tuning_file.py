@@ -75,6 +75,30 @@ def test_what_is_no_tuning_file_is_refused(text, message):
         from_text(text)
 
 
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("NaN", "`NaN` is no number"),
+        ("-Infinity", "`-Infinity` is no number"),
+        ("1e999", r"trials\[0\].us`: expected number, got inf"),
+        ("1" * 5000, "no JSON"),
+        ('"\\ud83d"', "no JSON"),
+    ],
+)
+def test_what_no_manifest_can_hold_is_refused(written, message):
+    document = json.loads(to_text(TuningFile((a_run(trial(512)),))))
+    document["runs"][0]["families"][0]["trials"][0]["us"] = "here"
+    with pytest.raises(TuningFileError, match=message):
+        from_text(json.dumps(document).replace('"here"', written))
+
+
+def test_extents_are_those_of_tensors():
+    text = to_text(TuningFile((a_run(trial(512)),)))
+    for extent in (-1, 2**40 + 1, 2**70):
+        with pytest.raises(TuningFileError, match=r"each of M, N, K, up to 2\^40"):
+            from_text(text.replace("[512, 512, 512]", f"[512, {extent}, 512]"))
+
+
 def test_an_extent_for_each_dim():
     text = to_text(TuningFile((a_run(trial(512)),))).replace("[512, 512, 512]", "[512, 512]")
     with pytest.raises(TuningFileError, match=r"\[512, 512\].*each of M, N, K"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from tilec.artifact.abi import COUNT_LIMIT
 from tilec.artifact.expression import names_in, text_of
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel, Manifest
@@ -78,6 +79,8 @@ def _faults(family: Family, kernels: Mapping[str, Kernel]) -> Iterator[str]:
         for one in table.measured:
             if one.member not in family.members:
                 yield f"was measured with `{one.member}`, which is no member"
+            if not all(0 <= extent <= COUNT_LIMIT for extent in one.extents):
+                yield f"was measured at {one.extents}, which are no extents"
             if len(one.extents) != len(family.dims):
                 yield f"was measured at {one.extents}, which are not {len(family.dims)} extents"
 

@@ -18,7 +18,7 @@ from tilec.artifact.family import Cost, Family
 from tilec.artifact.lowering_report import HeldLayout, LoweringReport
 from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.signature import Coverage, Generic, Parameter, Requirement
-from tilec.artifact.structure import StructureError, decoded, encoded
+from tilec.artifact.structure import StructureError, decoded, encoded, parsed
 
 SCHEMA_VERSION = 8
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
@@ -222,9 +222,7 @@ def from_json(text: str | bytes) -> Manifest:
     """
     try:
         text = text if isinstance(text, str) else text.decode("utf-8-sig")
-        document = json.loads(text)
-        if "\\u" in text:  # half a character can be written in no other way, and not be printed
-            json.dumps(document, ensure_ascii=False).encode()
+        document = parsed(text)
     except (ValueError, RecursionError) as error:
         raise ManifestError(f"the manifest is no JSON: {error}") from None
     if not isinstance(document, dict) or KEY not in document:

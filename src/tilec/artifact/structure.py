@@ -7,9 +7,11 @@ finds every field in its place.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
+from math import isfinite
 from types import UnionType
 from typing import Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -29,6 +31,22 @@ class StructureError(ValueError):
 
 class _Expression:
     """Stands for `Expression` in field types: the alias is recursive, so nothing can resolve it."""
+
+
+def parsed(text: str) -> object:
+    """What a JSON text says.
+
+    Raises:   ValueError, also for NaN, for numbers of thousands of digits, and for half a
+              character, which nobody can print or write again; RecursionError
+    """
+    document = json.loads(text, parse_constant=_no_number)
+    if "\\u" in text:  # there is no other way to write half a character
+        json.dumps(document, ensure_ascii=False).encode()
+    return document
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"`{name}` is no number")
 
 
 def encoded(value: object) -> dict[str, object]:
@@ -111,6 +129,8 @@ def _is_plain(kind: object, value: object) -> bool:
         return any(value == x and type(value) is type(x) for x in get_args(kind))
     if origin in (Union, UnionType):
         return any(_is_plain(x, value) for x in get_args(kind))
+    if type(value) is float and not isfinite(value):
+        return False  # as `1e999` is read
     return type(value) is kind or (kind is float and type(value) is int)
 
 
@@ -126,9 +146,10 @@ def _decoded_expression(value: object, path: str) -> object:
 def _frozen(value: object, path: str) -> Expression:
     if isinstance(value, list):
         return tuple(_frozen(x, path) for x in value)
-    if not isinstance(value, (bool, int, float, str)):
+    is_value = isinstance(value, (bool, int, str)) or (isinstance(value, float) and isfinite(value))
+    if not is_value:
         raise StructureError(f"`{path}`: expected an expression, got {_short(value)}")
-    return value
+    return cast(Expression, value)
 
 
 def _object_schema(kind: type, definitions: dict[str, object]) -> dict[str, object]:

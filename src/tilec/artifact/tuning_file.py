@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tilec.artifact.abi import COUNT_LIMIT
 from tilec.artifact.family import Family, Measured, Table
 from tilec.artifact.manifest import Manifest
-from tilec.artifact.structure import StructureError, decoded, encoded
+from tilec.artifact.structure import StructureError, decoded, encoded, parsed
 
 VERSION = 2
 KEY = "tilec_tune"  # the first key of the JSON object; its value is the version
@@ -108,10 +109,12 @@ def from_text(text: str) -> TuningFile:
     Raises:   TuningFileError, which names the line, the version or the field at fault
     """
     try:
-        document = json.loads(text)
+        document = parsed(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise TuningFileError(f"it is no JSON: {error.msg.lower()} at {place}") from None
+    except ValueError as error:
+        raise TuningFileError(f"it is no JSON: {error}") from None
     except RecursionError:
         raise TuningFileError("it is nested too deep") from None
     if not isinstance(document, dict) or KEY not in document:
@@ -131,10 +134,11 @@ def _check(file: TuningFile) -> None:
     for run in file.runs:
         for family in run.families:
             for trial in family.trials:
-                if len(trial.extents) != len(family.dims) or min(trial.extents, default=0) < 0:
+                is_shape = all(0 <= extent <= COUNT_LIMIT for extent in trial.extents)
+                if len(trial.extents) != len(family.dims) or not is_shape:
                     raise TuningFileError(
                         f"`{family.name}` has a trial at {list(trial.extents)}: "
-                        f"expected an extent for each of {', '.join(family.dims)}"
+                        f"expected an extent for each of {', '.join(family.dims)}, up to 2^40"
                     )
 
 
