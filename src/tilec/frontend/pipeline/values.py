@@ -41,7 +41,7 @@ from tilec.frontend.pipeline.trace import (
     Tensor,
 )
 from tilec.integers.polynomial import number
-from tilec.ir.places import location_of
+from tilec.ir.places import location_of, span_of
 from tilec.ir.types import tile_type
 from tilec.ops.host_expression import as_unsigned
 from tilec.ops.registry import rules
@@ -169,7 +169,10 @@ class _Values:
                 op, value.result_number, lambda operand: self._host(operand, span)
             )
         if found is None:
-            raise NoValueError(_refused(span, "a launcher cannot compute this"))
+            place = span_of(op.location, dict(self.sources)) or span
+            is_in = place.file == span.file and span.start <= place.start and place.end <= span.end
+            needed = () if is_in else (Label(span, "this is made of it"),)
+            raise NoValueError(_refused(place, "a launcher cannot compute this", *needed))
         self._known[value] = _computed(found)
         return self._known[value]
 
@@ -223,11 +226,11 @@ def _never_holds(required: Required, why: str) -> Diagnostic:
     return Diagnostic("E0805", "a precondition of a pipeline is never met", labels)
 
 
-def _refused(span: Span, text: str) -> Diagnostic:
+def _refused(span: Span, text: str, *others: Label) -> Diagnostic:
     return Diagnostic(
         "E0804",
         "a pipeline computes with extents, scalar parameters and constants",
-        (Label(span, text),),
+        (Label(span, text), *others),
         notes=("launchers compute with integers; floats they pass on and compare",),
         help="compute it in a kernel",
     )
