@@ -155,6 +155,16 @@ def test_a_fixed_extent_that_may_be_any_is_compatible_for_those_who_are_checked(
         ((("and", ("gt", "N", 5), ("le", "N", 9)),), (("ge", "N", 5),), "compatible"),
         ((("gt", "N", 5),), (("or", ("gt", "N", 4), ("eq", "N", 0)),), "compatible"),
         ((("ge", 64, "N"),), (("le", "N", 64),), None),
+        (
+            (("or", ("lt", "N", 5), ("eq", ("rem", "N", 64), 0)),),
+            (("or", ("eq", ("rem", "N", 32), 0), ("le", "N", 9)),),
+            "compatible",
+        ),
+        (
+            (("or", ("lt", "N", 5), ("and", ("gt", "N", 8), ("lt", "N", 20))),),
+            (("lt", "N", 25),),
+            "compatible",
+        ),
         *(
             ((same,), (same,), None)
             for same in (
@@ -191,6 +201,13 @@ def test_what_follows_behind_a_division_by_zero_does_not_follow():
     assert implied(("or", ("gt", ("div", 5, 2), "N"), ("gt", "N", 2)), known)
     assert implied(("or", ("gt", "N", 2), ("gt", ("div", 5, "N"), 1)), known)
     assert not implied(("or", ("gt", ("div", 5, "M"), 1), ("gt", "N", 2)), known)
+
+
+def test_what_follows_from_each_alternative_follows():
+    either = ("or", ("lt", "N", 5), ("eq", "N", 8))
+    assert implied(("lt", "N", 9), [either])
+    assert not implied(("lt", "N", 8), [either])
+    assert not implied(("or", ("gt", ("div", 8, "N"), 0), ("lt", "N", 9)), [either])
 
 
 def test_what_follows_behind_what_may_be_too_large_does_not_follow():
@@ -363,6 +380,30 @@ def test_a_launch_that_asks_for_more_breaks_those_who_call_the_pipeline():
     assert not _of_sums(_sums(requires=itself), _sums([multiple]))
 
 
+def test_other_names_in_a_pipeline_are_no_change():
+    """But for those that callers give tensors and scalars by."""
+    told = sums()
+    words = {"N": "Len", "a": "first", "b": "second", "c": "third"}
+
+    def other(name):
+        return words.get(name, name)
+
+    renamed = replace(
+        told,
+        parameters=tuple(replace(p, extents=tuple(map(other, p.extents))) for p in told.parameters),
+        dims=("Len",),
+        requires=(Requirement("Len < 1000000", ("lt", "Len", 1000000), 1),),
+        temporaries=tuple(
+            replace(t, name=other(t.name), extents=("Len",)) for t in told.temporaries
+        ),
+        launches=tuple(
+            replace(one, arguments=tuple(replace(a, tensor=other(a.tensor)) for a in one.arguments))
+            for one in told.launches
+        ),
+    )
+    assert changes(with_pipelines(told), with_pipelines(renamed)) == []
+
+
 def test_a_launch_of_one_instance_asks_for_what_that_one_does():
     either = _sums()
     first, second = either.kernels
@@ -420,7 +461,7 @@ EDITS: dict[type, dict[str, object]] = {
         "symbol": "other", "parameters": (), "requires": (), "temporaries": (), "launches": (),
         "coverage": (Coverage("out", False, False),),
     },
-    Temporary: {"name": "other", "element": "f16", "extents": (1,), "slot": 9},
+    Temporary: {"element": "f16", "extents": (1,), "slot": 9},
     PipelineLaunch: {"kernel": "other", "instances": (), "arguments": (), "after": (0,)},
     Argument: {"parameter": "other", "tensor": "other", "axes": (0,), "value": 1},
 }  # fmt: skip
@@ -439,7 +480,7 @@ UNNOTICED: dict[type, set[str]] = {
     Coverage: set(),
     Family: {"kernel", "dims"},
     Pipeline: {"name", "generics", "documentation", "line", "dims"},
-    Temporary: set(),
+    Temporary: {"name"},
     PipelineLaunch: {"file", "line"},
     Argument: set(),
 }  # fmt: skip

@@ -49,15 +49,35 @@ def _conjuncts(condition: Expression) -> Iterator[Expression]:
 
 
 def _follows(condition: Expression, facts: list[Expression]) -> bool:
+    """Whether it holds by the facts, or by whichever alternative of one of them holds."""
+    choices = [tuple(_disjuncts(fact)) for fact in facts]
+    certain = [fact for fact, choice in zip(facts, choices, strict=True) if len(choice) == 1]
+    return _is_known(condition, facts) or any(
+        all(_is_known(condition, [*certain, *_conjuncts(one)]) for one in choice)
+        for choice in choices
+        if len(choice) > 1
+    )
+
+
+def _is_known(condition: Expression, facts: list[Expression]) -> bool:
     if condition in facts or _other_way(condition) in facts:
         return True
     if isinstance(condition, tuple) and condition[0] == "or":
         _, first, second = condition
         # What stands first is evaluated, and a `requires!` that has no value does not hold.
-        return _follows(first, facts) or (not _may_fail(first) and _follows(second, facts))
+        is_second = not _may_fail(first) and _is_known(second, facts)
+        return _is_known(first, facts) or is_second
     if not any(names_in(condition)):
         return holds(condition, {})
     return any(_is_multiple(fact, condition) or _is_narrower(fact, condition) for fact in facts)
+
+
+def _disjuncts(condition: Expression) -> Iterator[Expression]:
+    if isinstance(condition, tuple) and condition[0] == "or":
+        yield from _disjuncts(condition[1])
+        yield from _disjuncts(condition[2])
+    else:
+        yield condition
 
 
 def _other_way(condition: Expression) -> Expression:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilec.artifact.expression import Expression, text_of
 from tilec.artifact.manifest import Kernel
-from tilec.artifact.pipeline import Pipeline, PipelineLaunch
+from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch
 from tilec.compatibility.change import Found
 from tilec.compatibility.contract import contract_changes, has_same_types, old_terms
 from tilec.compatibility.demands import Conditions, Demand, demands_of, extents_from_0
@@ -32,6 +32,7 @@ def pipeline_changes(
         terms = old_terms(old, new)
         yield from _stricter_launches(demands, demands_of(new, new_kernels), known, terms)
         yield from _stricter_temporaries(new, known, terms)
+        new = _in_old_words(new, old, terms)
     yield from _changes_of_launches(old, new)
 
 
@@ -86,6 +87,30 @@ def _stricter_temporaries(
 
 
 # ---- what is done --------------------------------------------------------------------------------
+
+
+def _in_old_words(new: Pipeline, old: Pipeline, terms: Mapping[str, Expression]) -> Pipeline:
+    """The new one, its `Dim`s, parameters and temporaries called as in the old one."""
+    pairs = zip(new.temporaries, old.temporaries, strict=False)
+    names = {**terms, **{after.name: before.name for after, before in pairs}}
+    temporaries = (
+        replace(
+            one,
+            name=str(names.get(one.name, one.name)),
+            extents=tuple(renamed(extent, terms) for extent in one.extents),
+        )
+        for one in new.temporaries
+    )
+
+    def argument_of(given: Argument) -> Argument:
+        if given.value is not None:
+            return replace(given, value=renamed(given.value, terms))
+        return replace(given, tensor=str(names.get(given.tensor or "", given.tensor)))
+
+    launches = (
+        replace(one, arguments=tuple(map(argument_of, one.arguments))) for one in new.launches
+    )
+    return replace(new, temporaries=tuple(temporaries), launches=tuple(launches))
 
 
 def _changes_of_launches(old: Pipeline, new: Pipeline) -> Found:
