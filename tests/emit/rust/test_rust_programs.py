@@ -14,6 +14,7 @@ import pytest
 from tests.emit.launching import CUBIN, slot_bytes
 from tests.emit.pipeline_samples import pipelined
 from tests.emit.rust.compiler import compile_rust, compiled_rust, rustc
+from tests.emit.test_names import emitted
 from tests.emit.toolchain import compiled, fake_driver, run
 from tests.unit.manifest_samples import add_kernel, manifest
 from tilec.emit.emitter import Artifact, EmitOptions
@@ -64,6 +65,14 @@ def test_formatting_a_project_leaves_the_file_as_it_is(sample, edition):
     if not shutil.which("rustfmt"):
         pytest.skip("there is no rustfmt")
     compiled("rustfmt", "--check", "--edition", edition, sample / "sample.rs")
+
+
+@pytest.mark.parametrize("edition", ["2021", "2024"])
+def test_kernels_of_any_names_are_functions(tmp_path, edition):
+    [text] = emitted(emit_rust).values()
+    (tmp_path / "sample.rs").write_bytes(text)
+    flags = "--crate-type=lib", "--emit=metadata", "-Dwarnings", "--out-dir", tmp_path
+    compiled_rust(*flags, tmp_path / "sample.rs", edition=edition)
 
 
 @pytest.mark.parametrize("name", ["borrows", "types"])

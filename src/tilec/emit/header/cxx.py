@@ -10,8 +10,11 @@ from tilec.artifact.manifest import Kernel
 from tilec.artifact.signature import Parameter
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.signature import Argument, scalar_type, signature_of
-from tilec.emit.header.text import filled, function_name, identifier, returned
+from tilec.emit.header.text import filled, returned
 
+# What follows the names of kernels and of pipelines in the names of their functions.
+WORDS = ("",)
+PIPELINE_WORDS = ("", "_workspace", "_with", "_on", "_graph", "_graph_update")
 _TYPES = {
     "bool": "bool", "i8": "std::int8_t", "u8": "std::uint8_t", "f8e4m3": "::tilec::f8e4m3",
     "f8e5m2": "::tilec::f8e5m2", "i16": "std::int16_t", "u16": "std::uint16_t",
@@ -52,7 +55,7 @@ def overloads_of(launched: LaunchSet) -> list[Overload]:
             tuple(kernels),
             launched
             if alike[tensors[types]] == 1
-            else LaunchSet(f"{launched.name}_in_cxx_{number}", tuple(kernels)),
+            else LaunchSet(f"{number}_by_types_{launched.name}", tuple(kernels)),
         )
         for number, (types, kernels) in enumerate(by_types.items())
     ]
@@ -95,50 +98,50 @@ def overload_lines(name: str, overload: Overload, launched: str) -> Iterator[str
     """`tilec::NAME(stream, ...)` of a kernel, for a `tilec_set`."""
     call = f"tilec_launch(&{launched}, stream, arguments)"
     parameters = ["tilec_stream stream", *overload.declared]
-    yield from status_function(function_name(name), parameters, overload, call)
+    yield from status_function(name, parameters, overload, call)
 
 
 def pipeline_overload_lines(name: str, overload: Overload, pipelines: str) -> Iterator[str]:
     """`tilec::NAME(stream, ...)` of a pipeline, for a `tilec_pipelines`, and what else it has."""
-    plain, taken = identifier(name), overload.declared
+    taken = overload.declared
     for called, parameters, call in (
         (
-            function_name(name),
+            name,
             ["tilec_stream stream", *taken],
             f"tilec_pipeline_launch_with(&{pipelines}, stream, 0, nullptr, 0, arguments)",
         ),
         (
-            f"{plain}_workspace",
+            f"{name}_workspace",
             [*taken, "std::int64_t *workspace_bytes"],
             f"tilec_pipeline_workspace(&{pipelines}, arguments, workspace_bytes)",
         ),
         (
-            f"{plain}_with",
+            f"{name}_with",
             ["tilec_stream stream", "void *workspace", "std::int64_t workspace_bytes", *taken],
             f"tilec_pipeline_launch_with(&{pipelines}, stream, 1, workspace, workspace_bytes, "
             "arguments)",
         ),
         (
-            f"{plain}_on",
+            f"{name}_on",
             ["const ::tilec::stream_list &streams", *taken],
             f"tilec_pipeline_launch_on(&{pipelines}, streams.first(), streams.count(), arguments)",
         ),
     ):
         yield from status_function(called, parameters, overload, call)
     changed = ["tilec_graph *graph", *taken]
-    yield filled(f"TILEC_PUBLIC tilec_status {plain}_graph_update(", changed, ")")
+    yield filled(f"TILEC_PUBLIC tilec_status {name}_graph_update(", changed, ")")
     yield "{"
     yield overload.arguments
     yield returned(f"tilec_pipeline_graph_update(&{pipelines}, graph, arguments)")
     yield "}"
     yield ""
     made = filled("::tilec::graph<", overload.types, ">")
-    yield filled(f"TILEC_PUBLIC {made} {plain}_graph(", taken, ")")
+    yield filled(f"TILEC_PUBLIC {made} {name}_graph(", taken, ")")
     yield "{"
     yield overload.arguments
     yield "    tilec_graph *graph = nullptr;"
     yield f"    const tilec_status status = tilec_pipeline_graph(&{pipelines}, &graph, arguments);"
-    yield f"    return {{status, graph, {plain}_graph_update}};"
+    yield f"    return {{status, graph, {name}_graph_update}};"
     yield "}"
     yield ""
 

@@ -13,7 +13,8 @@ from tilec.artifact.manifest import Kernel, Manifest
 class LaunchSet:
     """Instances that one function launches; `name` is the function's, without prefix and suffix.
 
-    `kernels` are in the manifest's order, and have the same parameters but for types.
+    One that no function of C has is called by a number and more: so no kernel is. `kernels` are in
+    the manifest's order, and have the same parameters but for types.
     """
 
     name: str

@@ -113,15 +113,12 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     yield from _data(artifacts, sets, pipelines)
     yield "}"
     yield ""
-    names = function_names(
-        [(f"{options.prefix}{one.name}", SUFFIXES) for one in sets]
-        + [(f"{options.prefix}{one.name}", PIPELINE_SUFFIXES) for one in pipelines]
-    )
-    for launched in sets:
-        name = names[f"{options.prefix}{launched.name}"]
+    both = [*sets, *pipelines]
+    words = [SUFFIXES] * len(sets) + [PIPELINE_SUFFIXES] * len(pipelines)
+    names = function_names([f"{options.prefix}{one.name}" for one in both], words)
+    for name, launched in zip(names, sets, strict=False):
         yield from _functions(name, launched, manifests[0], options)
-    for launched in pipelines:
-        name = names[f"{options.prefix}{launched.name}"]
+    for name, launched in zip(names[len(sets) :], pipelines, strict=True):
         yield from _pipeline_functions(name, launched, manifests[0], options)
     yield "/// Loads the machine code on a device now: otherwise the first launch there does."
     yield "#[allow(clippy::missing_errors_doc, dead_code)]"
@@ -155,7 +152,7 @@ def _data(
 
 
 def _set_name(launched: LaunchSet) -> str:
-    return f"SET_{identifier(launched.name)}"
+    return f"SET_{launched.name}"
 
 
 def _functions(

@@ -25,7 +25,7 @@ def pipeline_lines(sets: Sequence[LaunchSet], builds: Sequence[Build]) -> Iterat
     for pipeline in manifest.pipelines:
         for launch in pipeline.launches:
             if launch.instances not in launched:
-                launched[launch.instances] = name = f"SET_in_pipelines_{len(launched)}"
+                launched[launch.instances] = name = f"SET_{len(launched)}_in_pipelines"
                 members = tuple(kernels[symbol] for symbol in launch.instances)
                 yield from set_lines(LaunchSet(launch.kernel, members), builds, name)
     rows = {}
@@ -40,7 +40,7 @@ def pipeline_lines(sets: Sequence[LaunchSet], builds: Sequence[Build]) -> Iterat
 
 def pipelines_name(one: LaunchSet) -> str:
     """The name of the `Pipelines` of a pipeline's functions."""
-    return f"PIPELINES_{identifier(one.name)}"
+    return f"PIPELINES_{one.name}"
 
 
 def _pipelines(one: LaunchSet, rows: Mapping[str, str], build: Build) -> str:

@@ -9,7 +9,7 @@ from tilec.artifact.manifest import Kernel
 from tilec.artifact.signature import Parameter
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.signature import signature_of as c_signature_of
-from tilec.emit.rust.text import parameter_name
+from tilec.emit.rust.text import parameter_names
 
 _ELEMENTS = {
     "bool": "bool", "i8": "i8", "u8": "u8", "f8e4m3": "F8E4M3", "f8e5m2": "F8E5M2", "i16": "i16",
@@ -63,8 +63,8 @@ def signature_of(launched: LaunchSet) -> Signature | None:
     names = ["T"] if len(varying) == 1 else [f"T{i}" for i in range(len(varying))]
     generics = dict(zip(varying, names, strict=True))
     arguments: list[Argument] = []
-    for i, one in enumerate(plain):
-        name = _fresh(parameter_name(one.parameter.name), arguments)
+    called = parameter_names([one.parameter.name for one in plain])
+    for i, (name, one) in enumerate(zip(called, plain, strict=True)):
         if not one.parameter.is_tensor:
             arguments.append(Argument(name, _scalar(one.c_type, one.parameter), one.parameter))
             continue
@@ -85,9 +85,3 @@ def _columns(kernels: Sequence[Kernel]) -> dict[int, tuple[str, ...]]:
 
 def _scalar(c_type: str, parameter: Parameter) -> str:
     return "usize" if parameter.element == "usize" else _SCALARS[c_type]
-
-
-def _fresh(name: str, taken: Sequence[Argument]) -> str:
-    while any(name == argument.name for argument in taken):
-        name += "_"
-    return name
