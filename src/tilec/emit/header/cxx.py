@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tilec.artifact.manifest import Kernel
 from tilec.artifact.signature import Parameter
-from tilec.emit.header.sets import LaunchSet
+from tilec.emit.header.sets import Choice, LaunchSet, choices_of
 from tilec.emit.header.signature import Argument, scalar_type, signature_of
 from tilec.emit.header.text import filled, returned
 
@@ -39,30 +37,8 @@ class Overload:
 
 
 def overloads_of(launched: LaunchSet) -> list[Overload]:
-    """Each signature of the instances of a kernel, or a pipeline, once.
-
-    Instances whose tensors have other types are told apart by every launch. Where only the types of
-    numbers differ, it is the overload that says which are meant: it has a set of its own.
-    """
-    by_types: dict[tuple[str, ...], list[Kernel]] = {}
-    for kernel in launched.kernels:
-        by_types.setdefault(tuple(map(_type, kernel.parameters)), []).append(kernel)
-    tensors = {types: _tensors_of(types, launched.kernels[0].parameters) for types in by_types}
-    alike = Counter(tensors.values())
-    return [
-        _overload(
-            types,
-            tuple(kernels),
-            launched
-            if alike[tensors[types]] == 1
-            else LaunchSet(f"{number}_by_types_{launched.name}", tuple(kernels)),
-        )
-        for number, (types, kernels) in enumerate(by_types.items())
-    ]
-
-
-def _tensors_of(types: Sequence[str], parameters: Sequence[Parameter]) -> tuple[str, ...]:
-    return tuple(one for one, p in zip(types, parameters, strict=True) if p.is_tensor)
+    """Each signature of the instances of a kernel, or a pipeline, once."""
+    return [_overload(choice) for choice in choices_of(launched, _type)]
 
 
 def _type(parameter: Parameter) -> str:
@@ -72,14 +48,14 @@ def _type(parameter: Parameter) -> str:
     return f"const ::tilec::tensor<{constant}{_TYPES[parameter.element]}> &"
 
 
-def _overload(types: tuple[str, ...], kernels: tuple[Kernel, ...], launched: LaunchSet) -> Overload:
-    arguments = signature_of(LaunchSet(launched.name, kernels))
+def _overload(choice: Choice) -> Overload:
+    arguments = signature_of(LaunchSet(choice.launched.name, choice.kernels))
     assert arguments is not None, "instances of one signature have numbers of one type"
     passed = [_passing(argument) for argument in arguments] or ["tilec_of_tensor(nullptr)"]
     return Overload(
-        launched,
-        tuple(one.rstrip() for one in types),
-        tuple(map(_declared, types, arguments)),
+        choice.launched,
+        tuple(one.rstrip() for one in choice.types),
+        tuple(map(_declared, choice.types, arguments)),
         filled("    const tilec_argument arguments[] = {", passed, "};"),
     )
 
