@@ -1,90 +1,37 @@
-/* Lets every call of the driver fail, one after the other, in a program of its own each: `failing PART` (of PARTS)
- * goes through the calls of a scenario, and says which function failed where something is wrong after it. `threads`
- * goes through it on 16 threads at once. Built with the emitted header `sample.h` and the fake driver, and sanitized. */
+/* Lets every call of the driver fail, one after the other, in a process of its own each: goes through all that launchers
+ * do, says which function failed in which step and how many statuses told of it, and ends where something is wrong after
+ * it. `threads` goes through it on 16 threads at once. Built with the emitted header `sample.h`, and sanitized; tests put
+ * in DESCRIBED, what the fake driver must know of the kernels. */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fake_cuda.c"
-
-/* All functions of the driver take whole numbers and pointers, so that one that passes on twelve stands for any. */
-enum { FUNCTIONS = 64, ERROR = 999 };
-typedef long (*passed_on)(long, long, long, long, long, long, long, long, long, long, long, long);
-static struct { const char *name; passed_on function; } functions[FUNCTIONS];
-static int function_count, calls, fails_at;
-static char is_busy; /* the fake driver is for one thread at a time */
-static const char *failed, *failed_in; /* the function, and in which step */
-static __thread const char *step = "start";
-
-/* Races are those of the launchers alone: nothing here orders threads as far as sanitizers see. */
-#define UNSEEN __attribute__((no_sanitize("address", "undefined", "thread")))
-
-const char *__tsan_default_suppressions(void);
-const char *__tsan_default_suppressions(void) { return "race:fake_cuda.c\nrace:fake_pipelines.h\n"; }
-
-UNSEEN static long pass_on(int which, long a, long b, long c, long d, long e, long f, long g, long h, long i, long j,
-                           long k, long l)
-{
-    long code;
-    if (fails_at && ++calls == fails_at) {
-        failed = functions[which].name;
-        failed_in = step;
-        return ERROR;
-    }
-    while (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE))
-        sched_yield();
-    code = functions[which].function(a, b, c, d, e, f, g, h, i, j, k, l);
-    __atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
-    return code;
-}
-
-#define ONE(n) \
-    UNSEEN static long stands_##n(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, \
-                                  long k, long l) \
-    { \
-        return pass_on(0##n, a, b, c, d, e, f, g, h, i, j, k, l); \
-    }
-#define EIGHT(n) ONE(n##0) ONE(n##1) ONE(n##2) ONE(n##3) ONE(n##4) ONE(n##5) ONE(n##6) ONE(n##7)
-#define ITEM(n) stands_##n,
-#define ITEMS(n) ITEM(n##0) ITEM(n##1) ITEM(n##2) ITEM(n##3) ITEM(n##4) ITEM(n##5) ITEM(n##6) ITEM(n##7)
-EIGHT(0) EIGHT(1) EIGHT(2) EIGHT(3) EIGHT(4) EIGHT(5) EIGHT(6) EIGHT(7)
-static const passed_on stands[FUNCTIONS] = {ITEMS(0) ITEMS(1) ITEMS(2) ITEMS(3) ITEMS(4) ITEMS(5) ITEMS(6) ITEMS(7)};
-
-static void *looked_up(void *library, const char *name)
-{
-    void *function = dlsym(library, name), *made;
-    int i;
-    if (!function)
-        return NULL;
-    for (i = 0; i < function_count && strcmp(functions[i].name, name); i++)
-        ;
-    if (i == FUNCTIONS)
-        abort(); /* the driver has outgrown this program */
-    if (i == function_count)
-        functions[function_count++].name = name;
-    memcpy(&functions[i].function, &function, sizeof function);
-    memcpy(&made, &stands[i], sizeof made);
-    return made;
-}
-#define dlsym looked_up
+#include "failing_driver.h"
 #include "sample.h"
-#undef dlsym
 
 static void describe(void)
 {
-DESCRIBED
+#DESCRIBED
 }
 
+static __thread const char *step = "start";
+static const char *failed_in; /* the step in which a call failed */
 static int failures;
+
+static void look(void)
+{
+    if (failed && !failed_in)
+        failed_in = step;
+}
 
 /* A call succeeds, or has a status that is one, and says which error of the driver it was. */
 static int told(tilec_status status)
 {
+    look();
     if (!status)
         return 0;
     failures++;
@@ -104,7 +51,8 @@ static void scenario(void *number)
     tilec_tensor c = tilec_packed(base + (1 << 21), TILEC_BF16, 2, square);
     tilec_tensor a = tilec_packed(base + (2 << 21), TILEC_BF16, 2, wide);
     tilec_tensor b = tilec_packed(base + (3 << 21), TILEC_BF16, 2, tall);
-    tilec_tensor m = tilec_matrix(base + (4 << 21), TILEC_BF16, 64, 64), n = tilec_matrix(base + (5 << 21), TILEC_BF16, 64, 64);
+    tilec_tensor m = tilec_matrix(base + (4 << 21), TILEC_BF16, 64, 64);
+    tilec_tensor n = tilec_matrix(base + (5 << 21), TILEC_BF16, 64, 64);
     tilec_stream streams[] = {(tilec_stream)0x100, (tilec_stream)0x200, (tilec_stream)0x300};
     tilec_graph *graph = NULL;
     tilec_plan plan;
@@ -127,6 +75,7 @@ static void scenario(void *number)
     }
     step = "destroy";
     tilec_graph_destroy(graph);
+    look();
 }
 
 static void *on_a_thread(void *number)
@@ -141,6 +90,7 @@ static void start(void)
     fake.host_from = fake.second_from = UINT64_MAX;
     describe();
     (void)tilec_set_driver(dlopen(NULL, RTLD_NOW));
+    look();
 }
 
 /* Nothing but what was asked to be given back, and was not, may be left. */
@@ -153,11 +103,12 @@ static int is_clean(void)
 
 static int child(int number)
 {
-    fails_at = number;
+    fake_fail(number);
     start();
     scenario(NULL);
     step = "unload";
     sample_unload();
+    look();
     if (!failed)
         return 3; /* there are no so many calls */
     if (!is_clean() || failures > 1) {

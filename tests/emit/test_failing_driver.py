@@ -8,7 +8,7 @@ import pytest
 
 from tests.emit.launching import CUBIN, slot_bytes
 from tests.emit.pipeline_samples import pipelined
-from tests.emit.toolchain import HERE, compilers, run
+from tests.emit.toolchain import HERE, compilers, failing_driver_text, run
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
 
@@ -19,13 +19,14 @@ def built(folder, compiler, sanitizers):
     """The program of `failing.c`; the test is skipped where the compiler has no such sanitizer."""
     [text] = emit_header([Artifact(pipelined(), CUBIN)], "sample", EmitOptions()).values()
     (folder / "sample.h").write_bytes(text)
-    described = []
-    for kernel in pipelined().kernels:
-        for variant in kernel.variants:
-            sizes = [str(slot_bytes(slot)) for slot in variant.slots]
-            listed = f"(const int[]){{{', '.join(sizes)}}}"
-            described.append(f'    fake_describe("{variant.symbol}", {len(sizes)}, {listed});')
-    source = (HERE / "failing.c").read_text().replace("DESCRIBED\n", "\n".join(described) + "\n")
+    (folder / "failing_driver.h").write_text(failing_driver_text())
+    described = [
+        f'    fake_describe("{variant.symbol}", {len(sizes)}, (const int[]){{{", ".join(sizes)}}});'
+        for kernel in pipelined().kernels
+        for variant in kernel.variants
+        for sizes in [[str(slot_bytes(slot)) for slot in variant.slots]]
+    ]
+    source = (HERE / "failing.c").read_text().replace("#DESCRIBED", "\n".join(described))
     (folder / "failing.c").write_text(source)
     made = folder / "failing"
     flags = *FLAGS, f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all", "-I", HERE
