@@ -11,6 +11,25 @@
 #include <unistd.h>
 
 #include "failing_driver.h"
+
+/* Memory of the host is asked for as the driver is. */
+static void *fake_memory(size_t bytes)
+{
+    if (fails_at && ++calls == fails_at) {
+        failed = "malloc";
+        return NULL;
+    }
+    return malloc(bytes);
+}
+
+static void *fake_cleared(size_t count, size_t bytes)
+{
+    void *made = fake_memory(count * bytes);
+    return made ? memset(made, 0, count * bytes) : NULL;
+}
+
+#define malloc fake_memory
+#define calloc fake_cleared
 #include "sample.h"
 
 static void describe(void)
@@ -35,7 +54,8 @@ static int told(tilec_status status)
     if (!status)
         return 0;
     failures++;
-    if (!strcmp(tilec_strerror(status), "no status of tilec") || !strstr(tilec_last_message(), "CUDA")) {
+    if (!strcmp(tilec_strerror(status), "no status of tilec") ||
+        !strstr(tilec_last_message(), failed && !strcmp(failed, "malloc") ? "the host has no " : "CUDA")) {
         printf("%s: %s: %d, %s\n", failed ? failed : "none", step, (int)status, tilec_last_message());
         exit(1);
     }
