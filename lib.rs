@@ -1,0 +1,1 @@
+#[path = "sample.rs"] pub mod sample;
