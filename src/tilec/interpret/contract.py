@@ -69,19 +69,22 @@ def bind(
     Raises:   BrokenContract for a missing or unknown name, a type, a rank, a stride, an extent
     """
     names = {parameter.name for parameter in parameters}
-    if missing := sorted(names - set(arguments)):
-        raise BrokenContract(f"no argument for `{missing[0]}`")
     if unknown := sorted(set(arguments) - names):
         raise BrokenContract(f"the {whose} has no parameter `{unknown[0]}`")
     arrays: dict[str, Array] = {}
     dims: dict[str, tuple[int, str]] = {}
+    # What is wrong with an argument that is there may be why another one could not be made.
     for parameter in parameters:
+        if parameter.name not in arguments:
+            continue
         argument = arguments[parameter.name]
         if parameter.extents is None:
             arrays[parameter.name] = _scalar(parameter, argument)
             continue
         arrays[parameter.name] = _tensor(parameter, argument)
         _bind_extents(parameter, arrays[parameter.name], dims)
+    if missing := sorted(names - set(arguments)):
+        raise BrokenContract(f"no argument for `{missing[0]}`")
     return arrays, {name: extent for name, (extent, _) in dims.items()}
 
 
