@@ -78,6 +78,7 @@ def test_the_symbol_of_an_instance_names_it(tilec):
         (["--arg", "x"], 2, "NAME=VALUE"),
         # What `y` could not be made from is told, and not that there is none.
         (["--arg", "x=number.npy", "--arg", "a=1"], 1, "`x` has rank 1, got rank 0"),
+        (["--arg", "a=1"], 1, "no argument for `y`, and no other tensor says its extent `N`"),
         (["--arg", "x=5", "--arg", "a=1"], 1, "`x` is a tensor, got int"),
         (["--arg", "x=x.npy", "--arg", "a=1", "--out", "y=."], 2, "cannot write `.`"),
         (["--arg", "x=x.npy", "--arg", "a=1", "--out", "y=/"], 2, "cannot write `/`"),

@@ -202,6 +202,7 @@ def test_a_build_that_is_told_to_end_leaves_nothing(number, to_all, tmp_path):
         stderr=subprocess.STDOUT,
         start_new_session=True,
         text=True,
+        preexec_fn=heed_all_signals,
     )
     wait_until(lambda: len(session(process.pid)) > 2)
     (os.killpg if to_all else os.kill)(process.pid, number)
@@ -212,6 +213,12 @@ def test_a_build_that_is_told_to_end_leaves_nothing(number, to_all, tmp_path):
     assert not Path("build").exists()
     if number != signal.SIGKILL:
         assert list(temporary.iterdir()) == []
+
+
+def heed_all_signals() -> None:
+    """Who runs the tests in the background may ignore some, and what is ignored is inherited."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def session(leader: int) -> list[int]:

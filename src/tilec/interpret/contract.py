@@ -83,9 +83,16 @@ def bind(
             continue
         arrays[parameter.name] = _tensor(parameter, argument)
         _bind_extents(parameter, arrays[parameter.name], dims)
-    if missing := sorted(names - set(arguments)):
-        raise BrokenContract(f"no argument for `{missing[0]}`")
+    missing = (parameter for parameter in parameters if parameter.name not in arrays)
+    if (first := next(missing, None)) is not None:
+        raise BrokenContract(f"no argument for `{first.name}`{_unsaid(first, dims)}")
     return arrays, {name: extent for name, (extent, _) in dims.items()}
+
+
+def _unsaid(parameter: Parameter, dims: Mapping[str, object]) -> str:
+    """Why a tensor could not be made of what others say: the first extent that they do not."""
+    unsaid = [one for one in parameter.extents or () if isinstance(one, str) and one not in dims]
+    return f", and no other tensor says its extent `{unsaid[0]}`" if unsaid else ""
 
 
 def _scalar(parameter: Parameter, value: Any) -> Array:
