@@ -185,6 +185,16 @@ class Bindings:
         self.streams.append(("wait", event, int(stream), self.device))
         return [SUCCESS]
 
+    def cuEventQuery(self, event):  # noqa: N802
+        return [SUCCESS]
+
+    def cuEventSynchronize(self, event):  # noqa: N802
+        return [SUCCESS]
+
+    def cuCtxSynchronize(self):  # noqa: N802
+        self.streams.append(("finished", self.device))
+        return [SUCCESS]
+
     def cuStreamIsCapturing(self, stream):  # noqa: N802
         status = real.CUstreamCaptureStatus
         is_active = int(stream) in self.captured

@@ -12,8 +12,10 @@ from manifest_samples import add_kernel
 from noted_cuda import MULTIPROCESSORS, SUCCESS, forget, installed
 
 import tilec.runtime as rt
-from tilec.runtime import devices, driver, machine_code, starting
+from tilec.runtime import devices, driver, launch, machine_code, starting, streams
+from tilec.runtime.array import Array
 from tilec.runtime.entry import Entry
+from tilec.runtime.launcher import Launcher
 
 pytestmark = pytest.mark.usefixtures("launch_path")
 
@@ -119,6 +121,55 @@ def test_streams_are_known_by_what_libraries_answer(cuda):
     for wrong in ("s", 7.0, SimpleNamespace(cuda_stream=None), -1, 2**64):
         with pytest.raises(rt.TilecError, match="expected a CUDA stream"):
             driver.stream_of(wrong)
+
+
+class Closable:
+    """A stream of cuda.core."""
+
+    def __init__(self, address):
+        self.address = address
+        self.is_closed = False
+
+    def __cuda_stream__(self):
+        return 0, self.address
+
+
+def test_a_stream_that_was_closed_is_not_asked_about(cuda, monkeypatch):
+    """By a caller who has waited for it where the runtime did not see that."""
+    monkeypatch.setattr(streams, "Stream", Closable)
+    monkeypatch.setattr(streams, "_CLOSABLE", {})
+    add = Launcher(
+        SimpleNamespace(driver=lambda: driver, code=lambda: machine_code.Code(b"", "sm_90a", "x")),
+        [add_kernel()],
+    )
+    tensors = [Array(2**40 + 2**20 * i, "f32", (64,), (1,), 0) for i in range(3)]
+    given, other = Closable(64), Closable(128)
+    handle = add.launch(*tensors, 1.0, stream=given)
+    given.is_closed = True
+    asked = len(cuda.streams)
+    launch.UNDER_WAY.settle()
+    add.launch(*tensors, 1.0, stream=other)
+    add.launch(*tensors, 1.0, stream=0)
+    handle.wait()
+    assert ("finished", 0) in cuda.streams[asked:]
+    assert all(64 not in told for told in cuda.streams[asked:])
+    with pytest.raises(rt.TilecError, match="is closed"):
+        add.launch(*tensors, 1.0, stream=given)
+    # Another stream at its address is another one.
+    add.launch(*tensors, 1.0, stream=Closable(64)).wait()
+    assert ("record", 64) in [told[::2] for told in cuda.streams[asked:]]
+
+
+def test_streams_of_cuda_core_are_forgotten_with_their_objects(cuda, monkeypatch):
+    monkeypatch.setattr(streams, "Stream", Closable)
+    monkeypatch.setattr(streams, "_CLOSABLE", {})
+    kept = [Closable(2**20 + n) for n in range(10)]
+    for one in kept:
+        driver.stream_of(one)
+    for n in range(1000):
+        driver.stream_of(Closable(16 * n))
+    assert len(streams._CLOSABLE) <= streams._REMEMBERED + 10
+    assert all(streams._CLOSABLE[one.address]() is one for one in kept)
 
 
 def test_a_stream_of_another_device_is_refused(cuda):
