@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import warnings
 from array import array
 from types import SimpleNamespace
 
@@ -158,6 +160,62 @@ def test_a_stream_that_was_closed_is_not_asked_about(cuda, monkeypatch):
     # Another stream at its address is another one.
     add.launch(*tensors, 1.0, stream=Closable(64)).wait()
     assert ("record", 64) in [told[::2] for told in cuda.streams[asked:]]
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+@pytest.mark.parametrize("used", ["launch", "other stream", "memory"])
+def test_a_process_that_was_forked_says_that_cuda_does_not_work_there(cuda, used, is_busy):
+    """Also where a thread that is not there was at the launches."""
+    add = Launcher(
+        SimpleNamespace(driver=lambda: driver, code=lambda: machine_code.Code(b"", "sm_90a", "x")),
+        [add_kernel()],
+    )
+    given = *(Array(2**40 + 2**20 * i, "f32", (64,), (1,), 0) for i in range(3)), 1.0
+    for _ in range(2):
+        add.launch(*given, stream=0)
+
+    def use():
+        if used == "memory":
+            return rt.empty((4,), "f32")
+        return add.launch(*given, stream=0 if used == "launch" else 500)
+
+    def said_in_a_fork():
+        return said_by_child(use)
+
+    said = launch.UNDER_WAY._settling.run(said_in_a_fork) if is_busy else said_in_a_fork()
+    assert said.startswith("NoDevice: CUDA does not work in a process that was forked")
+    add.launch(*given, stream=0)
+
+
+def test_a_process_that_was_forked_before_anything_was_used_is_one_as_any_other(cuda):
+    assert said_by_child(devices.require_device) == "nothing"
+
+
+def said_by_child(use):
+    """What a process says that is forked here, and whose other thread makes use of something."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks where there are threads
+        child = os.fork()
+    if child == 0:
+        said = ["waits for ever"]
+
+        def work():
+            try:
+                use()
+                said[0] = "nothing"
+            except Exception as error:
+                said[0] = f"{type(error).__name__}: {error}"
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(10)
+        os.write(writer, said[0].encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as said:
+        return said.read()
 
 
 def test_streams_of_cuda_core_are_forgotten_with_their_objects(cuda, monkeypatch):

@@ -10,6 +10,7 @@ on, and where there are several streams, a `Ledger` (borrows.py) says who may la
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from collections import deque
 from itertools import takewhile
@@ -502,6 +503,10 @@ class UnderWay:
             self._ledger = None
             self.only = left[0] if left else None
 
+    def forget_threads(self) -> None:
+        """In a process that was forked: a thread that is not there had the lock, perhaps."""
+        self._settling = OwnedLock()
+
 
 def _place_of(launch: Launch) -> _Place:
     return launch.stream, launch.entry.device, launch._is_passing
@@ -538,3 +543,4 @@ def _heavy_among(batch: list[Launch]) -> int:
 
 
 UNDER_WAY = UnderWay()
+os.register_at_fork(after_in_child=UNDER_WAY.forget_threads)
