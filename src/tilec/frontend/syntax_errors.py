@@ -144,7 +144,9 @@ def _labels(at: Situation) -> list[Label]:
 
 def _help(at: Situation) -> str | None:
     text = str(at.token)
-    if text == ">" and "PLUS" in at.expected:
+    # `Tile<f32, 64>`: up to the comma it might be a comparison.
+    is_after_less = len(at.previous) > 1 and str(at.previous[-2]) == "<"
+    if (text == ">" or (text == "," and is_after_less)) and "PLUS" in at.expected:
         return "generic arguments in an expression start with `::<`; comparisons do not chain"
     if text in _COMPARISONS and "PLUS" in at.expected:
         return "comparisons do not chain: write `a < b && b < c`"
