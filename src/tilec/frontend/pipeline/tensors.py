@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
-from tilec.artifact.abi import COUNT_LIMIT
+from tilec.artifact.abi import COUNT_LIMIT, ELEMENT_LIMIT
 from tilec.diagnostics import CompileError, Label
 from tilec.frontend import ast, typed
 from tilec.frontend.constants import as_integer, evaluate
@@ -57,6 +58,15 @@ def temporary(tracer: Tracer, node: ast.Call, name: ast.Name) -> View:
     extents = tuple(_extent(tracer, one) for one in owner.arguments[1:])
     if len(extents) > uses.MAX_RANK:
         raise refusal("E0301", f"a tensor has at most {uses.MAX_RANK} axes", node.span)
+    known = prod(max(1, one.form.constant) for one in extents if one.form.is_constant)
+    if known > ELEMENT_LIMIT:  # launchers would refuse each call, where extents of 0 count as 1
+        raise refusal(
+            "E0203",
+            "a tensor has at most 2^60 elements",
+            node.span,
+            f"these are {known}, or a multiple",
+            help="make it smaller, or several",
+        )
     new_name = tracer.trace.new_name(name.text)
     tensor = Tensor(new_name, name.text, name.span, element, extents)
     tracer.trace.temporaries.append(tensor)
