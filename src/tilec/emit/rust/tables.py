@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tilec.artifact.expression import Expression, names_in, text_of
-from tilec.artifact.family import Cost, Family
+from tilec.artifact.family import Cost
 from tilec.artifact.manifest import Kernel, Precondition, TensorMap, Variant
 from tilec.artifact.signature import Parameter
 from tilec.emit.expressions import Expressions
+from tilec.emit.header.sets import Group
 from tilec.emit.header.tables import asks, required
 from tilec.emit.rust.expressions import RUST
 from tilec.emit.rust.text import boolean, in_comment, listed, string, structure
@@ -154,9 +155,7 @@ def _cost(cost: Cost, expressions: Expressions) -> str:
     )
 
 
-def table_rows(family: Family, members: Sequence[str]) -> Iterator[str]:
-    """The `Table` of each card that a family was measured on; `members` are their symbols in the
-    order of the group."""
-    for table in family.tables:
-        rows = [listed([*one.extents, members.index(one.member)]) for one in table.measured]
-        yield structure("Table", card=string(table.card), rows=listed(rows))
+def table_rows(group: Group) -> Iterator[str]:
+    """The `Table` of each card that the members were measured on."""
+    for card, measured in group.measured():
+        yield structure("Table", card=string(card), rows=listed(map(listed, measured)))
