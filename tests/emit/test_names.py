@@ -22,8 +22,8 @@ from tests.unit.pipeline_samples import sums
 from tilec.diagnostics.setup_error import SetupError
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
-from tilec.emit.header.text import function_names, parameter_names, string
-from tilec.emit.python.text import attribute_names
+from tilec.emit.header.text import function_names, header_file, parameter_names, string
+from tilec.emit.python.text import attribute_names, module_name
 from tilec.emit.python.text import parameter_names as python_parameters
 from tilec.emit.rust.text import function_names as rust_names
 from tilec.emit.rust.text import parameter_names as rust_parameters
@@ -183,3 +183,28 @@ def test_a_function_is_none_of_the_headers_own(stem, prefix, clash):
         return
     with pytest.raises(SetupError, match=f"`{clash}` is a function of every header"):
         emit_header([made], stem, EmitOptions(prefix))
+
+
+def test_a_header_is_none_that_others_include(tmp_path):
+    """Those that ours includes, by whatever way, and those of C."""
+    [text] = emitted(emit_header).values()
+    (tmp_path / "sample.h").write_bytes(text)
+    (tmp_path / "all.cpp").write_text(f'{INCLUDES}#include "sample.h"\n')
+    compiler = cxx_compiler()
+    done = run(compiler, f"-std={CXX_STANDARD}", "-H", "-fsyntax-only", tmp_path / "all.cpp")
+    places = re.findall(r"^\.+ (/\S+)/(\w+)\.h$", done.stderr, re.MULTILINE)
+    found = {name for folder, name in places if re.search(r"/include(/c\+\+/\d+)?$", folder)}
+    assert {"stdint", "string", "dlfcn", "time"} <= found
+    for name in found | set(INCLUDED):
+        assert header_file(name) == f"{name}_.h", name
+    assert [header_file(name) for name in ("copy", "add", "math_")] == [
+        "copy.h",
+        "add.h",
+        "math_.h",
+    ]
+
+
+def test_a_module_is_none_of_pythons_nor_one_that_it_imports():
+    names = ["math", "typing", "tilec", "torch", "__init__", "class", "copy"]
+    assert [module_name(name) for name in names] == [f"{name}_" for name in names]
+    assert [module_name(name) for name in ("add", "math_", "a-b")] == ["add", "math_", "a_b"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import keyword
 import re
+import sys
 from collections.abc import Collection, Iterable, Sequence
 
 from tilec.emit.names import distinct
 
+_MODULES = sys.stdlib_module_names | {"__init__", "__main__", "numpy", "tilec", "torch"}
 # What a function has beside its parameters, or Python gives a meaning by its place.
 _OWN = frozenset({"self", "stream", "streams", "workspace", "order"})
 
@@ -18,6 +20,12 @@ def identifier(name: str) -> str:
     plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
     plain = f"_{plain}" if plain[:1].isdigit() else plain
     return f"{plain}_" if keyword.iskeyword(plain) else plain
+
+
+def module_name(stem: str) -> str:
+    """The name of a module that hides none of Python's, nor what emitted files import."""
+    name = identifier(stem)
+    return f"{name}_" if name in _MODULES else name
 
 
 def parameter_names(names: Sequence[str]) -> list[str]:
