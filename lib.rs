@@ -1,1 +1,0 @@
-#[path = "sample.rs"] pub mod sample;
