@@ -8,7 +8,6 @@ from tests.emit.test_support import (  # noqa: F401  (they run here with other f
     _array,
     test_expressions_have_the_values_of_the_manifest,
     test_numbers_are_written_as_python_writes_them,
-    test_numbers_are_written_as_texts_that_read_back,
     test_numbers_round_to_bf16_once,
     test_numbers_round_to_f16_as_numpy_rounds,
     test_strides_beyond_all_memory_do_not_wrap,
