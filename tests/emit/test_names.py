@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.emit.launching import CUBIN
+from tests.emit.pipeline_samples import pipeline
 from tests.emit.toolchain import (
     CXX_STANDARD,
     STRICT,
@@ -19,6 +20,7 @@ from tests.emit.toolchain import (
 )
 from tests.unit.manifest_samples import add_kernel, manifest, with_variants
 from tests.unit.pipeline_samples import sums
+from tilec.artifact.signature import Parameter
 from tilec.diagnostics.setup_error import SetupError
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
@@ -127,6 +129,49 @@ def test_kernels_of_any_names_are_functions_of_cxx(tmp_path, compiler, before):
     after = 'static_assert(GEMM == 7 && minor(1) == 7, "");\n' if before else ""
     source.write_text(f'{before}#include "sample.h"\n{after}')
     compiled(compiler, f"-std={CXX_STANDARD}", *STRICT, "-fsyntax-only", source)
+
+
+# What files of a language are written with, beside its words.
+WRITTEN_WITH = (
+    "T", "T0", "given", "target", "usize", "f32", "String", "Tensor", "Stream", "Scope", "Result",
+    "Some", "fn", "self_", "graph", "plan", "streams", "workspace_bytes", "arguments", "signal",
+    "time", "y0", "stdin", "near", "min", "minor", "ä", "ö", "tilec_of_real", "lambda", "async",
+)  # fmt: skip
+
+
+def with_parameters_of_any_names():
+    """Kernels and pipelines that take tensors and numbers called so."""
+    names = list(dict.fromkeys((*KERNELS, *WORDS, *WRITTEN_WITH)))
+    kernels, pipelines = [], []
+    for number, start in enumerate(range(0, len(names), 60)):
+        parameters = (
+            Parameter("written", "tensor", "f32", ("N",), "mut"),
+            *(
+                Parameter(name, "tensor", "f32", ("N",), "shared")
+                if i % 3 == 0
+                else Parameter(name, "scalar", ("bool", "usize", "f32", "i8")[i % 4])
+                for i, name in enumerate(names[start : start + 60])
+            ),
+        )
+        base = replace(add_kernel(), name=f"k{number}", symbol=f"k{number}", coverage=())
+        kernels.append(with_variants(replace(base, parameters=parameters)))
+        pipelines.append(pipeline(f"p{number}", parameters, ("N",), (), ()))
+    return replace(manifest(*kernels), pipelines=tuple(pipelines))
+
+
+@pytest.mark.parametrize("compiler", compilers("gcc", "clang", "g++", "clang++") or [None])
+def test_parameters_of_any_names_compile(tmp_path, compiler):
+    if compiler is None:
+        pytest.skip("there is no compiler")
+    made = Artifact(with_parameters_of_any_names(), CUBIN)
+    [text] = emit_header([made], "sample", EmitOptions()).values()
+    (tmp_path / "sample.h").write_bytes(text)
+    is_cxx = compiler.endswith("++")
+    source = tmp_path / ("after.cpp" if is_cxx else "after.c")
+    standard = CXX_STANDARD if is_cxx else "gnu11"
+    includes = INCLUDES.replace("#include <complex.h>\n", "") if is_cxx else INCLUDES
+    source.write_text(f'{includes}#include "sample.h"\n')
+    compiled(compiler, f"-std={standard}", "-Wall", "-Wextra", "-fsyntax-only", source)
 
 
 def test_one_rule_names_what_is_called_in_all_languages():
