@@ -182,7 +182,7 @@ def test_one_rule_names_what_is_called_in_all_languages():
     assert rust_names(names, [words] * len(names)) == [
         "new", "new_", "load__", "load_", "None__", "None_", "add_launch_", "add",
     ]  # fmt: skip
-    assert attribute_names(names, ()) == [*names[:4], "None__", *names[5:]]
+    assert attribute_names(names, ().__contains__) == [*names[:4], "None__", *names[5:]]
     given = ["int", "int_", "fn", "fn_", "self", "self_"]
     assert parameter_names(given) == ["int__", *given[1:]]
     assert rust_parameters(given) == [*given[:2], "fn__", "fn_", "self__", "self_"]
@@ -191,7 +191,12 @@ def test_one_rule_names_what_is_called_in_all_languages():
 
 @pytest.mark.parametrize(
     "names_of",
-    [of_cxx, parameter_names, rust_parameters, lambda names: attribute_names(names, KERNELS)],
+    [
+        of_cxx,
+        parameter_names,
+        rust_parameters,
+        lambda names: attribute_names(names, KERNELS.__contains__),
+    ],
 )
 def test_whatever_the_names_what_they_become_differs_and_is_no_name_that_is_taken(names_of):
     names = [*dict.fromkeys((*KERNELS, *WORDS, "ä", "ö", "x_t", "_X", "_", "__", "A_b", "tilec_"))]

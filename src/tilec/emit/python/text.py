@@ -6,7 +6,7 @@ import json
 import keyword
 import re
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tilec.emit.names import distinct
 
@@ -33,10 +33,10 @@ def parameter_names(names: Sequence[str]) -> list[str]:
     return distinct(names, identifier, _OWN.__contains__)
 
 
-def attribute_names(names: Sequence[str], taken: Collection[str]) -> list[str]:
+def attribute_names(names: Sequence[str], is_taken: Callable[[str], bool]) -> list[str]:
     """Names of attributes of a module; those between `__` are Python's, and some are taken."""
     is_python = re.compile(r"__\w*[^_]__").fullmatch
-    return distinct(names, identifier, lambda name: name in taken or bool(is_python(name)))
+    return distinct(names, identifier, lambda name: is_taken(name) or bool(is_python(name)))
 
 
 def quoted(text: str) -> str:
