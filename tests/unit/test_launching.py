@@ -6,19 +6,20 @@ import gc
 import struct
 import threading
 import weakref
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from manifest_samples import add_kernel, copy_kernel
-from noting_driver import NotingDriver, arrays, module, module_of
+from noting_driver import NotingDriver, arrays, module, module_of, started_by_c
 from pipeline_samples import with_pipelines
 
 import tilec.runtime as rt
 from tilec.artifact.abi import slots_of
 from tilec.artifact.manifest import Variant
 from tilec.artifact.signature import Parameter
-from tilec.runtime import foreign, launch
+from tilec.runtime import foreign, launch, native
 from tilec.runtime.array import Array, contiguous_strides
 
 pytestmark = pytest.mark.usefixtures("launch_path")
@@ -411,6 +412,30 @@ def test_a_call_that_is_interrupted_keeps_its_arguments(name):
         gc.collect()
         assert (alive() is not None) == lives
         driver.finish = failed
+
+
+def test_launches_that_are_refused_do_not_gather():
+    class Refusing(NotingDriver):
+        refuses = False
+
+        def prepared(self, code, entry, cells, early=False):
+            def start(stream):
+                if self.refuses:
+                    raise rt.LaunchError("no")
+
+            return started_by_c(start, cells) if native.built() else start
+
+    driver = Refusing()
+    add = module(driver).add
+    for refuses in (False, False, True):
+        driver.refuses = refuses
+        for _ in range(5 * launch.LIMIT):
+            with pytest.raises(rt.LaunchError) if refuses else nullcontext():
+                add.launch(*arrays(), 2.0)
+            for event in driver.events:
+                event.is_done = True
+    assert len(launch.UNDER_WAY._gathered) <= launch.LIMIT
+    assert all(one.is_over for one in launch.UNDER_WAY._gathered)
 
 
 def test_what_was_waited_for_is_let_go_at_once():

@@ -694,6 +694,16 @@ static int hold(const HotPath *self, const Known *known, const Call *call, int i
     return has_room == 1 || done ? 0 : -1;
 }
 
+/* The same of a launch that failed with an exception, which stays: it has gathered, too. */
+static void hold_failed(const HotPath *self, const Known *known, const Call *call, PyObject *handle)
+{
+    PyObject *kind, *value, *trace;
+    PyErr_Fetch(&kind, &value, &trace);
+    if (hold(self, known, call, 0, handle))
+        PyErr_Clear();
+    PyErr_Restore(kind, value, trace);
+}
+
 /* Starts a launch as `UnderWay.start` does, and holds it, if nothing is under way elsewhere. From the question
  * to the launch all is C: no interrupt of the user comes between, and no other thread. */
 static Outcome start_held(const HotPath *self, Start *start, const Known *known, const Call *call,
@@ -713,8 +723,10 @@ static Outcome start_held(const HotPath *self, Start *start, const Known *known,
     note_start(handle, asker);
     Py_DECREF(asker);
     if (failed)
-        return FAILED;
-    return hold(self, known, call, is_passing, handle) ? FAILED : STARTED;
+        hold_failed(self, known, call, handle);
+    else
+        failed = hold(self, known, call, is_passing, handle);
+    return failed ? FAILED : STARTED;
 }
 
 /* Fills a frame of an entry and starts it; the handle is there before anything is started. */

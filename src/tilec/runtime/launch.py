@@ -377,6 +377,7 @@ class UnderWay:
         except Exception:
             if is_one:
                 launch.let_go()
+            self.hold(launch, weight, False)  # it has gathered, too
             raise
         finally:
             launch.asker = asker
