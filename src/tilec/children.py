@@ -2,10 +2,14 @@
 
 A fork shares what is imported, so a child costs milliseconds. The parent must have no thread of its
 own that holds a lock: no MLIR context but one without threads.
+
+However the parent ends, its children end with it, and their temporary files are in a folder of the
+parent's: a child that is killed tidies nothing up.
 """
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import gc
 import os
@@ -19,9 +23,11 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Generic, TypeVar
 
-from tilec.diagnostics.setup_error import SetupError
+from tilec.diagnostics.setup_error import SetupError, of_the_machine
+from tilec.unfinished import unfinished
 
 T = TypeVar("T")
 
@@ -30,6 +36,7 @@ T = TypeVar("T")
 RECURSION_LIMIT = 8000
 _KEPT_OUTPUT_BYTES = 64 * 1024
 _READ_BYTES = 1 << 20
+_PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,14 @@ def run_in_children(
     Assumes:  results can be pickled
     Raises:   SetupError if a job raises one
     """
+    folder = tempfile.mkdtemp(prefix="tilec-")
+    with unfinished([Path(folder)]):
+        yield from _run_in_children(jobs, limit, folder)
+
+
+def _run_in_children(
+    jobs: Sequence[Callable[[], T]], limit: int, folder: str
+) -> Iterator[tuple[int, T | Crashed]]:
     selector = selectors.DefaultSelector()
     running: dict[int, _Child[T]] = {}
     waiting = list(reversed(range(len(jobs))))
@@ -65,7 +80,7 @@ def run_in_children(
         while waiting or running:
             while waiting and len(running) < max(limit, 1):
                 index = waiting.pop()
-                pipe, child = _start(index, jobs[index])
+                pipe, child = _start(index, jobs[index], folder)
                 running[pipe] = child
                 selector.register(pipe, selectors.EVENT_READ)
             for event, _ in selector.select():
@@ -88,9 +103,10 @@ def run_in_children(
             child.output.close()
 
 
-def _start(index: int, job: Callable[[], T]) -> tuple[int, _Child[T]]:
+def _start(index: int, job: Callable[[], T], folder: str) -> tuple[int, _Child[T]]:
     output = tempfile.TemporaryFile()  # noqa: SIM115 (outlives this function)
     receive, send = os.pipe()
+    parent = os.getpid()
     sys.stdout.flush()
     sys.stderr.flush()
     with warnings.catch_warnings():
@@ -98,9 +114,22 @@ def _start(index: int, job: Callable[[], T]) -> tuple[int, _Child[T]]:
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid == 0:
+        _end_with(parent)
+        tempfile.tempdir = folder
         _run(job, send, output)
     os.close(send)
     return receive, _Child(index, pid, output, bytearray())
+
+
+def _end_with(parent: int) -> None:
+    """Have this process killed when its parent is gone; what the parent does at signals is not for
+    it to do."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it went before that was said
+        os._exit(1)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _run(job: Callable[[], T], send: int, output: IO[bytes]) -> None:
@@ -128,6 +157,8 @@ def _answer(job: Callable[[], T]) -> T | Crashed | SetupError:
     except SetupError as error:
         return SetupError(error.message, error.help, error.code)
     except Exception as error:
+        if (missing := of_the_machine(error)) is not None:
+            return missing
         return Crashed(f"{type(error).__name__}: {error}", traceback.format_exc())
 
 

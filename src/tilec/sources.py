@@ -79,6 +79,8 @@ def read_sources(path: str, include: Sequence[str] = ()) -> Sources:
 
 def _read(path: str) -> _Read:
     """The text of a file, without byte order mark and with `\\n` for line ends."""
+    if not _is_text(path):
+        raise SetupError(f"cannot read `{path}`: its name is not UTF-8", help="rename it")
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -99,6 +101,15 @@ def _read(path: str) -> _Read:
         return _Read(source, digest)
     label = Label(Span(path, null, null + 1), "NUL character")
     return _Read(source, digest, (Diagnostic("E0101", "the file is not text", (label,)),))
+
+
+def _is_text(path: str) -> bool:
+    """Whether a file's name can stand in messages and outputs: Python keeps other bytes as such."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _lines(text: str) -> str:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -159,7 +162,86 @@ def test_dep_is_a_rule_for_make(tilec):
     ended = tilec("build", "./a.tile", "-o", "my out", "--emit", "dep")
     assert ended.status == 0
     rule = Path("my out/a.d").read_text()
-    assert rule == "my\\ out/a.sm_90a.cubin my\\ out/a.json: ./a.tile ./helper.tile\n"
+    assert rule == (
+        "my\\ out/a.sm_90a.cubin my\\ out/a.json: ./a.tile ./helper.tile\n./helper.tile:\n"
+    )
+
+
+ODD_NAMES = ["a b", "a$b", "a#b", "a:b", "a%b", "a|b", "a*b", "a[b", "é", "a'b", "a,b", "a&b", "~a"]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_make_finds_a_file_of_any_name_by_its_rule(tilec, name):
+    """What make itself says: up to date, not after an edit, and asking again after a removal."""
+    Path("in").mkdir()
+    folder = f"in/{name}"
+    Path(folder).mkdir()
+    Path(folder, "a.tile").write_text("use helper::f;")
+    Path(folder, "helper.tile").write_text("")
+    assert tilec("build", f"{folder}/a.tile", "-o", f"out {name}", "--emit", "dep").status == 0
+    rules = Path(f"out {name}", "a.d").read_text(encoding="utf-8")
+    # A recipe for the target of the rules, of which only the first has any.
+    first, _, rest = rules.partition("\n")
+    Path("rules").write_text(f"{first} ; @echo made\n{rest}", encoding="utf-8")
+    cubin = f"out {name}/a.sm_90a.cubin"
+    assert _made(cubin) == ""
+    for read in ("a.tile", "helper.tile"):
+        later = Path(cubin).stat().st_mtime + 10
+        before = Path(folder, read).stat().st_mtime
+        os.utime(Path(folder, read), (later, later))
+        assert _made(cubin) == "made\n", read
+        os.utime(Path(folder, read), (before, before))
+    assert _made(cubin) == ""
+    Path(folder, "helper.tile").unlink()
+    assert _made(cubin) == "made\n"
+
+
+def _made(target: str) -> str:
+    if shutil.which("make") is None:
+        pytest.skip("there is no make")
+    apart = {name: text for name, text in os.environ.items() if "MAKE" not in name}
+    command = ["make", "-s", "-f", "rules", target]
+    done = subprocess.run(command, env=apart, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return "" if "is up to date" in done.stdout else done.stdout
+
+
+@pytest.mark.parametrize("mark", [";", "=", "\t", "\n"])
+def test_a_name_that_make_has_no_spelling_for_is_refused(tilec, mark):
+    Path(f"a{mark}b.tile").write_text("")
+    Path(f"c{mark}d").mkdir()
+    write(a="one")
+    for arguments in ([f"a{mark}b.tile"], ["a.tile", "-o", f"c{mark}d"]):
+        Path(arguments[0]).write_text("one")
+        ended = tilec("build", *arguments, "--emit", "dep")
+        assert (ended.status, "make cannot name" in ended.err) == (2, True)
+        assert files_in(Path("build")) == files_in(Path(f"c{mark}d")) == []
+
+
+def test_an_option_that_no_kernel_takes_writes_nothing(tilec, monkeypatch):
+    """Else the next `make` would find all outputs there, and go on."""
+
+    def compile_some(sources, options, workers=1):
+        takes = "takes" in sources.root.text
+        compiled = compile_text(sources, options, workers)
+        return replace(compiled, unmatched=() if takes else ("-D B=1", "--instance k<T=f32>"))
+
+    monkeypatch.setattr("tilec.driver.compile_sources", compile_some)
+    write(a="one", b="takes", c="refuse")
+    for _ in range(2):  # the second time from the cache
+        ended = tilec("build", "a.tile", "-D", "B=1", "--instance", "k<T=f32>")
+        assert ended.status == 2
+        assert "`--instance k<T=f32>`, `-D B=1` fit no kernel of these files" in ended.err
+        assert (ended.out, files_in(Path("build"))) == ("", [])
+    ended = tilec("build", "a.tile", "b.tile", "-D", "B=1")
+    assert (ended.status, ended.err) == (0, "")
+    assert [Path(line.split(" ")[1]).name for line in ended.out.splitlines()] == [
+        "a.sm_90a.cubin", "b.sm_90a.cubin",
+    ]  # fmt: skip
+    write(a="one more")
+    ended = tilec("build", "a.tile", "c.tile", "-D", "B=1")
+    assert (ended.status, "fit" in ended.err) == (1, False)
+    assert Path("build/a.sm_90a.cubin").read_bytes() == b"one more"
 
 
 def test_two_files_that_would_write_the_same_are_refused(tilec):

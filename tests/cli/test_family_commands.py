@@ -72,7 +72,11 @@ def test_what_was_measured_is_in_the_manifest_and_counts_as_input(tilec, source)
     assert (ended.status, ended.err) == (0, "")
     [table] = built().families[0].tables
     assert (table.card, table.measured[0].member) == ("A Card", "twice__128")
-    assert Path("build/twice.d").read_text().endswith(": twice.tile twice.tune.json\n")
+    assert (
+        Path("build/twice.d")
+        .read_text()
+        .endswith(": twice.tile twice.tune.json\ntwice.tune.json:\n")
+    )
     assert tilec("build", "twice.tile").out == "twice.tile: unchanged\n"
     Path("twice.tune.json").write_text(tuning(built(), Trial((64,), "twice__1024", 2.0)))
     tilec("build", "twice.tile")
@@ -104,7 +108,11 @@ pub fn again<N: Dim>(z: &mut Tensor<f32, N>, x: &Tensor<f32, N>) { twice(z, x); 
         "twice": 1,
         "thrice": 0,
     }
-    assert Path("build/main.d").read_text().endswith(": main.tile twice.tile twice.tune.json\n")
+    assert (
+        Path("build/main.d")
+        .read_text()
+        .endswith(": main.tile twice.tile twice.tune.json\ntwice.tile:\ntwice.tune.json:\n")
+    )
 
 
 def test_what_is_no_tuning_file_ends_the_build(tilec, source):

@@ -152,3 +152,12 @@ def test_nothing_of_the_compiler_is_needed(sample):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("content", [b"fn f() {}", b"", b"\x93NUMPY", b"null", b"\xff"])
+@pytest.mark.parametrize("command", [["inspect"], ["abi-diff", "a.x"]])
+def test_a_file_of_another_kind_is_called_one(tilec, command, content):
+    Path("a.x").write_bytes(content)
+    ended = tilec(*command, "a.x")
+    assert ended.status in (1, 2)
+    assert "`a.x`: it is neither a cubin, nor a fat binary, nor a manifest" in ended.err

@@ -60,7 +60,7 @@ def test_the_cubin_holds_the_manifest_beside_it(tilec):
 def test_another_helper_gives_another_cubin(tilec):
     tilec("build", "double.tile", "--emit", "dep")
     before = contents("build")
-    assert before["double.d"].endswith(b": double.tile helper.tile\n")
+    assert before["double.d"].endswith(b": double.tile helper.tile\nhelper.tile:\n")
     Path("helper.tile").write_text(HELPER.replace("t + t", "t * t"))
     tilec("build", "double.tile")
     assert contents("build")["double.sm_90a.cubin"] != before["double.sm_90a.cubin"]
@@ -103,6 +103,41 @@ def test_a_missing_assembler_is_usage_and_says_what_to_do(tilec, monkeypatch):
     assert ended.status == 2
     assert "TILEC_PTXAS" in ended.err
     assert not Path("build").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("exit 0", "is no ptxas"),
+        ("exit 3", "is no ptxas, or a broken one: it ends with status 3"),
+        (
+            'echo "ptxas kernel.ptx, line 5; fatal   : Unsupported .version 8.0; '
+            "current version is '7.4'\" >&2; exit 255",
+            "is too old: unsupported .version 8.0; current version is '7.4'",
+        ),
+        (
+            "echo \"ptxas fatal   : Value 'sm_90a' is not defined for option 'gpu-name'\" >&2; "
+            "exit 255",
+            "is too old: value 'sm_90a' is not defined for option 'gpu-name'",
+        ),
+    ],
+)
+def test_another_assembler_that_will_not_do_is_usage(tilec, monkeypatch, script, said):
+    Path("other").write_text(f"#!/bin/sh\n{script}\n")
+    Path("other").chmod(0o755)
+    monkeypatch.setenv("TILEC_PTXAS", "other")
+    ended = tilec("build", "double.tile", "--no-cache")
+    assert (ended.status, said in ended.err) == (2, True), ended.err
+    assert "TILEC_PTXAS" in ended.err
+    assert not Path("build").exists()
+
+
+def test_an_assembler_may_be_named_from_the_current_folder(tilec, monkeypatch):
+    from tilec.target import toolchain
+
+    Path("own-ptxas").symlink_to(toolchain.ptxas())
+    monkeypatch.setenv("TILEC_PTXAS", "own-ptxas")
+    assert tilec("build", "double.tile", "--no-cache").status == 0
 
 
 WRONG = """#[kernel]

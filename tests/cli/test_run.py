@@ -72,17 +72,79 @@ def test_the_symbol_of_an_instance_names_it(tilec):
         (["--arg", "a=1"], 1, "no argument for `"),
         (["--arg", "x=x.npy", "--arg", "a=1", "--arg", "b=1"], 1, "no parameter `b`"),
         (["--arg", "x=x.npy", "--arg", "a=1", "--out", "z=z.npy"], 1, "no tensor `z`"),
-        (["--arg", "x=bad.npy", "--arg", "a=1"], 1, "`x` is no array"),
+        (["--arg", "x=bad.npy", "--arg", "a=1"], 1, "the file for `x` holds no array"),
         (["--arg", "x=none.npy"], 2, "cannot read `none.npy`"),
         (["--arg", "x=words"], 2, "neither an .npy file nor a number"),
         (["--arg", "x"], 2, "NAME=VALUE"),
+        # What `y` could not be made from is told, and not that there is none.
+        (["--arg", "x=number.npy", "--arg", "a=1"], 1, "`x` has rank 1, got rank 0"),
+        (["--arg", "a=1"], 1, "no argument for `y`, and no other tensor says its extent `N`"),
+        (["--arg", "x=5", "--arg", "a=1"], 1, "`x` is a tensor, got int"),
+        (["--arg", "x=x.npy", "--arg", "a=1", "--out", "y=."], 2, "cannot write `.`"),
+        (["--arg", "x=x.npy", "--arg", "a=1", "--out", "y=/"], 2, "cannot write `/`"),
+        (
+            ["--arg", "x=x.npy", "--arg", "a=1", "--out", "y=to.npy", "--out", "x=./to.npy"],
+            2,
+            "`y` and `x` would be written to one file",
+        ),
     ],
 )
 def test_says_what_is_wrong_with_the_arguments(tilec, arguments, status, said):
     Path("bad.npy").write_bytes(b"no array")
+    np.save("number.npy", np.zeros((), np.float32))
     ended = scale(tilec, *arguments)
     assert ended.status == status
     assert said in ended.err
+    assert not Path("to.npy").exists()
+
+
+@pytest.mark.parametrize("content", [b"no array", b"", b"\x80\x04N.", b"\x93NUMPY", b"PK\x03\x04"])
+def test_a_file_without_an_array_is_never_called_one_to_be_trusted(tilec, content):
+    Path("bad.npy").write_bytes(content)
+    ended = scale(tilec, "--arg", "x=bad.npy", "--arg", "a=1")
+    assert (ended.status, "the file for `x` holds no array" in ended.err) == (1, True)
+    assert "pickle" not in ended.err
+
+
+TURN = """
+#[kernel]
+pub fn turn<M: Dim, N: Dim>(y: Part<&mut Tensor<f32, N, M>, 16, 16>, x: &Tensor<f32, M, N>) {
+    y.store(x.load::<16, 16>([y.id(1), y.id(0)]).t());
+}
+
+#[kernel]
+pub fn total<N: Dim>(y: Part<&mut Tensor<f32>>, x: &Tensor<f32, N>) {
+    let mut sum = 0.0;
+    for i in 0..N.div_ceil(64) {
+        sum += x.load::<64>([i]).sum_all();
+    }
+    y.store(sum);
+}
+"""
+
+
+@pytest.mark.parametrize("stored", ["C", "F", "big endian"])
+def test_it_does_not_matter_how_a_file_stores_its_numbers(tilec, stored):
+    Path("turn.tile").write_text(TURN)
+    values = np.arange(15, dtype=np.float32).reshape(3, 5)
+    np.save(
+        "x.npy",
+        values.astype(">f4") if stored == "big endian" else np.asarray(values, order=stored),
+    )
+    ended = tilec("run", "turn.tile", "--kernel", "turn", "--cpu", "--arg", "x=x.npy",
+                  "--out", "y=y.npy")  # fmt: skip
+    assert (ended.status, ended.err) == (0, "")
+    np.testing.assert_array_equal(np.load("y.npy"), values.T)
+
+
+def test_a_tensor_without_axes_is_written_as_it_is_read(tilec):
+    Path("turn.tile").write_text(TURN)
+    command = ("run", "turn.tile", "--kernel", "total", "--cpu", "--arg", "x=x.npy")
+    for given in ((), ("--arg", "y=y.npy")):
+        ended = tilec(*command, *given, "--out", "y=y.npy")
+        assert (ended.status, ended.err) == (0, "")
+        assert np.load("y.npy").shape == ()
+        assert np.load("y.npy") == 3000 * 2999 / 2
 
 
 def test_an_unknown_kernel_is_an_error_that_names_those_there_are(tilec):

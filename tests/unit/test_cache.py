@@ -78,3 +78,13 @@ def test_the_environment_chooses_the_folder(monkeypatch):
     assert cache_folder() == Path("/x/tilec")
     monkeypatch.setenv("TILEC_CACHE", "/y")
     assert cache_folder() == Path("/y")
+
+
+def test_who_has_no_home_has_no_folder(monkeypatch):
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("TILEC_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    assert cache_folder() is None

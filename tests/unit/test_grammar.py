@@ -83,6 +83,18 @@ def test_no_cache_is_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert _reads(load_grammar(NoCallbacks()))
 
 
+def test_who_has_no_home_reads_no_tables_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are code, which nobody else may leave for us in a folder for temporary files."""
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"reads {path}"))
+    assert _reads(load_grammar(NoCallbacks()))
+
+
 def _reads(grammar: Lark) -> bool:
     return grammar.parse("fn f() {}", start="file") is not None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilec.buildsystem import writing
-from tilec.buildsystem.writing import write_together
+from tilec.buildsystem.writing import write_together, write_whole
 from tilec.diagnostics.setup_error import SetupError
 
 
@@ -55,3 +55,16 @@ def test_refuses_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(SetupError, match="cannot write"):
         write_together(tmp_path / "file" / "out", {"a": b"1"})
+
+
+@pytest.mark.parametrize(
+    "write", [write_together, lambda folder, all: write_whole(folder / "a", b"")]
+)
+def test_whatever_ends_a_writing_leaves_no_unfinished_file(tmp_path, monkeypatch, write):
+    def interrupt(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writing.os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path, {"a": b"1", "b": b"2"})
+    assert names(tmp_path) == []

@@ -8,10 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from tilec.buildsystem.cache import Cache
 from tilec.buildsystem.key import key_of
+from tilec.buildsystem.make_rules import make_rules
 from tilec.buildsystem.tuning import notes_of, tuning_paths, with_tuning
 from tilec.buildsystem.writing import write_together
 from tilec.children import Crashed, run_in_children
@@ -54,13 +56,44 @@ class Result:
 def build(request: Request) -> Iterator[Result]:
     """The results, each as soon as it is there; outputs are then written.
 
-    A file with errors leaves what an earlier build wrote as it is.
+    A file with errors leaves what an earlier build wrote as it is. As long as there is an option
+    that no kernel has taken, results wait: nothing is written of a build that was misspelt.
 
     Raises:   SetupError if a file cannot be read, two would write the same, or a tool is missing;
-              if a tuning file is none
+              if a tuning file is none; if an option fits no kernel
     """
     inputs = [with_tuning(sources) for sources in _read_all(request)]
     _refuse_clashes(inputs, request.options)
+    results = _results(request, inputs)
+    waiting: list[Result] = []
+    for result in results:
+        waiting.append(result)
+        if not untaken_options(waiting):
+            break
+    refuse_untaken(waiting)
+    for result in chain(waiting, results):
+        yield _put_in_place(result, request)
+
+
+def untaken_options(results: Sequence[Result]) -> list[str]:
+    """The options that no kernel of any file takes; none where a file has errors, since nobody
+    knows what its kernels would have taken."""
+    if any(result.status in (Status.REFUSED, Status.CRASHED) for result in results):
+        return []
+    unmatched = [set(result.compiled.unmatched) for result in results]
+    return sorted(set.intersection(*unmatched)) if unmatched else []
+
+
+def refuse_untaken(results: Sequence[Result]) -> None:
+    """Refuse an option that no kernel takes: it is misspelt, most likely. Raises SetupError"""
+    if untaken := untaken_options(results):
+        names = ", ".join(f"`{option}`" for option in untaken)
+        verb = "fits" if len(untaken) == 1 else "fit"
+        raise SetupError(f"{names} {verb} no kernel of these files")
+
+
+def _results(request: Request, inputs: Sequence[Sources]) -> Iterator[Result]:
+    """What becomes of each file, before anything is written."""
     remaining: list[tuple[Sources, str | None]] = []
     for sources in inputs:
         key = key_of(sources, request.options) if request.cache else None
@@ -68,7 +101,7 @@ def build(request: Request) -> Iterator[Result]:
         if stored is None:
             remaining.append((sources, key))
         else:
-            yield _finished(sources, stored, request, Status.REUSED)
+            yield _result(sources, stored, Status.REUSED)
     compiled = _compile(request, [sources for sources, _ in remaining], _compile_job)
     for index, answer in compiled:
         sources, key = remaining[index]
@@ -79,7 +112,7 @@ def build(request: Request) -> Iterator[Result]:
         is_covered = set(answer.used) <= set(sources.files)
         if request.cache and key and is_covered and not answer.is_refused:
             request.cache.put(key, answer)
-        yield _finished(sources, answer, request, Status.DONE)
+        yield _result(sources, answer, Status.DONE)
 
 
 def check(request: Request) -> Iterator[Result]:
@@ -89,8 +122,7 @@ def check(request: Request) -> Iterator[Result]:
         if isinstance(answer, Crashed):
             yield Result(inputs[index], Status.CRASHED, crash=answer)
         else:
-            status = Status.REFUSED if answer.is_refused else Status.DONE
-            yield Result(inputs[index], status, answer)
+            yield _result(inputs[index], answer, Status.DONE)
 
 
 def _read_all(request: Request) -> list[Sources]:
@@ -166,26 +198,22 @@ def _check_job(sources: Sources, options: Options, _: int) -> Compiled:
     return check_sources(sources, options)
 
 
-def _finished(sources: Sources, compiled: Compiled, request: Request, status: Status) -> Result:
-    if compiled.is_refused:
-        return Result(sources, Status.REFUSED, compiled)
+def _result(sources: Sources, compiled: Compiled, status: Status) -> Result:
+    return Result(sources, Status.REFUSED if compiled.is_refused else status, compiled)
+
+
+def _put_in_place(result: Result, request: Request) -> Result:
+    """The result with its outputs, which are then written."""
+    if result.status not in (Status.DONE, Status.REUSED):
+        return result
+    sources, compiled = result.sources, result.compiled
     contents = dict(compiled.outputs)
     outputs = tuple(request.folder / name for name in contents)
     if outputs and "dep" in request.options.emit:
         stem = Path(sources.root.name).stem
         read = (*compiled.used, *tuning_paths(sources, compiled.used))
-        contents = {f"{stem}.d": _make_rule(outputs, read), **contents}
+        contents = {f"{stem}.d": make_rules(outputs, read), **contents}
         outputs = (*outputs, request.folder / f"{stem}.d")
     changed = write_together(request.folder, contents) if contents else ()
     notes = tuple(notes_of(sources, compiled.outputs))
-    return Result(sources, status, compiled, outputs, changed, notes=notes)
-
-
-def _make_rule(outputs: Sequence[Path], used: Sequence[str]) -> bytes:
-    """`build/add.sm_90a.cubin build/add.json: kernels/add.tile kernels/helper.tile`, for make."""
-    names = [[_make_word(str(path)) for path in side] for side in (outputs, used)]
-    return f"{' '.join(names[0])}: {' '.join(names[1])}\n".encode()
-
-
-def _make_word(path: str) -> str:
-    return path.replace("$", "$$").replace(" ", "\\ ").replace("#", "\\#")
+    return replace(result, outputs=outputs, changed=changed, notes=notes)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,15 @@ _DAY_S = 24 * 3600
 _KEPT_UNUSED_S = 30 * _DAY_S
 
 
-def cache_folder() -> Path:
-    """`$TILEC_CACHE`, or `tilec` in `$XDG_CACHE_HOME` or `~/.cache`."""
+def cache_folder() -> Path | None:
+    """`$TILEC_CACHE`, or `tilec` in `$XDG_CACHE_HOME` or `~/.cache`; None for who has no home."""
     if chosen := os.environ.get(FOLDER_VARIABLE):
         return Path(chosen)
     if shared := os.environ.get("XDG_CACHE_HOME"):
         return Path(shared) / "tilec"
-    return Path("~/.cache/tilec").expanduser()
+    with suppress(RuntimeError):
+        return Path.home() / ".cache" / "tilec"
+    return None
 
 
 class Cache:

@@ -7,7 +7,8 @@ import platform
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from tilec import __version__
@@ -34,10 +35,18 @@ def save_report(reason: str, details: str, sources: Iterable[SourceFile] = ()) -
     )
     content = text.encode("utf-8", "replace")
     name = f"crash-{hashlib.sha256(content).hexdigest()[:12]}.txt"
-    for folder in (cache_folder() / "crashes", Path(tempfile.gettempdir())):
+    for folder in _folders():
         try:
             write_whole(folder / name, content)
         except OSError:
             continue
         return folder / name
     return None
+
+
+def _folders() -> Iterator[Path]:
+    """Where a report may be, the best place first."""
+    if (cache := cache_folder()) is not None:
+        yield cache / "crashes"
+    with suppress(OSError):  # a machine without any folder for temporary files
+        yield Path(tempfile.gettempdir())

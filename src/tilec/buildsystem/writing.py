@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tilec.diagnostics.setup_error import SetupError
+from tilec.unfinished import unfinished
 
 
 def write_together(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]:
@@ -22,6 +23,8 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, .
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return _write_together(folder, contents)
+    except FileExistsError as error:
+        raise SetupError(f"cannot write into `{folder}`: it is no folder") from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise SetupError(f"cannot write `{error.filename or folder}`: {reason}") from error
@@ -30,28 +33,23 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, .
 def write_whole(path: Path, content: bytes) -> None:
     """Write one file atomically. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _write_beside(path, content)
-    try:
+    temporary = _beside(path)
+    with unfinished([temporary]):
+        _write(temporary, content)
         temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _write_together(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]:
     changed = [folder / name for name, data in contents.items() if not _has(folder / name, data)]
-    written: list[tuple[Path, Path]] = []
-    try:
-        for path in changed:
+    temporaries = {path: _beside(path) for path in changed}
+    with unfinished(temporaries.values()):
+        for path, temporary in temporaries.items():
             # Found here, where nothing is in place yet, and not by the rename.
             if path.is_dir():
                 raise IsADirectoryError(21, "is a directory", str(path))
-            written.append((_write_beside(path, contents[path.name]), path))
-        for temporary, path in written:
+            _write(temporary, contents[path.name])
+        for path, temporary in temporaries.items():
             temporary.replace(path)
-    finally:
-        for temporary, _ in written:
-            temporary.unlink(missing_ok=True)
     return tuple(changed)
 
 
@@ -62,14 +60,13 @@ def _has(path: Path, content: bytes) -> bool:
         return False
 
 
-def _write_beside(path: Path, content: bytes) -> Path:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    return temporary
+def _beside(path: Path) -> Path:
+    """A name in the same folder that no other process takes."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

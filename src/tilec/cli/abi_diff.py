@@ -14,6 +14,7 @@ from tilec.artifact.validate import faults_of
 from tilec.cli.entry import DONE, REFUSED
 from tilec.cli.manifests import manifest_texts
 from tilec.cli.options import reporting
+from tilec.cli.output import say
 from tilec.cli.report import Reporter
 from tilec.compatibility.change import Change, Kind
 from tilec.compatibility.compare import changes_between
@@ -76,14 +77,14 @@ def _print(changes: Sequence[Change], reporter: Reporter) -> None:
     if reporter.json:
         for change in changes:
             fields = {"kind": change.kind, "about": change.about, "message": change.message}
-            click.echo(json.dumps(fields, ensure_ascii=False))
+            say(json.dumps(fields, ensure_ascii=False))
         return
     for kind in _KINDS:
         of_kind = [change for change in changes if change.kind == kind]
         if of_kind and not (reporter.quiet and kind == "compatible"):
-            click.echo(kind)
+            say(kind)
             for change in of_kind:
                 about = f"`{change.about}` " if change.about else ""
-                click.echo(f"  {about}{change.message}")
+                say(f"  {about}{change.message}")
     if not changes:
         reporter.line("nothing changed for callers")

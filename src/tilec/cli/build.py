@@ -106,13 +106,14 @@ def command(
     for target in map(resolve, targets):
         if target.described_as:
             reporter.note(f"target `{target.name}` is built by the facts of {target.described_as}")
+    kept = cache_folder()
     request = Request(
         files=files,
         options=Options(targets, defines, instances, emit, prefix, checked, fatbin),
         folder=Path(folder),
         include=include,
         jobs=jobs,
-        cache=None if no_cache else Cache(cache_folder()),
+        cache=None if no_cache or kept is None else Cache(kept),
     )
     results = []
     for result in in_order(build(request), files, reporter):
@@ -122,7 +123,7 @@ def command(
     if timings:
         report_timings(results, reporter)
         write_timings(results, Path(folder))
-    return status_of(results, reporter)
+    return status_of(results)
 
 
 def _report_outputs(result: Result, reporter: Reporter) -> None:

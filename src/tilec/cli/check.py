@@ -6,6 +6,7 @@ import click
 
 from tilec.buildsystem.build import Request, Status, check
 from tilec.cli.options import instances, reviewing
+from tilec.cli.output import say
 from tilec.cli.proofs import report_json, report_lines
 from tilec.cli.report import Reporter
 from tilec.cli.results import in_order, report_problems, status_of
@@ -60,10 +61,10 @@ def command(
             _say(result.sources.root.name, kernel, reporter)
         if result.status is Status.DONE and not report:
             reporter.line(f"{result.sources.root.name}: ok")
-    return status_of(results, reporter)
+    return status_of(results)
 
 
 def _say(file: str, kernel: KernelReport, reporter: Reporter) -> None:
     lines = [report_json(file, kernel)] if reporter.json else report_lines(file, kernel)
     for line in lines:
-        click.echo(line)
+        say(line)

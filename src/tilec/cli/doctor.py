@@ -13,6 +13,7 @@ import click
 from tilec import __version__
 from tilec.buildsystem.cache import cache_folder
 from tilec.cli.entry import DONE, USAGE
+from tilec.cli.output import say
 from tilec.diagnostics.setup_error import SetupError
 from tilec.target import resolve, toolchain
 
@@ -35,19 +36,19 @@ def command() -> int:
     then the exit status is 2, and the last lines say what to install.
     """
     missing: list[str] = []
-    click.echo(f"tilec {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    say(f"tilec {__version__}, Python {platform.python_version()}, {platform.platform()}")
     _section("compiler", missing, [_package(*names) for names in COMPILER])
     _section("tools", missing, list(_tools()))
     _section("runtime", missing, [*(_package(*names) for names in RUNTIME), _launches()])
-    click.echo("\ntargets")
-    click.echo(f"  with tables: {', '.join(resolve.TARGETS)}")
-    click.echo(f"  by the facts of the nearest: {_other_targets()}")
-    click.echo("\nmachine")
-    click.echo(f"  GPU: {_gpus()}")
-    click.echo(f"  cache: {_cache()}")
+    say("\ntargets")
+    say(f"  with tables: {', '.join(resolve.TARGETS)}")
+    say(f"  by the facts of the nearest: {_other_targets()}")
+    say("\nmachine")
+    say(f"  GPU: {_gpus()}")
+    say(f"  cache: {_cache()}")
     if not missing:
         return DONE
-    click.echo(f"\nmissing: {', '.join(missing)}\ninstall it: pip install {' '.join(missing)}")
+    say(f"\nmissing: {', '.join(missing)}\ninstall it: pip install {' '.join(missing)}")
     return USAGE
 
 
@@ -55,9 +56,9 @@ Finding = tuple[str, str, bool]  # what, its version and place or what is wrong,
 
 
 def _section(title: str, missing: list[str], findings: list[Finding]) -> None:
-    click.echo(f"\n{title}")
+    say(f"\n{title}")
     for name, found, is_there in findings:
-        click.echo(f"  {name}: {found}")
+        say(f"  {name}: {found}")
         if not is_there:
             missing.append(name)
 
@@ -122,6 +123,8 @@ def _gpus() -> str:
 
 def _cache() -> str:
     folder = cache_folder()
+    if folder is None:
+        return "none, for there is no home folder: nothing is reused (TILEC_CACHE=DIR names one)"
     nearest = next(p for p in (folder, *folder.absolute().parents) if p.exists())
     state = "" if os.access(nearest, os.W_OK) else " (cannot be written: nothing is reused)"
     return f"{folder}{state}"

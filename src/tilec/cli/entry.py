@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,7 +13,8 @@ from importlib import import_module
 import click
 
 from tilec import __version__
-from tilec.diagnostics.setup_error import SetupError
+from tilec.cli.output import leave, say_aside
+from tilec.diagnostics.setup_error import SetupError, of_the_machine
 
 DONE, REFUSED, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
@@ -58,20 +58,22 @@ def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command line and give its exit status."""
     try:
         status = tilec.main(args=list(arguments), prog_name="tilec", standalone_mode=False)
-        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         return USAGE
     except SetupError as error:
         return _setup_error(error)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        say_aside("interrupted")
         return INTERRUPTED
-    except (BrokenPipeError, SystemExit):
-        # Whoever read our output has left (click exits then). Python shall not try to flush it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit:
+        # Whoever was to read a text of click's own, such as --help, has left.
+        leave(sys.stdout)
         return DONE
     except Exception as error:
+        if (missing := of_the_machine(error)) is not None:
+            leave(sys.stdout)
+            return _setup_error(missing)
         return _internal_error(error)
     return status if isinstance(status, int) else DONE
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 import click
 
 from tilec.cli.entry import DONE
+from tilec.cli.output import say
 from tilec.diagnostics.pages import codes, page
 from tilec.diagnostics.setup_error import SetupError
 
@@ -20,7 +21,7 @@ def command(code: str) -> int:
     """
     if code.lower() == "list":
         for found in filter(None, map(page, codes())):
-            click.echo(f"{found.code}: {found.title}")
+            say(f"{found.code}: {found.title}")
         return DONE
     explained = page(code.upper())
     if explained is None:
@@ -29,5 +30,5 @@ def command(code: str) -> int:
         raise SetupError(
             f"`{code}` is no error code", help=f"{near}`tilec explain list` names every code"
         )
-    click.echo(explained.text.rstrip())
+    say(explained.text.rstrip())
     return DONE

@@ -16,6 +16,7 @@ from tilec.cli.kernel_details import kernel_lines
 from tilec.cli.launch_times import read_times
 from tilec.cli.lowering_details import accesses_of, layouts_of, movements_of, shared_of
 from tilec.cli.manifests import read_manifests
+from tilec.cli.output import say, say_aside
 from tilec.cli.pipeline_details import pipeline_lines
 from tilec.cli.pipeline_dot import dot_of
 from tilec.cli.schedule_details import schedule_of
@@ -110,7 +111,7 @@ def command(
         try:
             manifests = read_manifests(file)
             if dot is not None:
-                click.echo(_graphs(manifests, dot or kernel, times_us, file))
+                say(_graphs(manifests, dot or kernel, times_us, file))
                 continue
             lines: list[str] = []
             for chosen in _chosen(manifests, kernel, variant, file):
@@ -120,10 +121,10 @@ def command(
                 target = _target(chosen)
                 lines += family_lines(chosen, target, picks, tables=families or everything)
         except (CubinError, ManifestError, LayoutError) as error:
-            click.echo(f"error: `{file}`: {error}", err=True)
+            say_aside(f"error: `{file}`: {error}")
             status = REFUSED
             continue
-        click.echo("\n".join(lines))
+        say("\n".join(lines))
     return status
 
 

@@ -29,7 +29,7 @@ def read_manifests(file: str) -> list[Manifest]:
 def manifest_texts(file: str) -> Iterator[bytes]:
     """As `read_manifests`, the manifests as JSON.
 
-    Raises:   SetupError if the file cannot be read; CubinError if it is damaged
+    Raises:   SetupError if the file cannot be read; CubinError if it is damaged, or is no such file
     """
     try:
         content = Path(file).read_bytes()
@@ -40,8 +40,10 @@ def manifest_texts(file: str) -> Iterator[bytes]:
         yield from map(_embedded, cubins_of(content))
     elif content.startswith(b"\x7fELF"):
         yield _embedded(content)
-    else:
+    elif content.lstrip().startswith((b"{", b"[")):
         yield content
+    else:
+        raise CubinError("it is neither a cubin, nor a fat binary, nor a manifest")
 
 
 def _embedded(cubin: bytes) -> bytes:

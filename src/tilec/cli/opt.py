@@ -13,6 +13,7 @@ import click
 from tilec.children import Crashed, run_in_children
 from tilec.cli.entry import DONE, INTERNAL, REFUSED
 from tilec.cli.options import reporting
+from tilec.cli.output import say
 from tilec.cli.report import Reporter
 from tilec.diagnostics.setup_error import SetupError
 from tilec.source import SourceFile
@@ -55,7 +56,7 @@ def command(file: str, passes: str, target: str, locations: bool, reporter: Repo
         reporter.error(message)
     if answer.errors or answer.diagnostics:
         return REFUSED
-    click.echo(answer.text, nl=False)
+    say(answer.text, nl=False)
     return DONE
 
 
@@ -75,7 +76,7 @@ def _job(
 
 def _text(file: str) -> str:
     try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        return (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
     except UnicodeDecodeError as error:
         raise SetupError(f"`{file}` is not UTF-8") from error
     except OSError as error:

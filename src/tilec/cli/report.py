@@ -16,6 +16,7 @@ import click
 
 from tilec import __version__
 from tilec.buildsystem.crash import save_report
+from tilec.cli.output import say, say_aside
 from tilec.diagnostics.colour import wants_colour
 from tilec.diagnostics.diagnostic import Diagnostic
 from tilec.diagnostics.setup_error import SetupError
@@ -50,24 +51,24 @@ class Reporter:
             from tilec.diagnostics.to_sarif import to_sarif
 
             folder = str(Path.cwd())
-            click.echo(to_sarif(self.findings, self.failures, version=__version__, folder=folder))
+            say(to_sarif(self.findings, self.failures, version=__version__, folder=folder))
 
     def line(self, text: str) -> None:
         """A result that `--quiet` leaves out."""
         if not self.quiet and not self.sarif:
             self._clear()
-            click.echo(text)
+            say(text)
 
     def note(self, text: str) -> None:
         """A remark about the request."""
         if not self.quiet and not self.json:
             self._clear()
-            click.echo(f"note: {text}", err=True)
+            say_aside(f"note: {text}")
 
     def progress(self, finished: int, total: int, name: str) -> None:
         """How far the command is: on terminals only, on one line that later output replaces."""
         if self._has_progress and total > 1:
-            click.echo(f"\r\x1b[2K[{finished}/{total}] {name}", err=True, nl=False)
+            say_aside(f"\r\x1b[2K[{finished}/{total}] {name}", nl=False)
 
     def diagnostics(
         self, diagnostics: Iterable[Diagnostic], files: Mapping[str, SourceFile]
@@ -81,10 +82,10 @@ class Reporter:
             if self.sarif:
                 self.findings.append((diagnostic, files))
             elif self.json:
-                click.echo(to_json(diagnostic, files), err=True)
+                say_aside(to_json(diagnostic, files))
             else:
                 shown = render(diagnostic, files, colour=_colour())
-                click.echo(shown, err=True, color=_colour())
+                say_aside(shown, color=_colour())
 
     def setup_error(self, error: SetupError) -> None:
         """What is wrong outside of the program."""
@@ -119,15 +120,13 @@ class Reporter:
         self._clear()
         self.failures.append(message)
         if self.json:
-            click.echo(_json_without_place(code, message, remark, kind, severity), err=True)
+            say_aside(_json_without_place(code, message, remark, kind, severity))
             return
         head = f"{severity}[{code}]" if code else severity
         strong = "red" if severity == "error" else "yellow"
-        click.echo(
-            f"{click.style(head, fg=strong, bold=True)}: {message}", err=True, color=_colour()
-        )
+        say_aside(f"{click.style(head, fg=strong, bold=True)}: {message}", color=_colour())
         if remark:
-            click.echo(f"  = {kind}: {remark}", err=True)
+            say_aside(f"  = {kind}: {remark}")
 
     @property
     def _has_progress(self) -> bool:
@@ -135,7 +134,7 @@ class Reporter:
 
     def _clear(self) -> None:
         if self._has_progress:
-            click.echo("\r\x1b[2K", err=True, nl=False)
+            say_aside("\r\x1b[2K", nl=False)
 
 
 def _colour() -> bool:

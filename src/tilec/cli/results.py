@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tilec.buildsystem.build import Result, Status
-from tilec.cli.entry import DONE, INTERNAL, REFUSED, USAGE
+from tilec.buildsystem.build import Result, Status, refuse_untaken
+from tilec.cli.entry import DONE, INTERNAL, REFUSED
 from tilec.cli.report import Reporter
-from tilec.diagnostics.setup_error import SetupError
 from tilec.source import SourceFile
 
 _STATUS = {
@@ -33,19 +32,13 @@ def in_order(
             position += 1
 
 
-def status_of(results: Sequence[Result], reporter: Reporter) -> int:
+def status_of(results: Sequence[Result]) -> int:
     """The exit status of a command over several files: the worst of theirs.
 
-    An option that no kernel of any file takes is misspelt, most likely: a usage error.
+    Raises:   SetupError if an option fits no kernel
     """
-    status = max((_STATUS[result.status] for result in results), default=DONE)
-    unmatched = [set(result.compiled.unmatched) for result in results]
-    if status != DONE or not unmatched:
-        return status
-    for option in sorted(set.intersection(*unmatched)):
-        reporter.setup_error(SetupError(f"`{option}` fits no kernel of these files"))
-        status = USAGE
-    return status
+    refuse_untaken(results)
+    return max((_STATUS[result.status] for result in results), default=DONE)
 
 
 def report_problems(result: Result, reporter: Reporter) -> None:

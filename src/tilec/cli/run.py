@@ -92,6 +92,7 @@ def command(
     sources = read_sources(file, include)
     given = {name: _argument(value) for name, value in arguments.items()}
     options = Options(defines=defines, instances=instances)
+    _refuse_places(outputs)
     job = partial(execute, sources, options, kernel, given, tuple(outputs), sanitize=sanitize)
     [(_, answer)] = run_in_children([job], 1)
     if isinstance(answer, Crashed):
@@ -110,6 +111,17 @@ def command(
     if not outputs:
         reporter.line(answer.shown)
     return DONE
+
+
+def _refuse_places(outputs: dict[str, str]) -> None:
+    """Raises:   SetupError where a tensor cannot be written, before anything is run"""
+    places: dict[Path, str] = {}
+    for name, path in outputs.items():
+        if Path(path).is_dir():
+            raise SetupError(f"cannot write `{path}`: is a directory")
+        other = places.setdefault(Path(path), name)
+        if other != name:
+            raise SetupError(f"`{other}` and `{name}` would be written to one file, `{path}`")
 
 
 def _argument(value: str) -> Argument:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilec.diagnostics.setup_error import SetupError
+
 
 @dataclass(frozen=True)
 class Resources:
@@ -54,13 +56,16 @@ _SCHEDULE = re.compile(r"\(C75[0-2]\d\).*")
 _LINE = re.compile(r"\bline (\d+)")
 _PLACE = re.compile(r"\s*\.loc\s+(\d+) (\d+) (\d+)")
 _FILE = re.compile(r'\s*\.file\s+(\d+) "([^"]+)"')
+# Of a ptxas of an earlier release of CUDA, given PTX or a target that came later.
+_TOO_OLD = re.compile(r"Unsupported \.version [^\n]*|Value '\w+' is not defined for option[^\n]*")
 _SMEM = re.compile(r"(\d+) bytes smem")
 
 
 def assemble(ptx: str, architecture: str, ptxas: Path) -> Cubin:
     """Run ptxas on a PTX module.
 
-    Raises:   PtxasError with what it printed, if it fails; BrokenScheduleError
+    Raises:   PtxasError with what it printed, if it fails; BrokenScheduleError; SetupError if it is
+              no ptxas, or too old a one
     """
     with tempfile.TemporaryDirectory(prefix="tilec-") as folder:
         source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
@@ -69,10 +74,24 @@ def assemble(ptx: str, architecture: str, ptxas: Path) -> Cubin:
         command = [str(ptxas), *options, "-o", target.name, source.name]
         # Relative names keep what it writes independent of the machine.
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        _expect_fit(ptxas, done.returncode, done.stderr, has_written=target.exists())
         if done.returncode != 0:
             raise PtxasError(f"ptxas failed ({done.returncode}):\n{done.stderr}{done.stdout}")
         _expect_schedules_kept(done.stderr, ptx)
         return Cubin(target.read_bytes(), _resources(done.stderr), _warnings(done.stderr))
+
+
+def _expect_fit(ptxas: Path, status: int, log: str, *, has_written: bool) -> None:
+    """Raises:   SetupError for what every program would meet that this ptxas is given"""
+    wrong = "is no ptxas" if status == 0 and not has_written else None
+    if status != 0 and (older := _TOO_OLD.search(log)):
+        wrong = f"is too old: {older.group().strip().lower()}"
+    if status != 0 and "ptxas" not in log:
+        wrong = f"is no ptxas, or a broken one: it ends with status {status}"
+    if wrong:
+        raise SetupError(
+            f"`{ptxas}` {wrong}", help="TILEC_PTXAS names it, or the wheel nvidia-cuda-nvcc has it"
+        )
 
 
 def _resources(log: str) -> dict[str, Resources]:

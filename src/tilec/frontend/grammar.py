@@ -22,12 +22,22 @@ import lark
 def load_grammar(callbacks: object) -> lark.Lark:
     """The parser that calls, for each rule it completes, the method of `callbacks` of its name."""
     text = (files("tilec.grammar") / "tile.lark").read_text(encoding="utf-8")
-    cached = _cache_directory() / f"grammar-{_content_key(text)}.lark-tables"
+    folder = _cache_directory()
+    if folder is None:
+        return _parser(text, callbacks)
+    cached = folder / f"grammar-{_content_key(text)}.lark-tables"
     # Whatever is wrong with a cache file, the grammar is still there.
     with suppress(Exception):
         tables = pickle.loads(cached.read_bytes())
         return lark.Lark._load_from_dict(**tables, transformer=callbacks)
-    parser = lark.Lark(
+    parser = _parser(text, callbacks)
+    with suppress(OSError):
+        _save(parser, cached)
+    return parser
+
+
+def _parser(text: str, callbacks: object) -> lark.Lark:
+    return lark.Lark(
         text,
         parser="lalr",
         lexer="contextual",
@@ -37,9 +47,6 @@ def load_grammar(callbacks: object) -> lark.Lark:
         keep_all_tokens=True,
         transformer=callbacks,
     )
-    with suppress(OSError):
-        _save(parser, cached)
-    return parser
 
 
 def _save(parser: lark.Lark, path: Path) -> None:
@@ -57,11 +64,14 @@ def _content_key(text: str) -> str:
     return hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()[:24]
 
 
-def _cache_directory() -> Path:
-    """`$XDG_CACHE_HOME/tilec`; a relative path there counts as none (XDG specification)."""
+def _cache_directory() -> Path | None:
+    """`$XDG_CACHE_HOME/tilec`; a relative path there counts as none (XDG specification).
+
+    None for who has no home: no folder that others may write is read, for tables are code.
+    """
     base = os.environ.get("XDG_CACHE_HOME", "")
     if base and Path(base).is_absolute():
         return Path(base) / "tilec"
     with suppress(RuntimeError):
         return Path.home() / ".cache" / "tilec"
-    return Path(tempfile.gettempdir()) / "tilec-cache"
+    return None

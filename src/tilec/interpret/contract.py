@@ -69,20 +69,30 @@ def bind(
     Raises:   BrokenContract for a missing or unknown name, a type, a rank, a stride, an extent
     """
     names = {parameter.name for parameter in parameters}
-    if missing := sorted(names - set(arguments)):
-        raise BrokenContract(f"no argument for `{missing[0]}`")
     if unknown := sorted(set(arguments) - names):
         raise BrokenContract(f"the {whose} has no parameter `{unknown[0]}`")
     arrays: dict[str, Array] = {}
     dims: dict[str, tuple[int, str]] = {}
+    # What is wrong with an argument that is there may be why another one could not be made.
     for parameter in parameters:
+        if parameter.name not in arguments:
+            continue
         argument = arguments[parameter.name]
         if parameter.extents is None:
             arrays[parameter.name] = _scalar(parameter, argument)
             continue
         arrays[parameter.name] = _tensor(parameter, argument)
         _bind_extents(parameter, arrays[parameter.name], dims)
+    missing = (parameter for parameter in parameters if parameter.name not in arrays)
+    if (first := next(missing, None)) is not None:
+        raise BrokenContract(f"no argument for `{first.name}`{_unsaid(first, dims)}")
     return arrays, {name: extent for name, (extent, _) in dims.items()}
+
+
+def _unsaid(parameter: Parameter, dims: Mapping[str, object]) -> str:
+    """Why a tensor could not be made of what others say: the first extent that they do not."""
+    unsaid = [one for one in parameter.extents or () if isinstance(one, str) and one not in dims]
+    return f", and no other tensor says its extent `{unsaid[0]}`" if unsaid else ""
 
 
 def _scalar(parameter: Parameter, value: Any) -> Array:

@@ -85,7 +85,7 @@ def read_arguments(given: Mapping[str, bytes | int | float | bool]) -> dict[str,
         try:
             arguments[name] = read_npy(value) if isinstance(value, bytes) else value
         except ValueError as error:
-            raise BrokenContract(f"the file for `{name}` is no array: {error}") from error
+            raise BrokenContract(f"the file for `{name}` holds no array: {error}") from error
     return arguments
 
 

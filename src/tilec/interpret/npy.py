@@ -17,14 +17,20 @@ from tilec.interpret.memory import Array
 
 
 def read_npy(content: bytes) -> Array:
-    """The array of a file. Raises ValueError if it is none, or holds Python objects."""
+    """The array of a file, in memory order and of this machine's bytes, however the file has it.
+
+    Raises:   ValueError if it is none, or holds Python objects
+    """
+    if content.startswith(b"PK"):
+        raise ValueError("an archive of several arrays")
+    if not content.startswith(b"\x93NUMPY"):  # which NumPy would take for a pickle
+        raise ValueError("it is no .npy file")
     try:
         loaded = np.load(io.BytesIO(content), allow_pickle=False)
     except (EOFError, OSError) as error:
         raise ValueError(str(error)) from error
-    if not isinstance(loaded, np.ndarray):
-        raise ValueError("an archive of several arrays")
-    return loaded
+    native = loaded.dtype if loaded.dtype.isnative else np.dtype(loaded.dtype.str[1:])
+    return np.asarray(loaded, native, order="C")
 
 
 def written_npy(array: Array) -> bytes:
@@ -32,7 +38,7 @@ def written_npy(array: Array) -> bytes:
     if not _has_name(array.dtype):
         array = array.view(f"u{array.itemsize}")
     stream = io.BytesIO()
-    np.save(stream, np.ascontiguousarray(array), allow_pickle=False)
+    np.save(stream, np.asarray(array, order="C"), allow_pickle=False)
     return stream.getvalue()
 
 

@@ -29,7 +29,7 @@ def ptxas() -> Path:
         return _required("bin/ptxas", "nvidia-cuda-nvcc")
     if not os.access(override, os.X_OK) or not Path(override).is_file():
         raise SetupError(f"`{PTXAS_VARIABLE}` is `{override}`, which is no program")
-    return Path(override)
+    return Path(override).absolute()  # it is run in another folder
 
 
 def nvdisasm() -> Path:

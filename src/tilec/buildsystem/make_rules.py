@@ -1,0 +1,37 @@
+"""What make, ninja and CMake need to know of a build: which files were read for which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilec.diagnostics.setup_error import SetupError
+
+# Of these make has no spelling in the name of a file.
+_UNNAMEABLE = re.compile(r"[;=\t\n]")
+
+
+def make_rules(outputs: Sequence[Path], read: Sequence[str]) -> bytes:
+    """`build/add.sm_90a.cubin build/add.json: kernels/add.tile kernels/helper.tile`, for make.
+
+    The first file read is the program's own. Each other one has a rule of its own that does
+    nothing: where it was deleted or renamed, make builds again what was made of it, and finds out
+    whether it is still asked for, instead of looking for a way to make it.
+
+    Raises:   SetupError if make cannot name one of the files
+    """
+    targets = " ".join(_word(str(path), "%") for path in outputs)
+    sources = " ".join(_word(path, "|") for path in read)
+    rules = [f"{targets}: {sources}", *(f"{_word(path, '%')}:" for path in read[1:])]
+    return "".join(f"{rule}\n" for rule in rules).encode("utf-8", "surrogateescape")
+
+
+def _word(path: str, special: str) -> str:
+    """A name as make reads it: `special` means something else on this side of a rule."""
+    if found := _UNNAMEABLE.search(path):
+        raise SetupError(
+            f"make cannot name `{path}`, which has {found[0]!r} in it",
+            help="rename it, or build without `--emit dep`",
+        )
+    return re.sub(rf"([ #:{special}])", r"\\\1", path.replace("$", "$$"))
