@@ -702,7 +702,8 @@ def test_a_tensor_is_not_freed_while_a_graph_has_it(chain):
 
 # Random programs, against what the driver was given
 
-ADDRESSES = (LEGACY, BLOCKING, A, B)
+OWN = launch.PER_THREAD_STREAM
+ADDRESSES = (LEGACY, BLOCKING, A, B, OWN)
 PLACES = (0, 3, 8, 16)
 streams = st.sampled_from(ADDRESSES)
 places = st.permutations(PLACES[1:]).map(lambda three: tuple(three))
@@ -713,6 +714,7 @@ actions = st.one_of(
         st.tuples(st.sampled_from(PLACES), st.sampled_from(PLACES), st.sampled_from(PLACES)),
         st.sampled_from(["add", "add", "count"]),
         st.sampled_from([own, own, torch]),
+        st.booleans(),
         st.booleans(),
     ),
     st.tuples(st.just("finish"), streams),
@@ -754,7 +756,7 @@ def test_programs_never_race_and_are_never_refused_for_nothing(program):
             elif action == "unseen wait":
                 driver.order(driver.tail(rest[0], 0), rest[1], 0)
             else:
-                on, at, kernel, kind, order = rest
+                on, at, kernel, kind, order, by_address = rest
                 if abs(at[0] - at[1]) * KIB < 4000 or abs(at[0] - at[2]) * KIB < 4000:
                     continue  # refused by the contract
                 this = ("atomic" if kernel == "count" else "part", "shared", "shared"), at
@@ -766,7 +768,8 @@ def test_programs_never_race_and_are_never_refused_for_nothing(program):
                 ]
                 is_idle = driver.is_idle(on)
                 try:
-                    kernels[kernel].launch(*map(kind, at), 1.0, stream=objects[on], order=order)
+                    given = on if by_address else objects[on]
+                    kernels[kernel].launch(*map(kind, at), 1.0, stream=given, order=order)
                 except rt.BorrowError:
                     assert open_ and not order and kind is own
                     assert driver.launches == len(launched), "nothing was launched"
