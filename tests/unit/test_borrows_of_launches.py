@@ -208,6 +208,30 @@ def test_only_what_was_launched_before_is_ordered(add, driver):
         add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
 
 
+def test_what_another_thread_launches_behind_the_event_is_not_ordered_by_it(add, driver):
+    add.launch(own(32), own(8), own(16), 1.0, stream=stream(A))
+    launched, tail = threading.Event(), driver.tail
+
+    def work():
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+        launched.set()
+
+    other = threading.Thread(target=work)
+
+    def tail_and_more(address, device):
+        event = tail(address, device)
+        other.start()
+        launched.wait(0.2)  # it may have to wait for this
+        return event
+
+    driver.tail = tail_and_more
+    rt.ordered(stream(A), stream(B))
+    driver.tail = tail
+    other.join()
+    add.launch(own(0), own(24), own(40), 1.0, stream=stream(B), order=True)
+    assert driver.known(B) == {0, 1, 2}
+
+
 def test_order_is_passed_on_from_stream_to_stream(add, driver):
     add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
     rt.ordered(stream(A), stream(B))
