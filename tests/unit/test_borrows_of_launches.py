@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -707,6 +708,44 @@ def test_a_graph_that_was_refused_orders_nothing(chain, add, driver):
         graph.replay(stream(B))
     with pytest.raises(rt.BorrowError, match=r"writes `z`, which `sums`.* reads as `x`"):
         add.launch(own(8), own(16), own(24), 1.0, stream=stream(B))
+
+
+@pytest.mark.parametrize("at", ["captured", "launched", "recorded"])
+def test_a_finalizer_may_close_a_graph_in_the_midst_of_its_replay(
+    add, chain, driver, at, monkeypatch
+):
+    out, x = own(0), own(8)
+    memory = [weakref.ref(one._shared.buffer) for one in (out, x)]
+    graphs = [chain.graph(out, x, 1.0)]
+    del out, x
+
+    def then_close(do):
+        def done_and_closed(*given):
+            answer = do(*given)
+            graphs[0].close()
+            return answer
+
+        return done_and_closed
+
+    if at == "launched":
+        launched = then_close(Executable.launch)
+        monkeypatch.setattr(Executable, "launch", launched)
+    else:
+        name = {"captured": "is_captured", "recorded": "recorded"}[at]
+        setattr(driver, name, then_close(getattr(driver, name)))
+    add.launch(own(64), own(72), own(80), 1.0, stream=stream(A))  # so that something is asked
+    replays = []
+    thread = threading.Thread(target=lambda: replays.append(graphs[0].replay(B)), daemon=True)
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive(), "it waits for itself"
+    [handle] = replays
+    with pytest.raises(rt.TilecError, match="is closed"):
+        graphs[0].replay(B)
+    assert all(one() is not None for one in memory)
+    driver.finish_all(B)
+    handle.wait()
+    assert all(one() is None for one in memory)
 
 
 def test_a_tensor_is_not_freed_while_a_graph_has_it(chain):
