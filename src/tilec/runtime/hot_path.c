@@ -719,8 +719,9 @@ static void hold_failed(const HotPath *self, const Known *known, const Call *cal
     PyErr_Restore(kind, value, trace);
 }
 
-/* Starts a launch as `UnderWay.start` does, and holds it, if nothing is under way elsewhere. From the question
- * to the launch all is C: no interrupt of the user comes between, and no other thread. */
+/* Starts a launch as `UnderWay.start` does, and holds it, if nothing is under way elsewhere. From
+ * the question until it has gathered all is C: no interrupt of the user comes between, and no other
+ * thread. */
 static Outcome start_held(const HotPath *self, Start *start, const Known *known, const Call *call,
                           PyObject *handle)
 {
