@@ -167,6 +167,35 @@ def test_dep_is_a_rule_for_make(tilec):
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["--emit", "dep"], "a.sm_90a.cubin"),
+        (["--emit", "dep,header"], "a.h"),
+        (["--emit", "rust,dep"], "a.rs"),
+        (["--emit", "dep", "--fatbin", "--target", "sm_80,sm_90a"], "a.fatbin"),
+        (["--emit", "dep,header", "--fatbin"], "a.h"),
+    ],
+)
+def test_what_was_asked_for_is_the_first_target(tilec, monkeypatch, arguments, first):
+    """Ninja takes no notice of a rule whose first target is not that of its own."""
+
+    def compile_all(sources, options, workers=1):
+        targets = [f"a.{target}.cubin" for target in options.targets]
+        emitted = [
+            name for word, name in (("header", "a.h"), ("rust", "a.rs")) if word in options.emit
+        ]
+        names = [*targets, *(["a.fatbin"] if options.fatbin else []), *emitted, "a.json"]
+        return Compiled(dict.fromkeys(names, b"1"), (), tuple(sources.files))
+
+    monkeypatch.setattr("tilec.driver.compile_sources", compile_all)
+    write(a="one")
+    assert tilec("build", "a.tile", *arguments).status == 0
+    targets, _, _ = Path("build/a.d").read_text().partition(": ")
+    assert targets.split()[0] == f"build/{first}"
+    assert len(targets.split()) == len(files_in(Path("build"))) - 1
+
+
 ODD_NAMES = ["a b", "a$b", "a#b", "a:b", "a%b", "a|b", "a*b", "a[b", "é", "a'b", "a,b", "a&b", "~a"]
 
 
