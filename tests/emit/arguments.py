@@ -80,6 +80,53 @@ def _spoilt(array: object, other: object, random: Random) -> Array:
     return random.choice((*of_any, *(of_axes if array.shape else ())))()
 
 
+def hostile_arguments_of(kernel: Kernel, random: Random) -> list[object]:
+    """Tensors as no caller means them: numbers at the ends of their types, or near."""
+    given = arguments_of(kernel, random, is_spoilt=False)
+    tensors = [i for i, one in enumerate(given) if isinstance(one, Array)]
+    for _ in range(random.choice((1, 1, 2, 3))):
+        chosen = random.choice(tensors)
+        array = given[chosen]
+        assert isinstance(array, Array)
+        given[chosen] = _hostile(array, random)
+    return given
+
+
+_ENDS = (
+    -(2**63), -(2**63) + 1, -(2**62), -(2**40), -2, -1, 0, 1, 2, 2**31, 2**40, 2**40 + 1, 2**60,
+    2**61, 2**62, 2**63 - 2, 2**63 - 1,
+)  # fmt: skip
+_ADDRESSES = (0, 1, 2, 3, 2**63 - 1, 2**63, 2**63 + 4, 2**64 - 4096, 2**64 - 16, 2**64 - 1)
+
+
+def _hostile(array: Array, random: Random) -> Array:
+    """The same with one address, one stride or one extent that is odd, or all of them."""
+    rank = len(array.shape)
+
+    def with_ends(numbers: tuple[int, ...], count: int) -> tuple[int, ...]:
+        changed = set(random.sample(range(rank), min(count, rank)))
+        return tuple(random.choice(_ENDS) if i in changed else x for i, x in enumerate(numbers))
+
+    kind = random.randrange(6)
+    if kind == 0:
+        return array._replace(pointer=random.choice(_ADDRESSES))
+    if kind == 1:
+        return array._replace(strides=with_ends(array.strides, 1))
+    if kind == 2:
+        return array._replace(strides=with_ends(array.strides, rank))
+    if kind == 3:
+        return array._replace(shape=with_ends(array.shape, 1))
+    if kind == 4:  # one that has no elements may lie anywhere
+        shape = tuple(0 if i == random.randrange(rank) else x for i, x in enumerate(array.shape))
+        return array._replace(
+            pointer=random.choice(_ADDRESSES), shape=shape, strides=with_ends(array.strides, rank)
+        )
+    return array._replace(
+        pointer=random.choice(_ADDRESSES), shape=with_ends(array.shape, 1),
+        strides=with_ends(array.strides, rank),
+    )  # fmt: skip
+
+
 def _number(element: str, random: Random) -> object:
     if element == "bool":
         return random.random() < 0.5

@@ -360,7 +360,9 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
     return CUDA_SUCCESS;
 }
 
+#ifdef FAKE_WITH_CUDA_H
 #undef cuStreamGetDevice
+#endif
 CUresult cuStreamGetDevice(CUstream stream, CUdevice *device)
 {
     *device = (uintptr_t)stream >= 0x20000; /* streams from here on are of device 1 */

@@ -226,7 +226,7 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph in, const CUgraphNod
     (void)in;
     if (fails(&fail.node) || count > BEFORE || wanted->func || wanted->extra || !depth || node_count + 1 == HANDLES)
         return CUDA_ERROR_INVALID_VALUE;
-    nodes[++node_count].note = noted.count;
+    nodes[++node_count].note = noted.count < NOTES ? noted.count : NOTES - 1;
     note = noted_as(ADDED, NULL);
     note->number = node_count;
     note->before_count = (int)count;

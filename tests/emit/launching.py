@@ -57,12 +57,15 @@ class Headers(Functions):
 
     def open(self, path: Path) -> None:
         super().open(path)
-        self.driver = ctypes.CDLL(str(fake_driver(self._tools)))
+        self.driver = ctypes.CDLL(str(self.driver_path()))
         self.fake = Fake.in_dll(self.driver, "fake")
         reset(self.fake)
         self.driver.fake_enter(-1)
         for manifest in self._manifests:
             describe(self.driver, manifest)
+
+    def driver_path(self) -> Path:
+        return fake_driver(self._tools)
 
     def use_driver(self) -> int:
         """Hands the fake driver in."""

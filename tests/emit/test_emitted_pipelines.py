@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.emit.arguments import arguments_of
+from tests.emit.arguments import arguments_of, hostile_arguments_of
 from tests.emit.expected import launched_by, launched_on
 from tests.emit.limits import LIMITED
 from tests.emit.noting import (
@@ -43,7 +43,7 @@ from tilec.runtime.stream_schedule import schedule_of
 SETS = {one.name: one for one in pipeline_sets(pipelined())}
 STREAMS = (0x100, 0x200, 0x300, 0x400, 0x500)
 WAYS = (LAUNCH, LAUNCH_WITH, LAUNCH_ON, GRAPH)
-BROUGHT = 2**52
+BROUGHT = 3 * 2**62  # where no tensor is
 ORDERED = ["sums", "layers", "wide", "counted", "apart", "tangled1", "tangled2"]
 
 
@@ -64,13 +64,17 @@ def call(pipelines, name, arguments, way, needed, device=0):
 
 
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("is_spoilt", [False, True], ids=["right", "spoilt"])
-def test_launches_are_those_of_the_runtime(name, is_spoilt, pipelines):
+@pytest.mark.parametrize("how", ["right", "spoilt", "hostile"])
+def test_launches_are_those_of_the_runtime(name, how, pipelines):
     launcher = launcher_of(SETS[name], pipelined())
-    random = Random(f"{name} {is_spoilt}")
+    random = Random(f"{name} {how}")
     seen = set()
-    for number in range(60 if is_spoilt else 40):
-        arguments = arguments_of(random.choice(SETS[name].kernels), random, is_spoilt)
+    for number in range(40 if how == "right" else 60):
+        kernel = random.choice(SETS[name].kernels)
+        if how == "hostile":
+            arguments = hostile_arguments_of(kernel, random)
+        else:
+            arguments = arguments_of(kernel, random, how == "spoilt")
         plan = planned(launcher, arguments)
         way = WAYS[number % len(WAYS)]
         if isinstance(plan, str):
@@ -102,7 +106,7 @@ def test_launches_are_those_of_the_runtime(name, is_spoilt, pipelines):
         assert pipelines.left() == (0, 0, 0, 0, 0)
         seen.add("launched" if wanted else "empty")
     assert "launched" in seen
-    assert "refused" in seen or not is_spoilt
+    assert "refused" in seen or how == "right"
 
 
 @pytest.mark.parametrize(("name", "n", "m", "wanted"), LIMITED)

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from tests.emit.launching import CUBIN
-from tests.emit.toolchain import c_compiler, compiled, cxx_compiler, run
-from tests.unit.manifest_samples import add_kernel, manifest
+from tests.emit.toolchain import (
+    CXX_STANDARD,
+    STRICT,
+    c_compiler,
+    compiled,
+    compilers,
+    cxx_compiler,
+    run,
+)
+from tests.unit.manifest_samples import add_kernel, manifest, with_variants
+from tests.unit.pipeline_samples import sums
 from tilec.diagnostics.setup_error import SetupError
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
-from tilec.emit.header.text import function_name, parameter_name, string
+from tilec.emit.header.text import function_names, parameter_names, string
+from tilec.emit.python.text import attribute_names
+from tilec.emit.python.text import parameter_names as python_parameters
+from tilec.emit.rust.text import function_names as rust_names
+from tilec.emit.rust.text import parameter_names as rust_parameters
 
 # Those of C23 and of C++20, and of the modes with extensions that compilers begin with.
 WORDS = (
@@ -44,7 +58,7 @@ def macros(folder):
 
 
 def declaration(names):
-    listed = ", ".join(f"int32_t {parameter_name(name)}" for name in names)
+    listed = ", ".join(f"int32_t {name}" for name in parameter_names(list(dict.fromkeys(names))))
     return f"#include <stdint.h>\nvoid declared({listed});\n"
 
 
@@ -65,11 +79,81 @@ def test_no_macro_of_the_system_names_a_parameter(tmp_path):
     compiled(c_compiler(), "-std=gnu11", "-fsyntax-only", source)
 
 
+def of_cxx(names):
+    return function_names(names, [("",)] * len(names))
+
+
 def test_functions_of_cxx_are_no_macros_and_no_types():
     names = ["EOF", "NULL", "errno", "stdin", "assert", "size_t", "int32_t", "class", "stream"]
-    assert [function_name(name) for name in names] == [f"{name}_" for name in names]
+    names += ["INFINITY", "TILEC_PUBLIC", "tilec_status"]
+    assert of_cxx(names) == [f"{name}_" for name in names]
     kept = ["gemv_t", "GEMM", "add", "type"]
-    assert [function_name(name) for name in kept] == kept
+    assert of_cxx(kept) == kept
+
+
+# Kernels whose names are words of some language, or become equal when those get an underscore.
+KERNELS = (
+    "new", "new_", "None", "None_", "load", "load_", "union_", "union", "add", "add_launch",
+    "sums_with", "sums_graph", "NULL", "INFINITY", "GEMM", "minor", "TILEC_PUBLIC", "TILEC_SUPPORT",
+    "tilec_status", "std", "data", "in_pipelines_0", "by_types_new",
+    "kernel_sums", "_Kernel_add", "_CUBINS", "_operations", "__init__", "__getattr__", "__file__",
+    "__FILE__", "Literal", "overload", "instance", "rt", "Operations", "tuple",
+)  # fmt: skip
+
+
+def everything_called(names):
+    """Two instances of `add`, which a pipeline launches, and a kernel of each other name."""
+    others = [name for name in names if name != "add"]
+    kernels = [with_variants(replace(add_kernel(), name=name, symbol=name)) for name in others]
+    every = manifest(add_kernel(), add_kernel(block=256), *kernels)
+    return replace(every, pipelines=(sums(),))
+
+
+def emitted(emit, names=KERNELS):
+    return emit([Artifact(everything_called(names), CUBIN)], "sample", EmitOptions())
+
+
+MACROS = "#define GEMM 7\n#define minor(device) 7\n#include <math.h>\n#include <stdio.h>\n"
+
+
+@pytest.mark.parametrize("before", ["", MACROS], ids=["alone", "after macros"])
+@pytest.mark.parametrize("compiler", compilers("g++", "clang++") or [None])
+def test_kernels_of_any_names_are_functions_of_cxx(tmp_path, compiler, before):
+    if compiler is None:
+        pytest.skip("there is no compiler")
+    [text] = emitted(emit_header).values()
+    (tmp_path / "sample.h").write_bytes(text)
+    source = tmp_path / "calls.cpp"
+    after = 'static_assert(GEMM == 7 && minor(1) == 7, "");\n' if before else ""
+    source.write_text(f'{before}#include "sample.h"\n{after}')
+    compiled(compiler, f"-std={CXX_STANDARD}", *STRICT, "-fsyntax-only", source)
+
+
+def test_one_rule_names_what_is_called_in_all_languages():
+    """What can stay stays, though another word would become it."""
+    names = ["new", "new_", "load", "load_", "None", "None_", "add_launch", "add"]
+    assert of_cxx(names) == ["new__", "new_", *names[2:]]
+    words = ("", "_launch", "_check", "_plan")
+    assert rust_names(names, [words] * len(names)) == [
+        "new", "new_", "load__", "load_", "None__", "None_", "add_launch_", "add",
+    ]  # fmt: skip
+    assert attribute_names(names, ()) == [*names[:4], "None__", *names[5:]]
+    given = ["int", "int_", "fn", "fn_", "self", "self_"]
+    assert parameter_names(given) == ["int__", *given[1:]]
+    assert rust_parameters(given) == [*given[:2], "fn__", "fn_", "self__", "self_"]
+    assert python_parameters(given) == [*given[:4], "self__", "self_"]
+
+
+@pytest.mark.parametrize(
+    "names_of",
+    [of_cxx, parameter_names, rust_parameters, lambda names: attribute_names(names, KERNELS)],
+)
+def test_whatever_the_names_what_they_become_differs_and_is_no_name_that_is_taken(names_of):
+    names = [*dict.fromkeys((*KERNELS, *WORDS, "ä", "ö", "x_t", "_X", "_", "__", "A_b", "tilec_"))]
+    found = names_of(names)
+    assert len(set(found)) == len(found)
+    assert all(re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) for name in found)
+    assert names_of(found) == found
 
 
 def test_no_literal_is_longer_than_compilers_must_take():
@@ -81,8 +165,10 @@ def test_no_literal_is_longer_than_compilers_must_take():
 
 def test_other_names_stay_what_they_are():
     kept = ["x", "N", "K", "value", "tiles", "count_of", "Weights", "type", "_x"]
-    assert [parameter_name(name) for name in kept] == kept
-    assert parameter_name("status") == "status_"  # a variable of functions of C++ that make graphs
+    assert parameter_names(kept) == kept
+    assert parameter_names(["status"]) == [
+        "status_"
+    ]  # a variable of functions of C++ that make graphs
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,29 @@ from random import Random
 
 import pytest
 
-from tests.emit.arguments import arguments_of
+from tests.emit.arguments import arguments_of, hostile_arguments_of
 from tests.emit.calling import LAUNCH
 from tests.emit.expected import launched_by, launched_on, planned, planner_of
 from tests.emit.samples import everything
 from tilec.emit.header.sets import launch_sets
 
 SETS = {one.name: one for one in launch_sets(everything())}
+
+
+def launches_what_the_runtime_does(functions, planner, name, arguments):
+    """Calls a function; whether it launched, and the message where it refused."""
+    before = functions.fake.launches
+    outcome = functions.call(name, arguments, LAUNCH)
+    wanted = planned(planner, arguments)
+    if isinstance(wanted, str):
+        assert (outcome.message, functions.fake.launches) == (wanted, before), arguments
+        return wanted
+    launch = launched_by(wanted)
+    assert outcome.status == 0, (outcome.message, arguments)
+    assert functions.fake.launches == before + (launch is not None)
+    if launch is not None:
+        assert launched_on(functions.fake) == launch, arguments
+    return ""
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -22,16 +38,20 @@ def test_launches_are_those_of_the_runtime(name, is_spoilt, headers):
     planner = planner_of(launched, everything())
     random = Random(f"{name} {is_spoilt}")
     for _ in range(1500):
-        kernel = random.choice(launched.kernels)
-        arguments = arguments_of(kernel, random, is_spoilt)
-        before = headers.fake.launches
-        outcome = headers.call(name, arguments, LAUNCH)
-        wanted = planned(planner, arguments)
-        if isinstance(wanted, str):
-            assert (outcome.message, headers.fake.launches) == (wanted, before), arguments
-            continue
-        launch = launched_by(wanted)
-        assert outcome.status == 0, (outcome.message, arguments)
-        assert headers.fake.launches == before + (launch is not None)
-        if launch is not None:
-            assert launched_on(headers.fake) == launch, arguments
+        arguments = arguments_of(random.choice(launched.kernels), random, is_spoilt)
+        launches_what_the_runtime_does(headers, planner, name, arguments)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_numbers_at_the_ends_of_their_types_are_refused_as_by_the_runtime(name, headers):
+    launched = SETS[name]
+    planner = planner_of(launched, everything())
+    random = Random(f"hostile {name}")
+    said = [
+        launches_what_the_runtime_does(
+            headers, planner, name, hostile_arguments_of(random.choice(launched.kernels), random)
+        )
+        for _ in range(600)
+    ]
+    assert "" in said
+    assert any("is negative" in one for one in said if one)

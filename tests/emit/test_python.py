@@ -15,6 +15,7 @@ from mypy import api
 import tilec.runtime as rt
 from tests.emit.fake_torch import Tensor, fake_torch
 from tests.emit.samples import everything
+from tests.emit.test_names import KERNELS, everything_called
 from tests.unit.family_samples import product
 from tests.unit.manifest_samples import add_kernel, copy_kernel, manifest
 from tests.unit.pipeline_samples import sums, with_pipelines
@@ -140,10 +141,12 @@ def test_the_stub_is_what_type_checkers_take(tmp_path):
     )
     emitted(tmp_path, whole, stem="all-of.them", prefix="my_")
     emitted(tmp_path, manifest(add_kernel()), stem="class")
+    emitted(tmp_path, everything_called(KERNELS), stem="odd")
     (tmp_path / "use.py").write_text(
         "from typing import cast\n"
         "import all_of_them as k\n"
         "import class_\n"
+        "import odd\n"
         "import tilec.runtime as rt\n"
         "x = rt.empty((3,), 'f32')\n"
         "k.my_add(x, x, x, 2)\n"
@@ -163,10 +166,14 @@ def test_the_stub_is_what_type_checkers_take(tmp_path):
         "k.my_copy(x, x, 1.5)  # wrong: no integer\n"
         "k.module['mul']  # wrong: no kernel\n"
         "k.add  # wrong: no prefix\n"
+        "odd.None__(x, x, x, 2.0)\n"
+        "odd.module.__init__  # wrong: Python's\n"
+        "odd.module['__init__'](x, x, x, 2.0)\n"
+        "odd.module.instance('Literal')(x, x, x, 2.0)\n"
     )
     use = (tmp_path / "use.py").read_text()
     # The configuration and the cache of the project: types of the runtime are known then.
-    paths = [tmp_path / name for name in ("use.py", "all_of_them.pyi", "class_.pyi")]
+    paths = [tmp_path / name for name in ("use.py", "all_of_them.pyi", "class_.pyi", "odd.pyi")]
     printed, errors, _ = api.run(["--strict", "--no-error-summary", *map(str, paths)])
     assert not errors
     wrong = {int(line.split(":")[1]) for line in printed.splitlines() if ": error:" in line}
@@ -205,11 +212,17 @@ def add_called(name):
 
 
 def test_every_kernel_has_a_name_of_its_own(tmp_path, imported):
-    names = ("module", "code", "class", "class_", "attributes", "torch", "int", "rt")
+    names = (
+        "module", "code", "class", "class_", "attributes", "torch", "int", "rt", "__init__",
+        "_CUBINS", "_Kernel_rt", "_operations",
+    )  # fmt: skip
     whole = manifest(*map(add_called, names))
     files = emitted(tmp_path, whole, stem="names")
     module, _ = imported("names")
-    own = ("module_", "code", "class__", "class_", "attributes", "torch", "int_", "rt_")
+    own = (
+        "module_", "code", "class__", "class_", "attributes", "torch", "int_", "rt_", "__init___",
+        "_CUBINS_", "_Kernel_rt_", "_operations",
+    )  # fmt: skip
     assert [getattr(module, one).kernels[0].name for one in own] == list(names)
     assert sorted(dir(module)) == sorted([*own, "module"])
     stub = ast.parse(files["names.pyi"])
@@ -218,7 +231,9 @@ def test_every_kernel_has_a_name_of_its_own(tmp_path, imported):
     ops, _ = imported("names_torch")
     launched = launching(ops, whole)
     tensors = [Tensor(np.zeros(4, np.float32)) for _ in range(3)]
-    operations = ("module", *own[1:5], "torch_", "int", "rt")
+    operations = (
+        "module", *own[1:5], "torch_", "int_", "rt", *own[8:10], "_Kernel_rt", "_operations_",
+    )  # fmt: skip
     for one, name in zip(operations, names, strict=True):
         getattr(ops, one)(*tensors[1:], 1.0)
         assert launched[-1][0] == name

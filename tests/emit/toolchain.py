@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -65,6 +66,30 @@ def compiled(*command: object) -> None:
     """Runs a compiler, which must say nothing."""
     done = run(*command)
     assert done.returncode == 0 and not done.stderr, done.stderr[:4000]
+
+
+def failing_driver_text() -> str:
+    """The fake driver, any call of which may be made to fail: `failing_driver.h` as C."""
+    header = (HERE.parents[1] / "src/tilec/emit/header/support/driver.h").read_text()
+    names = sorted(set(re.findall(r'"(cu[A-Z]\w+)"', header)))
+    text = (HERE / "failing_driver.h").read_text()
+    for word, line in (
+        ("#RENAMED", "#define {0} fake_{0}"),
+        ("#RESTORED", "#undef {0}"),
+        ("#PASSED", "PASS_ON({0})"),
+    ):
+        text = text.replace(word, "\n".join(line.format(name) for name in names))
+    return text
+
+
+@cache
+def failing_driver(folder: Path) -> Path:
+    """That as a shared library."""
+    source, made = folder / "failing_driver.c", folder / "libfailing_cuda.so"
+    source.write_text(failing_driver_text())
+    compiled(c_compiler(), "-std=gnu11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-I", HERE,
+             "-o", made, source, "-lpthread")  # fmt: skip
+    return made
 
 
 @cache

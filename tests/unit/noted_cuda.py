@@ -7,6 +7,7 @@ library made its context current.
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections import defaultdict, deque
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ from tilec.runtime import (
 
 SUCCESS = real.CUresult.CUDA_SUCCESS
 NO_CONTEXT = real.CUresult.CUDA_ERROR_INVALID_CONTEXT
+NOT_INITIALIZED = real.CUresult.CUDA_ERROR_NOT_INITIALIZED
 CLUSTER = real.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 EARLY = real.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 MULTIPROCESSORS = 132  # of device 0; each further one has two fewer
@@ -78,6 +80,7 @@ class Bindings:
         self.graphs = []
         self.made = 0  # streams and events
         self.fails = False
+        self.process = os.getpid()  # in those that are forked from it nothing works
         self.set_left = 0  # updates of nodes until one fails
         self.room = 128  # blocks of clusters that run at once
         self._thread = threading.local()
@@ -109,6 +112,8 @@ class Bindings:
         return SUCCESS, MULTIPROCESSORS - 2 * int(device)
 
     def cuCtxGetCurrent(self):  # noqa: N802
+        if os.getpid() != self.process:
+            return NOT_INITIALIZED, None
         return SUCCESS, self.current
 
     def cuCtxSetCurrent(self, context):  # noqa: N802
@@ -130,6 +135,8 @@ class Bindings:
         return SUCCESS, b"bad"
 
     def cuLaunchKernel(self, function, *geometry_and_stream):  # noqa: N802
+        if os.getpid() != self.process:
+            return [NOT_INITIALIZED]
         stream = int(geometry_and_stream[7])
         if stream <= 2 and not self.current:
             return [NO_CONTEXT]
@@ -183,6 +190,16 @@ class Bindings:
 
     def cuStreamWaitEvent(self, stream, event, flags):  # noqa: N802
         self.streams.append(("wait", event, int(stream), self.device))
+        return [SUCCESS]
+
+    def cuEventQuery(self, event):  # noqa: N802
+        return [SUCCESS]
+
+    def cuEventSynchronize(self, event):  # noqa: N802
+        return [SUCCESS]
+
+    def cuCtxSynchronize(self):  # noqa: N802
+        self.streams.append(("finished", self.device))
         return [SUCCESS]
 
     def cuStreamIsCapturing(self, stream):  # noqa: N802

@@ -24,19 +24,31 @@ _LAUNCH = ctypes.CFUNCTYPE(
     ctypes.c_int, _PLACE, *[_WORD] * 7, ctypes.c_uint64, _PLACE, _PLACE
 )  # cuLaunchKernel
 _LEGACY_STREAM = 1
+_FAILED = 719  # CUDA_ERROR_LAUNCH_FAILED
 
 
 def started_by_c(start, cells, refused=None):
-    """A function of the C path, whose driver calls `start`: None or 0 is success."""
+    """A function of the C path, whose driver calls `start`: None or 0 is success. What that raises
+    comes out of the function, as what the driver refuses does."""
+    raised = []
 
     def launch(function, x, y, z, threads, y_threads, z_threads, shared_bytes, stream, *_):
-        return start(0 if stream == _LEGACY_STREAM else stream) or 0
+        try:
+            return start(0 if stream == _LEGACY_STREAM else stream) or 0
+        except BaseException as error:
+            raised.append(error)
+            return _FAILED
+
+    def refused_or_raised(status, stream):
+        if raised:
+            raise raised.pop()
+        refused(status, stream)
 
     function = _LAUNCH(launch)
     return native.built().Start(
         launch=ctypes.cast(function, _PLACE).value, function=0, grid=(1, 1, 1), threads=1,
         shared_bytes=0, parameters=0, cells=cells.buffer_info()[0], config=0, maps=(), device=-1,
-        device_of_stream=0, current_device=0, renew=None, refused=refused, elsewhere=None,
+        device_of_stream=0, current_device=0, renew=None, refused=refused_or_raised, elsewhere=None,
         held=(function, cells),
     )  # fmt: skip
 

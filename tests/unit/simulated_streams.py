@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from noting_driver import NotingDriver
+from noting_driver import NotingDriver, started_by_c
+
+from tilec.runtime import native
 
 LEGACY = 0
 
@@ -59,7 +61,7 @@ class Streams(NotingDriver):
             self._queue(stream).append(("launch", number))
             self.before[stream] = self.known(stream) | {number}
 
-        return start
+        return started_by_c(start, cells) if native.built() and cells else start
 
     def recorded(self, entry, stream):
         return self.tail(stream, entry.device)

@@ -284,6 +284,24 @@ def test_a_threads_own_stream_is_another_one_in_each_thread(add, driver):
     assert refused and "its thread's default stream" in refused[0]
 
 
+def test_a_thread_that_is_gone_does_not_lend_its_stream_to_the_next_one(add, driver):
+    """Threads get the number of one that is gone; its own stream is not theirs."""
+    numbers = []
+
+    def work():
+        numbers.append(threading.get_ident())
+        add.launch(own(0), own(8), own(16), 1.0, stream=2)
+
+    while len(numbers) == len(set(numbers)) and len(numbers) < 50:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    # The driver of this test knows one stream 2: that each launch waits for the last one is said by
+    # an event, which one stream would not need.
+    waited_for = {max(event.before) for event in waits(driver, 2)}
+    assert waited_for == set(range(len(numbers) - 1))
+
+
 def test_a_launch_that_another_thread_starts_meanwhile_hides_nothing(add, driver):
     meanwhile = [lambda: add.launch(own(32), own(40), own(48), 1.0, stream=stream(B))]
     prepared = driver.prepared

@@ -155,6 +155,15 @@ def test_a_fixed_extent_that_may_be_any_is_compatible_for_those_who_are_checked(
         ((("and", ("gt", "N", 5), ("le", "N", 9)),), (("ge", "N", 5),), "compatible"),
         ((("gt", "N", 5),), (("or", ("gt", "N", 4), ("eq", "N", 0)),), "compatible"),
         ((("ge", 64, "N"),), (("le", "N", 64),), None),
+        *(
+            ((same,), (same,), None)
+            for same in (
+                ("or", ("eq", "N", 0), ("ge", "N", 64)),
+                ("or", ("gt", ("div", 64, "N"), 1), ("ge", "N", 64)),
+                ("not", ("eq", "N", 3)),
+                ("ne", ("mul", "N", "N"), 4),
+            )
+        ),
     ],
 )
 def test_a_stricter_requirement_breaks_and_a_looser_one_does_not(old, new, kind):
@@ -182,6 +191,27 @@ def test_what_follows_behind_a_division_by_zero_does_not_follow():
     assert implied(("or", ("gt", ("div", 5, 2), "N"), ("gt", "N", 2)), known)
     assert implied(("or", ("gt", "N", 2), ("gt", ("div", 5, "N"), 1)), known)
     assert not implied(("or", ("gt", ("div", 5, "M"), 1), ("gt", "N", 2)), known)
+
+
+def test_what_follows_behind_what_may_be_too_large_does_not_follow():
+    known = [("gt", "N", 3)]
+    for first in (("lt", ("mul", "N", "N"), 0), ("lt", ("div", "N", -1), 0)):
+        assert not implied(("or", first, ("gt", "N", 2)), known)
+
+
+def test_what_extents_were_is_known_of_conditions():
+    """Of 64, whatever holds for it; of two that were equal, what was asked of the other."""
+    fixed = replace(ADDED, parameters=tuple(
+        replace(p, extents=(64,)) if p.is_tensor else p for p in ADDED.parameters
+    ), dims=(), grid=(1,))  # fmt: skip
+    multiple = ("eq", ("rem", "N", 32), 0)
+    assert "breaking" not in kinds(with_variants(fixed), with_requires(ADDED, multiple))
+    assert "breaking" in kinds(with_variants(fixed), with_requires(ADDED, ("gt", "N", 64)))
+    looser = replace(with_parameter(ADDED, 2, extents=("M",)), dims=("N", "M"))
+    looser = with_requires(with_variants(looser), ("eq", ("rem", "M", 32), 0))
+    assert "breaking" not in kinds(with_requires(ADDED, multiple), looser)
+    equal = with_requires(replace(looser, requires=()), ("eq", "N", "M"))
+    assert "breaking" not in kinds(equal, ADDED)
 
 
 @pytest.mark.parametrize(
@@ -305,6 +335,62 @@ def test_pipelines():
     assert changes(old, with_pipelines(moved)) == []
     narrow = replace(sums(), requires=(Requirement("N < 9", ("lt", "N", 9), 1),))
     assert changes(old, with_pipelines(narrow)) == [("breaking", "sums", "requires `N < 9`")]
+
+
+def _sums(kernel=(), **changes):
+    """A manifest of `sums`; `kernel` are conditions of the instances of `add` that it launches."""
+    told = with_pipelines(replace(sums(), **changes))
+    return replace(told, kernels=tuple(with_requires(one, *kernel) for one in told.kernels))
+
+
+def _of_sums(old, new):
+    found = changes_between([old], [new])
+    return {(c.kind, c.message) for c in found if c.about == "sums" and c.kind == "breaking"}
+
+
+def test_a_launch_that_asks_for_more_breaks_those_who_call_the_pipeline():
+    small = ("lt", "N", 2000000)  # follows from what `sums` asks for itself
+    multiple, scaled = ("eq", ("rem", "N", 4), 0), ("gt", "scale", 1.0)
+    assert not _of_sums(_sums(), _sums([small]))
+    for condition, text in ((multiple, "N % 4 == 0"), (scaled, "scale > 1.0")):
+        told = {("breaking", f"launch {n} of `add` requires `{text}`") for n in range(5)}
+        assert _of_sums(_sums(), _sums([condition])) == told
+        assert not _of_sums(_sums([condition]), _sums([condition]))
+        assert not _of_sums(_sums([condition]), _sums())
+    # What launches asked for, the pipeline may ask for itself.
+    itself = (*sums().requires, Requirement("N % 4 == 0", multiple, 1))
+    assert not _of_sums(_sums([multiple]), _sums(requires=itself))
+    assert not _of_sums(_sums(requires=itself), _sums([multiple]))
+
+
+def test_a_launch_of_one_instance_asks_for_what_that_one_does():
+    either = _sums()
+    first, second = either.kernels
+    either = replace(either, kernels=(with_requires(first, ("lt", "N", 9)), second))
+    assert not _of_sums(_sums(), either)
+    only = tuple(replace(one, instances=one.instances[:1]) for one in sums().launches)
+    narrowed = replace(either, pipelines=(replace(sums(), launches=only),))
+    assert ("breaking", "launch 0 of `add` requires `N < 9`") in _of_sums(either, narrowed)
+    assert not _of_sums(narrowed, either)
+
+
+def test_temporaries_that_do_not_exist_for_all_extents_break_callers():
+    shorter = tuple(replace(t, extents=(("sub", "N", 5),)) for t in sums().temporaries)
+    told = _of_sums(_sums(), _sums(temporaries=shorter))
+    assert ("breaking", "the temporary `a` requires `N - 5 >= 0`") in told
+    assert ("breaking", "launch 0 of `add` requires `N == N - 5`") in told
+    longer = tuple(replace(t, extents=(("add", "N", 5),)) for t in sums().temporaries)
+    assert all(
+        "temporary" not in message for _, message in _of_sums(_sums(), _sums(temporaries=longer))
+    )
+
+
+def test_another_instance_of_a_pipeline_that_is_tried_first_is_another_computation():
+    one, other = (replace(sums(), symbol=f"sums__{n}") for n in (1, 2))
+    told = ("breaking", "sums", "calls by this name may launch `sums__2`, and launched `sums__1`")
+    assert told in changes(with_pipelines(one), with_pipelines(other, one))
+    assert told in changes(with_pipelines(one, other), with_pipelines(other, one))
+    assert "breaking" not in kinds(with_pipelines(one), with_pipelines(one, other))
 
 
 # Every field of a manifest that says something to callers, with another value than the sample's.

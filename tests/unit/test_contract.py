@@ -120,6 +120,8 @@ def test_usize_elements_are_64_bit_integers_of_either_sign():
     [
         ("shared", (4, 8), (16, 2), "expected stride 1 of the last axis, got 2"),
         ("shared", (4, 8), (-8, 1), "stride -8 of axis 0 is negative"),
+        ("shared", (4, -1), (1, 1), "extent -1 of axis 1 is negative"),
+        ("mut", (-(2**63), 0), (1, 1), "extent -9223372036854775808 of axis 0 is negative"),
         ("shared", (2**40 + 1, 1), (1, 1), "extent 1099511627777 of axis 0 is above the limit"),
         ("mut", (4, 8), (7, 1), r"strides \(7, 1\) put several of its elements at one place"),
         ("part", (4, 8), (0, 1), "put several of its elements at one place"),

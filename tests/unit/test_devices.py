@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import warnings
 from array import array
 from types import SimpleNamespace
 
@@ -12,8 +14,10 @@ from manifest_samples import add_kernel
 from noted_cuda import MULTIPROCESSORS, SUCCESS, forget, installed
 
 import tilec.runtime as rt
-from tilec.runtime import devices, driver, machine_code, starting
+from tilec.runtime import devices, driver, launch, machine_code, starting, streams
+from tilec.runtime.array import Array
 from tilec.runtime.entry import Entry
+from tilec.runtime.launcher import Launcher
 
 pytestmark = pytest.mark.usefixtures("launch_path")
 
@@ -119,6 +123,111 @@ def test_streams_are_known_by_what_libraries_answer(cuda):
     for wrong in ("s", 7.0, SimpleNamespace(cuda_stream=None), -1, 2**64):
         with pytest.raises(rt.TilecError, match="expected a CUDA stream"):
             driver.stream_of(wrong)
+
+
+class Closable:
+    """A stream of cuda.core."""
+
+    def __init__(self, address):
+        self.address = address
+        self.is_closed = False
+
+    def __cuda_stream__(self):
+        return 0, self.address
+
+
+def test_a_stream_that_was_closed_is_not_asked_about(cuda, monkeypatch):
+    """By a caller who has waited for it where the runtime did not see that."""
+    monkeypatch.setattr(streams, "Stream", Closable)
+    monkeypatch.setattr(streams, "_CLOSABLE", {})
+    add = Launcher(
+        SimpleNamespace(driver=lambda: driver, code=lambda: machine_code.Code(b"", "sm_90a", "x")),
+        [add_kernel()],
+    )
+    tensors = [Array(2**40 + 2**20 * i, "f32", (64,), (1,), 0) for i in range(3)]
+    given, other = Closable(64), Closable(128)
+    handle = add.launch(*tensors, 1.0, stream=given)
+    given.is_closed = True
+    asked = len(cuda.streams)
+    launch.UNDER_WAY.settle()
+    add.launch(*tensors, 1.0, stream=other)
+    add.launch(*tensors, 1.0, stream=0)
+    handle.wait()
+    assert ("finished", 0) in cuda.streams[asked:]
+    assert all(64 not in told for told in cuda.streams[asked:])
+    with pytest.raises(rt.TilecError, match="is closed"):
+        add.launch(*tensors, 1.0, stream=given)
+    # Another stream at its address is another one.
+    add.launch(*tensors, 1.0, stream=Closable(64)).wait()
+    assert ("record", 64) in [told[::2] for told in cuda.streams[asked:]]
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+@pytest.mark.parametrize("used", ["launch", "other stream", "memory"])
+def test_a_process_that_was_forked_says_that_cuda_does_not_work_there(cuda, used, is_busy):
+    """Also where a thread that is not there was at the launches."""
+    add = Launcher(
+        SimpleNamespace(driver=lambda: driver, code=lambda: machine_code.Code(b"", "sm_90a", "x")),
+        [add_kernel()],
+    )
+    given = *(Array(2**40 + 2**20 * i, "f32", (64,), (1,), 0) for i in range(3)), 1.0
+    for _ in range(2):
+        add.launch(*given, stream=0)
+
+    def use():
+        if used == "memory":
+            return rt.empty((4,), "f32")
+        return add.launch(*given, stream=0 if used == "launch" else 500)
+
+    def said_in_a_fork():
+        return said_by_child(use)
+
+    said = launch.UNDER_WAY._settling.run(said_in_a_fork) if is_busy else said_in_a_fork()
+    assert said.startswith("NoDevice: CUDA does not work in a process that was forked")
+    add.launch(*given, stream=0)
+
+
+def test_a_process_that_was_forked_before_anything_was_used_is_one_as_any_other(cuda):
+    assert said_by_child(devices.require_device) == "nothing"
+
+
+def said_by_child(use):
+    """What a process says that is forked here, and whose other thread makes use of something."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks where there are threads
+        child = os.fork()
+    if child == 0:
+        said = ["waits for ever"]
+
+        def work():
+            try:
+                use()
+                said[0] = "nothing"
+            except Exception as error:
+                said[0] = f"{type(error).__name__}: {error}"
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(10)
+        os.write(writer, said[0].encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as said:
+        return said.read()
+
+
+def test_streams_of_cuda_core_are_forgotten_with_their_objects(cuda, monkeypatch):
+    monkeypatch.setattr(streams, "Stream", Closable)
+    monkeypatch.setattr(streams, "_CLOSABLE", {})
+    kept = [Closable(2**20 + n) for n in range(10)]
+    for one in kept:
+        driver.stream_of(one)
+    for n in range(1000):
+        driver.stream_of(Closable(16 * n))
+    assert len(streams._CLOSABLE) <= streams._REMEMBERED + 10
+    assert all(streams._CLOSABLE[one.address]() is one for one in kept)
 
 
 def test_a_stream_of_another_device_is_refused(cuda):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import shutil
 import subprocess
@@ -205,7 +206,39 @@ def test_launches_that_the_driver_refuses_are_told_and_their_frame_is_not_used_a
 
 
 @needs_c_path
-@pytest.mark.parametrize("arguments", [(), (1, None, 1), ((), None), ((), None, 1, 2)])
+@pytest.mark.parametrize("kind", [of_torch, of_runtime])
+def test_where_memory_is_short_no_launch_is_lost(by_c, kind):
+    """It is started and held, or left to Python: each allocation of it fails in turn."""
+    testcapi = pytest.importorskip("_testcapi")
+    driver, add, _ = by_c
+    accepts = ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p).value  # abs(function) is 0
+    driver.prepared = lambda code, entry, cells: native.built().Start(
+        launch=accepts, function=0, grid=(1, 1, 1), threads=1, shared_bytes=0, parameters=0,
+        cells=cells.buffer_info()[0], config=0, maps=(), device=-1, device_of_stream=0,
+        current_device=0, renew=None, refused=None, elsewhere=None, held=cells,
+    )  # fmt: skip
+    given = *map(kind, arrays()), 2.0
+    gathered = launch.UNDER_WAY._gathered
+    outcomes = []
+    for number in range(80):
+        add.launch(*given)
+        gathered.clear()
+        launch.UNDER_WAY._room = launch.LIMIT
+        hot_start = add._hot_start
+        testcapi.set_nomemory(number, number + 1)
+        try:
+            handle = hot_start(given, None, None, False, None)
+        finally:
+            testcapi.remove_mem_hooks()
+        outcomes.append(handle is not None)
+        assert list(gathered) == ([] if handle is None else [handle])
+    assert not outcomes[0] and outcomes[-1]
+
+
+@needs_c_path
+@pytest.mark.parametrize(
+    "arguments", [(), (1, None, 1, False, 1), ((), None, 1, False), ((), None, 1, False, 1, 2)]
+)
 def test_it_is_called_as_the_launcher_calls_it(by_c, arguments):
     _, add, _ = by_c
     add.launch(*map(of_runtime, arrays()), 2.0)
@@ -220,4 +253,4 @@ def test_kernels_of_many_tensors_are_left_to_python():
         "known": {}, "driver": None, "under_way": launch.UNDER_WAY, "launch": launch.Launch,
         "tensor": rt.Tensor, "array": replace, "current_stream": None,
     }  # fmt: skip
-    assert native.built().HotPath(**parts).start((0,) * 40, None, None) is None
+    assert native.built().HotPath(**parts).start((0,) * 40, None, None, False, None) is None

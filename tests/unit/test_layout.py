@@ -130,6 +130,21 @@ def test_refuses_what_is_no_layout(shape, register, lane, fault) -> None:  # typ
         Layout(shape, register, lane, ())
 
 
+@pytest.mark.parametrize(
+    ("shape", "zeros", "fault"),
+    [
+        ([2**70], 0, "every element"),  # one block of more elements than an index has bits for
+        ([2**70 + 1], 0, "no more than"),  # a block of one element, repeated as often
+        ([1], 60, "no more than"),
+        ([1] * 70, 0, "no more than"),
+    ],
+)
+def test_refuses_numbers_that_are_no_layout_of_a_block(shape, zeros, fault) -> None:  # type: ignore[no-untyped-def]
+    encoded = {"shape": shape, "register": [0] * zeros, "lane": [0] * 5, "warp": []}
+    with pytest.raises(LayoutError, match=fault):
+        Layout.from_dict(encoded)
+
+
 def test_ninety_six_is_thirty_two_three_times() -> None:
     layout = Layout((96,), (), LANE, ())
     assert (layout.block, layout.repeats, layout.registers) == ((32,), (3,), 3)

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from manifest_samples import add_kernel, copy_kernel, manifest, report
 
 from tilec.artifact.abi import COUNT_LIMIT, launch_grid, slots_of
+from tilec.artifact.family import Cost
 from tilec.artifact.lowering_report import LoweringReport, SharedBuffer
 from tilec.artifact.manifest import ManifestError, Slot, TensorMap, from_json, to_json
 from tilec.artifact.schema import schema_text
-from tilec.artifact.signature import Parameter
+from tilec.artifact.signature import Parameter, Requirement
 from tilec.artifact.validate import faults_of
 
 PUBLISHED = (files("tilec.artifact") / "manifest.schema.json").read_text()
@@ -155,9 +156,28 @@ def test_values_go_as_far_as_their_instructions_say():
     ("faulty", "fault"),
     [
         (manifest(add_kernel(), add_kernel()), "the instance `add__f32_1024` occurs twice"),
+        *(
+            (replace(manifest(), target=target), f"the target `{target}` is none")
+            for target in ("", "sm_", "sm_9", "zzz", "sm_90x", "sm_²0", "90a")
+        ),
         (_kernel(variants=()), "there is no variant"),
+        (_kernel(grid=(1.5,)), "`1.5` is a float"),
+        (_kernel(grid=(("select", ("gt", 1.5, 0), "M", 2.5),)), "is a float"),
+        (
+            _kernel(requires=(Requirement("r", ("gt", ("rem", 1.5, 2), 0), 1),)),
+            "`1.5 % 2 > 0` computes `%` of floats",
+        ),
+        (
+            _changed(cost=Cost(memory_cycles=("max", "M", 1.5))),
+            "`M.max(1.5)`, is a float",
+        ),
         (_kernel(grid=("K",)), "an expression names the unknown `K`"),
         (_kernel(dims=("M", "K")), "no tensor binds the `Dim` `K`"),
+        (_kernel(dims=("M", "M")), "the name `M` occurs twice"),
+        (
+            _kernel(parameters=(*copy_kernel().parameters[:2], Parameter("M", "scalar", "i8"))),
+            "the name `M` occurs twice",
+        ),
         (_kernel(dims=()), "`target` names the unknown `Dim` `M`"),
         (_kernel(parameters=(Parameter("s", "scalar", "f7"),)), "unknown element type `f7`"),
         (_kernel(parameters=(Parameter("t", "tensor", "f32"),)), "no ownership"),

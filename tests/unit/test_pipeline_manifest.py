@@ -14,7 +14,7 @@ from pipeline_samples import launch, sums, with_pipelines
 from tilec.artifact.abi import COUNT_LIMIT
 from tilec.artifact.manifest import from_json, to_json
 from tilec.artifact.pipeline import Argument, Temporary
-from tilec.artifact.signature import Parameter
+from tilec.artifact.signature import Parameter, Requirement
 from tilec.artifact.validate import faults_of
 from tilec.artifact.workspace import WorkspaceError, workspace_of
 
@@ -52,8 +52,26 @@ def _temporaries(*slots):
     [
         (replace(sums(), name="add"), "has the name of a kernel"),
         (replace(sums(), dims=()), "`N` is no `Dim`"),
+        (replace(sums(), dims=("N", "N")), "the name `N` occurs twice"),
+        (
+            replace(sums(), parameters=(*sums().parameters, Parameter("N", "scalar", "usize"))),
+            "the name `N` occurs twice",
+        ),
         (replace(sums(), dims=("N", "M")), "no tensor binds the `Dim` `M`"),
         (replace(sums(), parameters=sums().parameters[:2]), "the unknown `scale`"),
+        (
+            replace(sums(), requires=(Requirement("r", ("lt", ("add", "scale", 1), 2), 1),)),
+            r"`requires!\(scale \+ 1 < 2\)` computes `\+` of floats",
+        ),
+        (
+            replace(sums(), temporaries=(replace(sums().temporaries[0], extents=("scale",)),)),
+            "the extent `scale` of `a` is a float",
+        ),
+        (
+            _launches(n0=launch("a", "x", "x", (), 1, ("mul", "scale", "N"))),
+            r"gives `scale` `scale \* N`, which computes `\*` of floats",
+        ),
+        (_launches(n0=launch("a", "x", "x", (), 1, ("max", "scale", "N"))), None),
         (_temporaries(0, 1, 2, 3), None),
         (_temporaries(0, 1, 3, 0), "no consecutive numbers"),
         (_temporaries(0, 1, 2, 2), "`c` and `d` lie at one place"),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 
 def capability_of(target: str) -> tuple[int, int, str]:
     """`sm_90a` as its two numbers and its letter; (0, 0, "") runs nowhere."""
-    number = target.removeprefix("sm_").rstrip("af")
-    if not number.isdigit():
+    match = re.fullmatch(r"sm_([0-9]{2,4})([af]?)", target)
+    if match is None:
         return 0, 0, ""
-    return int(number) // 10, int(number) % 10, target.removeprefix(f"sm_{number}")
+    number, specific = match.groups()
+    return int(number) // 10, int(number) % 10, specific
 
 
 def runs_on(target: str, major: int, minor: int) -> bool:

@@ -124,7 +124,8 @@ OPERATIONS: dict[str, Operation] = {
 _DIVIDING = frozenset({"div", "rem", "ceildiv"})
 # Those whose results may have more bits than their operands.
 _GROWING = frozenset({"add", "sub", "mul", "div", "ceildiv", "neg", "abs", "shl"})
-_TAKES_FLOATS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "min", "max", "neg", "abs"})
+# Those that launchers evaluate of floats, beside `and`, `or` and `select`, which choose.
+TAKES_FLOATS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "min", "max", "neg", "abs"})
 # Readers take several calls a level, and have Python's thousand in all.
 DEEPEST = 100
 
@@ -185,7 +186,7 @@ def _value(
     if operation.apply is None:
         return _chosen(name, operands, value)
     arguments = [*map(value, operands)]
-    if name not in _TAKES_FLOATS and any(isinstance(x, float) for x in arguments):
+    if name not in TAKES_FLOATS and any(isinstance(x, float) for x in arguments):
         raise ExpressionError(f"`{operation.symbol}` of floats is not evaluated by launchers")
     if name in _DIVIDING and not total and arguments[1] == 0:
         raise DivisionByZero(f"`{text_of(expression)}` divides by zero")

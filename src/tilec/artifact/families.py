@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tilec.artifact.expression import names_in
+from tilec.artifact.expression import names_in, text_of
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel, Manifest
+from tilec.artifact.number_kinds import fault_of_number
 from tilec.artifact.signature import Parameter
 
 
@@ -93,3 +94,7 @@ def _faults_of_costs(kernel: Kernel) -> Iterator[str]:
         for name in {name for one in expressions for name in names_in(one)}:
             if name not in kernel.dims:
                 yield f"a cost of `{variant.symbol}` names `{name}`, which is no `Dim`"
+        for one in expressions:
+            fault = fault_of_number(one, (), may_be_real=False)
+            if fault is not None:
+                yield f"a cost of `{variant.symbol}`, `{text_of(one)}`, {fault}"

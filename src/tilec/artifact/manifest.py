@@ -221,7 +221,10 @@ def from_json(text: str | bytes) -> Manifest:
     Raises:   ManifestError, which names the version or the field at fault
     """
     try:
+        text = text if isinstance(text, str) else text.decode("utf-8-sig")
         document = json.loads(text)
+        if "\\u" in text:  # half a character can be written in no other way, and not be printed
+            json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ManifestError(f"the manifest is no JSON: {error}") from None
     if not isinstance(document, dict) or KEY not in document:

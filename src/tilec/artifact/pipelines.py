@@ -11,9 +11,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from tilec.artifact.abi import ELEMENT_BYTES
-from tilec.artifact.expression import names_in
+from tilec.artifact.expression import names_in, text_of
+from tilec.artifact.number_kinds import fault_of_number, real_names
 from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch, Temporary
-from tilec.artifact.signature import Parameter
+from tilec.artifact.signature import Parameter, number_kind
 
 if TYPE_CHECKING:
     from tilec.artifact.manifest import Kernel, Manifest
@@ -61,6 +62,7 @@ def _faults_of(pipeline: Pipeline, kernels: Mapping[str, Kernel]) -> Iterator[st
 
 def _faults_of_names(pipeline: Pipeline) -> Iterator[str]:
     names = [p.name for p in pipeline.parameters] + [t.name for t in pipeline.temporaries]
+    names += pipeline.dims  # expressions name them beside scalars
     yield from (f"the name `{n}` occurs twice" for n in dict.fromkeys(names) if names.count(n) > 1)
     bound = {x for p in pipeline.parameters for x in p.extents if isinstance(x, str)}
     yield from (f"no tensor binds the `Dim` `{d}`" for d in pipeline.dims if d not in bound)
@@ -83,6 +85,20 @@ def _faults_of_names(pipeline: Pipeline) -> Iterator[str]:
     for name in (n for r in pipeline.requires for n in names_in(r.expression)):
         if name not in known:
             yield f"a `requires!` names the unknown `{name}`"
+    yield from _faults_of_numbers(pipeline)
+
+
+def _faults_of_numbers(pipeline: Pipeline) -> Iterator[str]:
+    reals = real_names(pipeline.parameters)
+    for required in pipeline.requires:
+        fault = fault_of_number(required.expression, reals)
+        if fault is not None:
+            yield f"`requires!({text_of(required.expression)})` {fault}"
+    for temporary in pipeline.temporaries:
+        for extent in temporary.extents:
+            fault = fault_of_number(extent, reals, may_be_real=False)
+            if fault is not None:
+                yield f"the extent `{text_of(extent)}` of `{temporary.name}` {fault}"
 
 
 def _values(pipeline: Pipeline) -> set[str]:
@@ -126,6 +142,11 @@ def _faults_of_argument(
             return
         known = _values(pipeline)
         yield from (f"the unknown `{n}`" for n in names_in(argument.value) if n not in known)
+        may_be_real = number_kind(parameter.element) == "real"
+        reals = real_names(pipeline.parameters)
+        fault = fault_of_number(argument.value, reals, may_be_real=may_be_real)
+        if fault is not None:
+            yield f"`{text_of(argument.value)}`, which {fault}"
         return
     tensor = tensors.get(argument.tensor or "")
     if argument.value is not None or tensor is None:

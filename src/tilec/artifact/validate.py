@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from math import prod
 
 from tilec.artifact.abi import ELEMENT_BYTES, slots_of
-from tilec.artifact.expression import Expression, names_in
+from tilec.artifact.architecture import capability_of
+from tilec.artifact.expression import Expression, names_in, text_of
 from tilec.artifact.families import faults_of_families
 from tilec.artifact.geometry import CLUSTER_LIMIT
 from tilec.artifact.manifest import Kernel, Manifest, TensorMap, Variant
+from tilec.artifact.number_kinds import fault_of_number, real_names
 from tilec.artifact.pipelines import faults_of_pipelines
 from tilec.artifact.signature import Parameter
 from tilec.artifact.tensor_maps import BOX_LIMIT, MULTIPLE_BYTES, RANK_LIMIT
@@ -17,6 +19,8 @@ from tilec.artifact.tensor_maps import BOX_LIMIT, MULTIPLE_BYTES, RANK_LIMIT
 
 def faults_of(manifest: Manifest) -> Iterator[str]:
     """What is wrong in a manifest, each with the instance it is in; nothing if it can be used."""
+    if capability_of(manifest.target) == (0, 0, ""):
+        yield f"the target `{manifest.target}` is none: expected one such as `sm_90a`"
     symbols = [v.symbol for kernel in manifest.kernels for v in kernel.variants]
     yield from _repeated("variant", symbols)
     yield from _repeated("instance", [kernel.symbol for kernel in manifest.kernels])
@@ -35,11 +39,11 @@ def _signature(kernel: Kernel) -> list[tuple[str, str]]:
 
 
 def _faults_of_kernel(kernel: Kernel) -> Iterator[str]:
-    yield from _repeated("parameter", [p.name for p in kernel.parameters])
-    yield from _repeated("`Dim`", kernel.dims)
+    # Expressions name both.
+    yield from _repeated("name", [*(p.name for p in kernel.parameters), *kernel.dims])
     for parameter in kernel.parameters:
         yield from _faults_of_parameter(parameter, kernel.dims)
-    yield from _unknown_names(kernel)
+    yield from _faults_of_expressions(kernel)
     if not kernel.variants:
         yield "there is no variant"
     for variant in kernel.variants:
@@ -60,7 +64,7 @@ def _faults_of_parameter(parameter: Parameter, dims: tuple[str, ...]) -> Iterato
             yield f"`{parameter.name}` has the negative extent {extent}"
 
 
-def _unknown_names(kernel: Kernel) -> Iterator[str]:
+def _faults_of_expressions(kernel: Kernel) -> Iterator[str]:
     scalars = (p.name for p in kernel.parameters if not p.is_tensor)
     bound = {x for p in kernel.parameters for x in p.extents if isinstance(x, str)}
     yield from (f"no tensor binds the `Dim` `{dim}`" for dim in kernel.dims if dim not in bound)
@@ -69,6 +73,11 @@ def _unknown_names(kernel: Kernel) -> Iterator[str]:
     for name in dict.fromkeys(n for expression in used for n in names_in(expression)):
         if name not in known:
             yield f"an expression names the unknown `{name}`"
+    reals = real_names(kernel.parameters)
+    for expression in used:
+        fault = fault_of_number(expression, reals, may_be_real=expression not in kernel.grid)
+        if fault is not None:
+            yield f"`{text_of(expression)}` {fault}"
 
 
 def _faults_of_variant(variant: Variant, kernel: Kernel) -> Iterator[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from tilec.artifact.architecture import runs_on
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel, Manifest
-from tilec.artifact.pipeline import Pipeline, PipelineLaunch
+from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.signature import number_kind
 from tilec.compatibility.change import Change, Found
 from tilec.compatibility.contract import contract_changes, has_same_types
 from tilec.compatibility.launching import launch_changes
+from tilec.compatibility.plans import pipeline_changes
 
 _CAPABILITIES = [(major, minor) for major in range(5, 16) for minor in range(10)]
 
@@ -55,11 +57,13 @@ def _changes(old: Manifest, new: Manifest) -> Iterator[Change]:
     if old.checked and not new.checked:
         yield Change("compatible", "", "is no checked build any more")
     yield from _changes_of_kernels(old, new)
-    yield from _changes_of_choices(old, new)
+    kernels = (_rivals(one.kernels, one.families) for one in (old, new))
+    yield from _changes_of_choices(*kernels)
+    yield from _changes_of_choices(_rivals(old.pipelines), _rivals(new.pipelines))
     yield from _changes_of_names(old.kernels, new.kernels)
     yield from _changes_of_names(old.pipelines, new.pipelines)
     yield from _changes_of_families(old.families, new.families)
-    yield from _changes_of_pipelines(old.pipelines, new.pipelines)
+    yield from _changes_of_pipelines(old, new)
 
 
 def _changes_of_kernels(old: Manifest, new: Manifest) -> Iterator[Change]:
@@ -107,36 +111,46 @@ def _kinds_by_name(launched: Sequence[Kernel | Pipeline]) -> dict[str, set[tuple
     return found
 
 
-def _changes_of_choices(old: Manifest, new: Manifest) -> Iterator[Change]:
-    """Instances that are launched by a kernel's name before those that were there.
+def _changes_of_choices(
+    before: Mapping[str, _Rivals], after: Mapping[str, _Rivals]
+) -> Iterator[Change]:
+    """Instances that are launched by the name of a kernel or pipeline before those that were there.
 
     Within a family that changes nothing but rounding; otherwise the first whose contract holds is
     launched, and another constant may be another computation.
     """
-    before, after = _rivals(old), _rivals(new)
-    known = {kernel.symbol for kernel in old.kernels}
-    for symbol, ahead in after.items():
+    for symbol, (name, ahead) in after.items():
         if symbol not in before:
             continue
         for other in ahead:
-            if other not in before[symbol] and (other not in known or symbol in before[other]):
-                name = next(kernel.name for kernel in new.kernels if kernel.symbol == symbol)
+            was_behind = other in before and symbol in before[other].ahead
+            if other not in before[symbol].ahead and (other not in before or was_behind):
                 message = f"calls by this name may launch `{other}`, and launched `{symbol}`"
                 yield Change("breaking", name, message)
 
 
-def _rivals(manifest: Manifest) -> dict[str, list[str]]:
-    """For each instance those of its name and types that are tried before, of no family of its."""
-    family_of = {member: f.name for f in manifest.families for member in f.members}
-    rivals: dict[str, list[str]] = {}
-    for number, kernel in enumerate(manifest.kernels):
-        rivals[kernel.symbol] = [
+class _Rivals(NamedTuple):
+    """An instance's name, and the instances of that name and its types that are tried before."""
+
+    name: str
+    ahead: list[str]
+
+
+def _rivals(
+    launched: Sequence[Kernel | Pipeline], families: Sequence[Family] = ()
+) -> dict[str, _Rivals]:
+    """Those of each instance, of no family of its."""
+    family_of = {member: f.name for f in families for member in f.members}
+    rivals: dict[str, _Rivals] = {}
+    for number, one in enumerate(launched):
+        ahead = [
             other.symbol
-            for other in manifest.kernels[:number]
-            if other.name == kernel.name
-            and has_same_types(other, kernel)
-            and family_of.get(other.symbol, other.symbol) != family_of.get(kernel.symbol)
+            for other in launched[:number]
+            if other.name == one.name
+            and has_same_types(other, one)
+            and family_of.get(other.symbol, other.symbol) != family_of.get(one.symbol)
         ]
+        rivals[one.symbol] = _Rivals(one.name, ahead)
     return rivals
 
 
@@ -158,40 +172,16 @@ def _changes_of_families(old: Sequence[Family], new: Sequence[Family]) -> Iterat
             yield Change("compatible", name, "is a new family")
 
 
-def _changes_of_pipelines(old: Sequence[Pipeline], new: Sequence[Pipeline]) -> Iterator[Change]:
-    after = {pipeline.symbol: pipeline for pipeline in new}
-    known = {pipeline.symbol for pipeline in old}
-    for pipeline in old:
+def _changes_of_pipelines(old: Manifest, new: Manifest) -> Iterator[Change]:
+    after = {pipeline.symbol: pipeline for pipeline in new.pipelines}
+    known = {pipeline.symbol for pipeline in old.pipelines}
+    kernels = [{kernel.symbol: kernel for kernel in one.kernels} for one in (old, new)]
+    for pipeline in old.pipelines:
         if pipeline.symbol not in after:
             yield Change("breaking", pipeline.symbol, "is gone")
             continue
-        found = _changes_of_pipeline(pipeline, after[pipeline.symbol])
+        found = pipeline_changes(pipeline, after[pipeline.symbol], *kernels)
         yield from (Change(kind, pipeline.symbol, message) for kind, message in found)
     for symbol in after:
         if symbol not in known:
             yield Change("compatible", symbol, "is new")
-
-
-def _changes_of_pipeline(old: Pipeline, new: Pipeline) -> Found:
-    yield from contract_changes(old, new)
-    if old.temporaries != new.temporaries:
-        yield "recompile", "has other temporaries: a workspace that is kept may be too small"
-    if len(old.launches) != len(new.launches):
-        yield "recompile", f"has {len(new.launches)} launches, was {len(old.launches)}"
-        return
-    for number, (before, after) in enumerate(zip(old.launches, new.launches, strict=True)):
-        told = list(_differences(before, after))
-        if told:
-            yield "recompile", f"launch {number} {', '.join(told)}"
-
-
-def _differences(old: PipelineLaunch, new: PipelineLaunch) -> Iterator[str]:
-    """What whoever runs a launch does otherwise, wherever it stands in the source."""
-    if old.kernel != new.kernel:
-        yield f"is of `{new.kernel}`, was `{old.kernel}`"
-    elif old.instances != new.instances:
-        yield f"is of {', '.join(f'`{symbol}`' for symbol in new.instances)}"
-    if old.arguments != new.arguments:
-        yield "is given other arguments"
-    if old.after != new.after:
-        yield f"comes after {list(new.after) or 'none'}, was {list(old.after) or 'none'}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from tilec.artifact.expression import text_of
+from tilec.artifact.expression import Expression, text_of
 from tilec.artifact.signature import Coverage, Parameter, Requirement
 from tilec.compatibility.change import Found
 from tilec.compatibility.implied import implied, renamed
@@ -28,10 +29,11 @@ class Contract(Protocol):
     def coverage(self) -> tuple[Coverage, ...]: ...
 
 
-def contract_changes(old: Contract, new: Contract) -> Found:
+def contract_changes(old: Contract, new: Contract, known: Iterable[Expression] = ()) -> Found:
     """What the new contract asks and promises otherwise.
 
-    Where arguments have other types or another order, nothing else is compared.
+    `known` is what the old one asked for beside its `requires!`. Where arguments have other types
+    or another order, nothing else is compared.
     """
     mistyped = list(_changes_of_types(old, new))
     yield from mistyped
@@ -42,9 +44,10 @@ def contract_changes(old: Contract, new: Contract) -> Found:
             what = "calls that give it by name are refused"
             yield "breaking", f"`{before.name}` is called `{after.name}`: {what}"
         yield from _changes_of_ownership(before, after)
-    yield from _stricter_extents(old, new)
+    asked = [*(one.expression for one in old.requires), *known]
+    yield from _stricter_extents(old, new, asked)
     yield from _looser_extents(old, new)
-    yield from _changes_of_requires(old, new)
+    yield from _changes_of_requires(old, new, asked)
     yield from _changes_of_coverage(old, new)
 
 
@@ -60,6 +63,20 @@ def new_names(old: Contract, new: Contract) -> dict[str, str]:
             names.setdefault(extent, str(after[place]))
     pairs = zip(old.parameters, new.parameters, strict=True)
     return {**names, **{one.name: other.name for one, other in pairs}}
+
+
+def old_terms(old: Contract, new: Contract) -> dict[str, Expression]:
+    """What the `Dim`s and parameters of the new contract are in the old one: names, or numbers.
+
+    Assumes:  parameters have the same types, in the same order
+    """
+    terms: dict[str, Expression] = {}
+    before = _extents(old)
+    for place, extent in _extents(new).items():
+        if isinstance(extent, str):
+            terms.setdefault(extent, before[place])
+    pairs = zip(old.parameters, new.parameters, strict=True)
+    return {**terms, **{other.name: one.name for one, other in pairs}}
 
 
 def has_same_types(old: Contract, new: Contract) -> bool:
@@ -104,19 +121,23 @@ def _extents(contract: Contract) -> dict[_Place, str | int]:
     }
 
 
-def _stricter_extents(old: Contract, new: Contract) -> Found:
+def _stricter_extents(old: Contract, new: Contract, asked: Sequence[Expression]) -> Found:
     """What must be equal now and did not have to be, each time told of the later place."""
     before, after = _extents(old), _extents(new)
     first: dict[str, _Place] = {}
     for place, extent in after.items():
         if isinstance(extent, int):
-            if before[place] != extent:
+            if not _were_equal(before[place], extent, asked):
                 yield "breaking", f"{_named(place, new)} is {extent}, was {_shown(before[place])}"
             continue
         source = first.setdefault(extent, place)
-        if before[source] != before[place]:
+        if not _were_equal(before[place], before[source], asked):
             same = f"{_named(source, new)} (`{extent}`)"
             yield "breaking", f"{_named(place, new)} is that of {same}, was {_shown(before[place])}"
+
+
+def _were_equal(one: str | int, other: str | int, asked: Sequence[Expression]) -> bool:
+    return one == other or implied(("eq", one, other), asked)
 
 
 def _looser_extents(old: Contract, new: Contract) -> Found:
@@ -141,17 +162,17 @@ def _shown(extent: str | int) -> str:
     return f"`{extent}`" if isinstance(extent, str) else str(extent)
 
 
-def _changes_of_requires(old: Contract, new: Contract) -> Found:
-    names = new_names(old, new)
-    before = [renamed(one.expression, names) for one in old.requires]
-    after = [one.expression for one in new.requires]
-    for one in new.requires:
-        if not implied(one.expression, before):
+def _changes_of_requires(old: Contract, new: Contract, asked: Sequence[Expression]) -> Found:
+    # What calls were before is known: where extents were equal, or numbers, they are so here.
+    terms = old_terms(old, new)
+    after = [renamed(one.expression, terms) for one in new.requires]
+    for one, expression in zip(new.requires, after, strict=True):
+        if not implied(expression, asked):
             built = text_of(one.expression)
             here = "" if built == one.text else f" (here `{built}`)"
             yield "breaking", f"requires `{one.text}`{here}"
-    for one, expression in zip(old.requires, before, strict=True):
-        if not implied(expression, after):
+    for one in old.requires:
+        if not implied(one.expression, after):
             yield "compatible", f"requires no more that `{one.text}`"
 
 

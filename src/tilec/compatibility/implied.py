@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tilec.artifact.expression import Expression
+from tilec.artifact.expression import Expression, holds, must_fit, names_in
 
 _FLIPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 _UNBOUNDED = float("inf")
@@ -31,8 +31,8 @@ def implied(condition: Expression, known: Iterable[Expression]) -> bool:
     return all(_follows(part, facts) for part in _conjuncts(condition))
 
 
-def renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
-    """The expression with other names, where there are others."""
+def renamed(expression: Expression, names: Mapping[str, Expression]) -> Expression:
+    """The expression with other names, or what else stands for them, where there is something."""
     if isinstance(expression, str):
         return names.get(expression, expression)
     if isinstance(expression, tuple):
@@ -49,25 +49,37 @@ def _conjuncts(condition: Expression) -> Iterator[Expression]:
 
 
 def _follows(condition: Expression, facts: list[Expression]) -> bool:
+    if condition in facts or _other_way(condition) in facts:
+        return True
     if isinstance(condition, tuple) and condition[0] == "or":
         _, first, second = condition
-        # What stands first is evaluated, and a `requires!` that divides by zero does not hold.
-        return _follows(first, facts) or (not _may_divide(first) and _follows(second, facts))
-    return any(
-        fact == condition or _is_multiple(fact, condition) or _is_narrower(fact, condition)
-        for fact in facts
-    )
+        # What stands first is evaluated, and a `requires!` that has no value does not hold.
+        return _follows(first, facts) or (not _may_fail(first) and _follows(second, facts))
+    if not any(names_in(condition)):
+        return holds(condition, {})
+    return any(_is_multiple(fact, condition) or _is_narrower(fact, condition) for fact in facts)
 
 
-def _may_divide(condition: Expression) -> bool:
-    """Whether it may divide by zero."""
+def _other_way(condition: Expression) -> Expression:
+    """`M == N` of `N == M`."""
+    match condition:
+        case ("eq", one, other):
+            return "eq", other, one
+    return condition
+
+
+def _may_fail(condition: Expression) -> bool:
+    """Whether it may divide by zero, or be too large to compute."""
     if not isinstance(condition, tuple):
         return False
     name, *operands = condition
-    divides = name in ("div", "rem", "ceildiv")
-    return (divides and not (isinstance(operands[1], int) and operands[1])) or any(
-        map(_may_divide, operands)
-    )
+    if name in ("div", "rem", "ceildiv"):
+        # By -1 the least number has a quotient that does not fit.
+        divisor = operands[1]
+        fails = not isinstance(divisor, int) or divisor < 1
+    else:
+        fails = isinstance(name, str) and must_fit(name, is_converted=False)
+    return fails or any(map(_may_fail, operands))
 
 
 def _is_multiple(fact: Expression, condition: Expression) -> bool:

@@ -7,6 +7,7 @@ from tilec.frontend.inference import ElementInference
 from tilec.frontend.refusal import refusal
 from tilec.source import Span
 from tilec.types import (
+    BOOL,
     USIZE,
     ArrayType,
     Element,
@@ -76,10 +77,11 @@ def _tiles(actual: TileType, expected: TileType, inference: ElementInference) ->
     if inference.unify(actual.element, expected.element):
         return None
     left, right = inference.resolve(actual.element), inference.resolve(expected.element)
-    return "E0202", "element types differ", _conversion(left, right, expected.is_scalar)
+    return "E0202", "element types differ", conversion(left, right, expected.is_scalar)
 
 
-def _conversion(actual: ElementLike, expected: ElementLike, is_scalar: bool) -> str | None:
+def conversion(actual: ElementLike, expected: ElementLike, is_scalar: bool) -> str | None:
+    """What to write where one element type is and another is expected; None if nobody knows."""
     if isinstance(actual, ElementVariable):
         if actual.is_integer and expected.is_float:
             return "an integer literal never becomes a float: write it with a point"
@@ -88,6 +90,9 @@ def _conversion(actual: ElementLike, expected: ElementLike, is_scalar: bool) -> 
         return None
     if not isinstance(expected, Element):
         return None
+    if expected == BOOL:
+        zero = "0.0" if actual.is_float else "0"
+        return f"compare it: `!= {zero}`" if is_scalar else f"compare it: `.ne({zero})`"
     if is_scalar and (expected == USIZE or actual == USIZE):
         return f"convert it: `as {expected}`"
     return f"convert it: `.to::<{expected}>()`"

@@ -7,6 +7,7 @@ error.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from tilec.diagnostics import CompileError, Label
 from tilec.frontend import ast
@@ -27,6 +28,8 @@ from tilec.frontend.numbers import (
 from tilec.frontend.refusal import did_you_mean, refusal
 from tilec.source import Span
 from tilec.types import BOOL, ELEMENTS, F32, I32, STORAGE_ONLY, USIZE, Dim, Element
+
+_NOT_CONSTANT = "expected a compile-time constant"
 
 # What is computed of literals alone is exact, but not of any size.
 _LARGEST = 1 << 128
@@ -122,7 +125,14 @@ def as_integer(constant: Constant, span: Span) -> int:
 
 
 def not_constant(span: Span, text: str = "known only when the kernel runs") -> CompileError:
-    return refusal("E0203", "expected a compile-time constant", span, text)
+    return refusal("E0203", _NOT_CONSTANT, span, text)
+
+
+def with_way(error: CompileError, help: str) -> CompileError:
+    """The error, with what to write instead where something is no constant."""
+    return CompileError(
+        *(replace(d, help=help) if d.message == _NOT_CONSTANT else d for d in error.diagnostics)
+    )
 
 
 def _value(node: ast.Expression, environment: Environment, hint: Element | None) -> Constant:

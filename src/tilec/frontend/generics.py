@@ -30,17 +30,28 @@ def is_dim(generic: ast.GenericParameter) -> bool:
 
 
 def check_generics(function: ast.Function) -> Iterator[Diagnostic]:
-    """What is wrong with the generic parameters themselves: bounds, const types, duplicates."""
+    """What is wrong with the generic parameters themselves: bounds, const types, names.
+
+    Launchers know extents and scalars by their names: no parameter has that of a generic.
+    """
     seen: dict[str, ast.Name] = {}
     for generic in function.generics:
         first = seen.setdefault(generic.name.text, generic.name)
         if first is not generic.name:
-            labels = (Label(generic.span, "defined again"), Label(first.span, "defined first"))
-            yield Diagnostic("E0205", f"the name `{generic.name.text}` is defined twice", labels)
+            yield _defined_twice(generic.name.text, generic.span, first.span)
         try:
             _check_generic(generic)
         except CompileError as error:
             yield from error.diagnostics
+    for parameter in function.parameters:
+        match parameter.pattern:
+            case ast.BindingPattern(name=name) if name.text in seen:
+                yield _defined_twice(name.text, name.span, seen[name.text].span)
+
+
+def _defined_twice(name: str, again: Span, first: Span) -> Diagnostic:
+    labels = (Label(again, "defined again"), Label(first, "defined first"))
+    return Diagnostic("E0205", f"the name `{name}` is defined twice", labels)
 
 
 def _check_generic(generic: ast.GenericParameter) -> None:

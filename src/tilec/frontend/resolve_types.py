@@ -6,7 +6,14 @@ from tilec.artifact.abi import COUNT_LIMIT
 from tilec.diagnostics import CompileError
 from tilec.frontend import ast
 from tilec.frontend.bindings import Constant, Environment
-from tilec.frontend.constants import as_integer, binding_of, evaluate, extent, unknown_name
+from tilec.frontend.constants import (
+    as_integer,
+    binding_of,
+    evaluate,
+    extent,
+    unknown_name,
+    with_way,
+)
 from tilec.frontend.refusal import refusal
 from tilec.ops import uses
 from tilec.source import Span
@@ -179,7 +186,11 @@ def _tensor(node: ast.PathType, environment: Environment, own: Own) -> TensorTyp
         raise refusal("E0301", f"a tensor has at most {uses.MAX_RANK} axes", span, "one too many")
     extents = []
     for argument in node.arguments[1:]:
-        value = resolve_extent(argument, environment)
+        try:
+            value = resolve_extent(argument, environment)
+        except CompileError as error:
+            help = "name a `Dim` for it, and say what it is: `requires!(L == N * 2)`"
+            raise with_way(error, help) from None
         if isinstance(value, int) and not 0 <= value <= COUNT_LIMIT:
             raise refusal(
                 "E0203",

@@ -75,7 +75,9 @@ def _expect_helper(
                 node.span,
                 "called here",
                 Label(function.name.span, "defined here"),
-                help="launch it in a `#[pipeline]`" if kind == "kernel" else None,
+                help="launch it in a `#[pipeline]`"
+                if kind == "kernel"
+                else "a kernel launches nothing: call it in another `#[pipeline]`",
             )
     if any(function is active for active in checker.kernel.active):
         raise AlreadyReportedError  # by `check_recursion`

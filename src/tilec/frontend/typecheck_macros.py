@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tilec.diagnostics import CompileError
 from tilec.frontend import ast, typed
 from tilec.frontend.checker import Checker, expression_rule, statement_rule
-from tilec.frontend.constants import evaluate
+from tilec.frontend.constants import evaluate, with_way
 from tilec.frontend.host import is_host
 from tilec.frontend.refusal import did_you_mean, refusal
 from tilec.frontend.typecheck_operators import condition
@@ -71,7 +72,12 @@ def _expect_top_level(checker: Checker, node: ast.MacroCall) -> None:
 def _static_assert(
     checker: Checker, node: ast.MacroCall, tested: ast.Expression
 ) -> typed.Statement:
-    if not evaluate(tested, checker.environment, BOOL).value:
+    try:
+        holds = evaluate(tested, checker.environment, BOOL).value
+    except CompileError as error:
+        help = "what extents and scalar parameters must be is for `requires!`"
+        raise with_way(error, help) from None
+    if not holds:
         match node.arguments:
             case (_, ast.StringLiteral(value=message)):
                 text = message

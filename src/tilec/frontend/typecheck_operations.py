@@ -208,6 +208,8 @@ def _known_functions(checker: Checker, use: Use) -> set[str]:
 
 def _elsewhere(use: Use) -> str | None:
     """Where an operation of this name is, if it is written in another form."""
+    if use.form is Form.METHOD and use.name in ("rev", "step_by"):
+        return f"a range stands in parentheses: `(a..b).{use.name}(…)`"
     places = [(Form.FUNCTION, None), (Form.TILE, None), *((Form.METHOD, r) for r in Receiver)]
     for form, receiver in places:
         for turbofish in (False, True):

@@ -15,6 +15,9 @@ from tilec.layout.linear_map import LinearMap, combine
 LANE_BITS = 5
 LANES = 1 << LANE_BITS
 
+# A block has 1024 threads, and a thread 255 registers of 4 bytes. What is read may say anything.
+_MOST_BITS = 24
+
 Basis = tuple[int, ...]
 
 
@@ -144,7 +147,16 @@ class Layout:
         shape = tuple(encoded["shape"])
         if any(extent < 1 for extent in shape):
             raise LayoutError(f"expected positive extents, got shape {shape}")
-        return from_flat(shape, encoded["register"], encoded["lane"], encoded["warp"])
+        vectors = [encoded[name] for name in ("register", "lane", "warp")]
+        repeats = prod(extent // (extent & -extent) for extent in shape)
+        # Bits first: what is shifted by them is a number of as many.
+        bits = sum(map(len, vectors))
+        if max(bits, len(shape)) > _MOST_BITS or repeats << bits > 1 << _MOST_BITS:
+            raise LayoutError(
+                f"expected no more than 2^{_MOST_BITS} places and {_MOST_BITS} axes, got shape "
+                f"{shape} and {bits} bits"
+            )
+        return from_flat(shape, *vectors)
 
 
 def from_flat(
@@ -152,6 +164,8 @@ def from_flat(
 ) -> Layout:
     """The layout whose basis vectors are given as row-major indices in the block."""
     block = tuple(extent & -extent for extent in shape)
+    if prod(block) > 1 << (len(register) + len(lane) + len(warp)):
+        raise LayoutError(f"expected every element of the block {block} to have a place")
 
     def vectors(indices: Sequence[int]) -> tuple[Basis, ...]:
         if any(not 0 <= index < prod(block) for index in indices):

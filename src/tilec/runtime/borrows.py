@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from threading import get_ident
+from threading import local
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -137,8 +137,20 @@ def key_of(stream: int, device: int | None) -> StreamKey:
     if stream in _LEGACY:
         return "legacy", device
     if stream == PER_THREAD_STREAM:
-        return "per thread", device, get_ident()
+        return "per thread", device, _this_thread()
     return stream
+
+
+_THREAD = local()
+
+
+def _this_thread() -> object:
+    """Stands for a thread. The number that Python has for it is the next thread's once it is gone,
+    while its stream may still be busy."""
+    token: object = getattr(_THREAD, "token", None)
+    if token is None:
+        token = _THREAD.token = object()
+    return token
 
 
 class _Loan(NamedTuple):

@@ -53,6 +53,8 @@ def check_form(parameter: Parameter, array: Array) -> None:
     """That a tensor's extents and strides are such as kernels take, and as ownership asks."""
     name = parameter.name
     for axis, extent in enumerate(array.shape):
+        if extent < 0:
+            raise ContractError(f"`{name}`: extent {extent} of axis {axis} is negative")
         if extent > COUNT_LIMIT:
             raise ContractError(
                 f"`{name}`: extent {extent} of axis {axis} is above the limit of {COUNT_LIMIT}"

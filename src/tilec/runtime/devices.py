@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
@@ -22,12 +23,29 @@ def require_device() -> None:
     Raises:   NoDevice. (A success is remembered, a failure is not. cuda.core is asked only after
               this: without a driver its second call may wait for ever.)
     """
+    if _was_used_before_fork:
+        raise NoDevice(
+            "CUDA does not work in a process that was forked from one that had used it: start "
+            'such processes by `multiprocessing.get_context("spawn")` or `"forkserver"`'
+        )
     try:
         [status] = bindings.cuInit(0)
     except Exception as error:
         raise NoDevice(f"there is no CUDA driver: {error}") from None
     if status != SUCCESS:
         raise NoDevice(f"there is no GPU: {status.name}")
+
+
+_was_used_before_fork = False
+
+
+def _after_fork() -> None:
+    global _was_used_before_fork
+    _was_used_before_fork = _was_used_before_fork or require_device.cache_info().currsize > 0
+    require_device.cache_clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def current_device() -> int:
@@ -152,8 +170,9 @@ class context_of:  # noqa: N801  (used as a function is)
 
     def __enter__(self) -> int:
         device = self._device
-        _, context = bindings.cuCtxGetCurrent()
-        if device is not None and int(context) and _PRIMARY.get(device) == int(context):
+        status, context = bindings.cuCtxGetCurrent()
+        is_there = status == SUCCESS and int(context)
+        if device is not None and is_there and _PRIMARY.get(device) == int(context):
             return device
         self._made = made_current(device)
         index = self._made.__enter__()

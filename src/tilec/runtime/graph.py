@@ -82,10 +82,10 @@ class Graph:
                 last = self._last or self._previous
                 follows = None if last is None else last()
                 UNDER_WAY.admit(self._driver, touched, call.planned, on, order, follows)
-            self._executable.launch(on)
+            passing = is_passing(on, stream)
+            UNDER_WAY.start(handle, self._executable.launch, what.weight, passing)
             self._before = self._previous = None
             self._last = ref(handle)
-            UNDER_WAY.hold(handle, what.weight, record_now=is_passing(on, stream))
             return handle
 
     def update(self, **changes: object) -> None:

@@ -281,9 +281,11 @@ typedef struct {
     int several; /* devices */
 } HotPath;
 
-/* What a caller asks for: the arguments (a tuple), the stream or None, what the handle keeps. */
+/* What a caller asks for: the arguments (a tuple), the stream or None, what the handle keeps,
+ * whether the stream may be gone, or another one, later (True or False), and the weight of what it
+ * borrows, None for that of its entry. */
 typedef struct {
-    PyObject *given, *stream, *borrowed;
+    PyObject *given, *stream, *borrowed, *is_passing, *weight;
 } Call;
 
 /* Objects that become a tuple when all are there: Python code that runs meanwhile (a property, a
@@ -303,6 +305,7 @@ typedef struct {
 static struct {
     PyObject *is_cuda, *is_neg, *data_ptr, *dtype, *shape, *is_contiguous, *stride, *get_device;
     PyObject *pointer, *facts, *entries, *only, *frames, *pointers, *scalars, *bits;
+    PyObject *gathered, *append, *borrowed, *asker, *room, *weight, *hold;
 } names;
 
 /* Indices of `given` arguments; -1 if there are more than `most`, or with an exception. */
@@ -588,39 +591,11 @@ static PyObject *taken(PyObject *frames)
  * meets the exception again, if there is one; after the others an exception is the caller's. */
 typedef enum { NOT_HERE, STARTED, FAILED } Outcome;
 
-/* Fills a frame of an entry and starts it. A frame whose launch failed is not used again. */
-static Outcome start_frame(PyObject *frames, PyObject *fitted, PyObject *addresses, PyObject *given,
-                           PyObject *stream)
-{
-    unsigned long long number = PyLong_AsUnsignedLongLong(stream);
-    PyObject *frame = PyErr_Occurred() ? NULL : taken(frames);
-    Outcome outcome = NOT_HERE;
-    Start *start;
-    if (!frame)
-        return NOT_HERE;
-    start = (Start *)PyTuple_GetItem(frame, 1);
-    if (!fill_pointers(start, fitted, addresses) && !fill_scalars(start, fitted, given))
-        outcome = started(start, number) ? FAILED : STARTED;
-    if (outcome != FAILED && PyList_Append(frames, frame) && outcome == STARTED)
-        outcome = FAILED;
-    Py_DECREF(frame);
-    return outcome;
-}
-
-/* Starts the entry of an instance that is for the addresses, if nothing is under way elsewhere. */
-static Outcome start_entry(const HotPath *self, PyObject *fitted, PyObject *entry,
-                           PyObject *addresses, PyObject *given, PyObject *stream)
-{
-    PyObject *only = PyObject_GetAttr(self->under_way, names.only), *frames;
-    int is_only = only ? PyObject_RichCompareBool(only, stream, Py_EQ) : -1;
-    Outcome outcome;
-    Py_XDECREF(only);
-    if (is_only != 1 || !(frames = PyObject_GetAttr(entry, names.frames)))
-        return NOT_HERE;
-    outcome = start_frame(frames, fitted, addresses, given, stream);
-    Py_DECREF(frames);
-    return outcome;
-}
+/* A launch that was looked up. */
+typedef struct {
+    PyObject *fitted, *entry, *addresses, *stream;
+    long torch_device;
+} Known;
 
 /* The stream that a caller means. */
 static PyObject *stream_for(const HotPath *self, long torch_device, PyObject *stream)
@@ -634,19 +609,158 @@ static PyObject *stream_for(const HotPath *self, long torch_device, PyObject *st
     return PyObject_CallFunction(self->current_stream, "l", torch_device);
 }
 
-/* The handle of a launch that was started. */
-static PyObject *handle_of(const HotPath *self, PyObject *fitted, PyObject *entry,
-                           PyObject *addresses, long torch_device, PyObject *stream,
-                           PyObject *borrowed)
+/* The handle of a launch that is about to be started. */
+static PyObject *handle_of(const HotPath *self, const Known *known, PyObject *borrowed)
 {
-    PyObject *is_foreign = torch_device >= 0 ? Py_True : Py_False, *handle;
-    PyObject *touched = PyTuple_Pack(3, fitted, addresses, is_foreign);
+    PyObject *is_foreign = known->torch_device >= 0 ? Py_True : Py_False, *handle;
+    PyObject *touched = PyTuple_Pack(3, known->fitted, known->addresses, is_foreign);
     if (!touched)
         return NULL;
-    handle = PyObject_CallFunctionObjArgs(self->launch, self->driver, entry, stream, borrowed,
-                                          touched, NULL);
+    handle = PyObject_CallFunctionObjArgs(self->launch, self->driver, known->entry, known->stream,
+                                          borrowed, touched, NULL);
     Py_DECREF(touched);
     return handle;
+}
+
+/* Whether all that is under way is on a stream; -1 with an exception. */
+static int is_only(const HotPath *self, PyObject *stream)
+{
+    PyObject *only = PyObject_GetAttr(self->under_way, names.only);
+    int answer = only ? PyObject_RichCompareBool(only, stream, Py_EQ) : -1;
+    Py_XDECREF(only);
+    return answer;
+}
+
+/* Adds a handle to what is under way; -1 with an exception. */
+static int gather(const HotPath *self, PyObject *handle)
+{
+    PyObject *gathered = PyObject_GetAttr(self->under_way, names.gathered), *done;
+    done = gathered ? PyObject_CallMethodObjArgs(gathered, names.append, handle, NULL) : NULL;
+    Py_XDECREF(gathered);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+/* Notes that the driver has a launch, and which thread may ask about it. One that failed borrows
+ * nothing, but where an interrupt came it is not known whether it was started. Keeps the exception,
+ * if there is one. */
+static void note_start(PyObject *handle, PyObject *asker)
+{
+    PyObject *kind, *value, *trace;
+    int failed = PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception);
+    PyErr_Fetch(&kind, &value, &trace);
+    if ((failed && PyObject_SetAttr(handle, names.borrowed, Py_None))
+        || PyObject_SetAttr(handle, names.asker, asker))
+        PyErr_Clear(); /* both only store */
+    PyErr_Restore(kind, value, trace);
+}
+
+/* Takes the weight of a launch off what may gather; 1 if there is room left, -1 with an exception. */
+static int take_room(const HotPath *self, PyObject *weight)
+{
+    PyObject *room = PyObject_GetAttr(self->under_way, names.room);
+    long left = room ? PyLong_AsLong(room) : -1;
+    Py_XDECREF(room);
+    if (left == -1 && PyErr_Occurred())
+        return -1;
+    left -= PyLong_AsLong(weight);
+    if (left <= 0 || PyErr_Occurred())
+        return PyErr_Occurred() ? -1 : 0;
+    room = PyLong_FromLong(left);
+    if (!room || PyObject_SetAttr(self->under_way, names.room, room))
+        left = -1;
+    Py_XDECREF(room);
+    return left < 0 ? -1 : 1;
+}
+
+/* As `UnderWay.hold`, which does it where it is more than counting; -1 with an exception. */
+static int hold(const HotPath *self, const Known *known, const Call *call, int is_passing,
+                PyObject *handle)
+{
+    PyObject *weight = call->weight, *done;
+    int has_room = 0;
+    if (weight == Py_None)
+        weight = PyObject_GetAttr(known->entry, names.weight);
+    else
+        Py_INCREF(weight);
+    if (weight && !is_passing)
+        has_room = take_room(self, weight);
+    done = NULL;
+    if (weight && has_room == 0)
+        done = PyObject_CallMethodObjArgs(self->under_way, names.hold, handle, weight,
+                                          is_passing ? Py_True : Py_False, NULL);
+    Py_XDECREF(weight);
+    Py_XDECREF(done);
+    return has_room == 1 || done ? 0 : -1;
+}
+
+/* Starts a launch as `UnderWay.start` does, and holds it, if nothing is under way elsewhere. From the question
+ * to the launch all is C: no interrupt of the user comes between, and no other thread. */
+static Outcome start_held(const HotPath *self, Start *start, const Known *known, const Call *call,
+                          PyObject *handle)
+{
+    unsigned long long stream = PyLong_AsUnsignedLongLong(known->stream);
+    PyObject *asker;
+    int failed, is_passing = call->is_passing == Py_True || stream == PER_THREAD_STREAM;
+    if (PyErr_Occurred())
+        return NOT_HERE;
+    asker = PyLong_FromUnsignedLong(is_passing ? PyThread_get_thread_ident() : 0);
+    if (!asker || is_only(self, known->stream) != 1 || gather(self, handle)) {
+        Py_XDECREF(asker);
+        return NOT_HERE;
+    }
+    failed = started(start, stream);
+    note_start(handle, asker);
+    Py_DECREF(asker);
+    if (failed)
+        return FAILED;
+    return hold(self, known, call, is_passing, handle) ? FAILED : STARTED;
+}
+
+/* Fills a frame of an entry and starts it; the handle is there before anything is started. */
+static Outcome start_frame(const HotPath *self, Start *start, const Known *known, const Call *call,
+                           PyObject **handle)
+{
+    Outcome outcome;
+    if (fill_pointers(start, known->fitted, known->addresses)
+        || fill_scalars(start, known->fitted, call->given)
+        || !(*handle = handle_of(self, known, call->borrowed)))
+        return NOT_HERE;
+    outcome = start_held(self, start, known, call, *handle);
+    if (outcome != STARTED)
+        Py_CLEAR(*handle);
+    return outcome;
+}
+
+/* Takes a frame out of a list, and puts it back. One whose launch failed is not used again. */
+static Outcome start_of_frames(const HotPath *self, PyObject *frames, const Known *known,
+                               const Call *call, PyObject **handle)
+{
+    PyObject *frame = taken(frames);
+    Outcome outcome;
+    if (!frame)
+        return NOT_HERE;
+    outcome = start_frame(self, (Start *)PyTuple_GetItem(frame, 1), known, call, handle);
+    if (outcome != FAILED && PyList_Append(frames, frame) && outcome == STARTED)
+        PyErr_Clear(); /* another one will be made */
+    Py_DECREF(frame);
+    return outcome;
+}
+
+/* Starts the entry of an instance that is for the addresses. */
+static Outcome start_entry(const HotPath *self, const Known *known, const Call *call,
+                           PyObject **handle)
+{
+    PyObject *frames;
+    Outcome outcome;
+    if (is_only(self, known->stream) != 1) /* asked again, but most of what is in vain ends here */
+        return NOT_HERE;
+    frames = PyObject_GetAttr(known->entry, names.frames);
+    if (!frames)
+        return NOT_HERE;
+    outcome = start_of_frames(self, frames, known, call, handle);
+    Py_DECREF(frames);
+    return outcome;
 }
 
 /* What was fitted to arguments of this key, and its entry for the addresses; -1 if they are not
@@ -669,18 +783,16 @@ static int find(const HotPath *self, PyObject *key, PyObject *addresses, PyObjec
 static Outcome start_known(const HotPath *self, PyObject *key, PyObject *addresses,
                            long torch_device, const Call *call, PyObject **handle)
 {
-    PyObject *fitted, *entry, *stream;
+    Known known = {NULL, NULL, addresses, NULL, torch_device};
     Outcome outcome = NOT_HERE;
-    if (find(self, key, addresses, &fitted, &entry))
+    if (find(self, key, addresses, &known.fitted, &known.entry))
         return NOT_HERE;
-    stream = stream_for(self, torch_device, call->stream);
-    if (stream)
-        outcome = start_entry(self, fitted, entry, addresses, call->given, stream);
-    if (outcome == STARTED)
-        *handle = handle_of(self, fitted, entry, addresses, torch_device, stream, call->borrowed);
-    Py_XDECREF(stream);
-    Py_DECREF(entry);
-    Py_DECREF(fitted);
+    known.stream = stream_for(self, torch_device, call->stream);
+    if (known.stream)
+        outcome = start_entry(self, &known, call, handle);
+    Py_XDECREF(known.stream);
+    Py_DECREF(known.entry);
+    Py_DECREF(known.fitted);
     return outcome;
 }
 
@@ -708,13 +820,16 @@ static PyObject *hot_start(PyObject *object, PyObject *const *arguments, Py_ssiz
     PyObject *handle = NULL;
     Outcome outcome = NOT_HERE;
     Call call;
-    if (count != 3 || !PyTuple_Check(arguments[0])) {
-        PyErr_SetString(PyExc_TypeError, "expected arguments, a stream or None, what is borrowed");
+    if (count != 5 || !PyTuple_Check(arguments[0])) {
+        PyErr_SetString(PyExc_TypeError, "expected arguments, a stream or None, what is borrowed, "
+                                         "whether the stream is passing, a weight or None");
         return NULL;
     }
     call.given = arguments[0];
     call.stream = arguments[1];
     call.borrowed = arguments[2];
+    call.is_passing = arguments[3];
+    call.weight = arguments[4];
     if (PyTuple_Size(call.given) == self->count)
         outcome = start_given(self, &call, &handle);
     if (outcome != NOT_HERE)
@@ -729,8 +844,8 @@ static PyObject *hot_start(PyObject *object, PyObject *const *arguments, Py_ssiz
 
 static PyMethodDef hot_methods[] = {
     {"start", (PyCFunction)(void (*)(void))hot_start, METH_FASTCALL,
-     "start(given, stream, borrowed)\n--\n\n"
-     "The handle of a launch, not held yet; None, and nothing was started, if it is for Python."},
+     "start(given, stream, borrowed, is_passing, weight)\n--\n\n"
+     "The handle of a launch, held; None, and nothing was started, if it is for Python."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -763,7 +878,10 @@ static int make_names(void)
         {&names.facts, "facts"},       {&names.entries, "entries"},
         {&names.only, "only"},         {&names.frames, "frames"},
         {&names.pointers, "pointers"}, {&names.scalars, "scalars"},
-        {&names.bits, "bits"},
+        {&names.bits, "bits"},         {&names.gathered, "_gathered"},
+        {&names.append, "append"},     {&names.borrowed, "_borrowed"},
+        {&names.asker, "asker"},       {&names.room, "_room"},
+        {&names.weight, "weight"},     {&names.hold, "hold"},
     };
     size_t number;
     for (number = 0; number < sizeof all / sizeof *all; number++)

@@ -10,9 +10,11 @@ on, and where there are several streams, a `Ledger` (borrows.py) says who may la
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from collections import deque
 from itertools import takewhile
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 from tilec.runtime.borrows import (
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from tilec.runtime.cuda_driver import Completion, Driver
-    from tilec.runtime.entry import Started
+    from tilec.runtime.entry import Start, Started
 
 # Weights (entry.py) that gather before an event is recorded: 64 launches of small tensors, or what
 # borrows 16 MiB. A launch that reaches it alone runs for so long that its own event costs little.
@@ -72,6 +74,7 @@ class Launch:
         "_event",
         "_is_over",
         "_is_passing",
+        "asker",
         "entry",
         "stream",
         "touched",
@@ -88,6 +91,9 @@ class Launch:
     ) -> None:
         self.touched = touched
         self._is_over = False
+        # The thread that may ask the driver about it: None as long as it is not started, 0 any. On
+        # a stream that is another one in another thread, or later, only the thread that started it.
+        self.asker: int | None = None
         # Whether its stream may be gone, or another one, later: then it is asked about no more.
         self._is_passing = False
         # What was known of a passing stream when this was launched; None: it can be asked.
@@ -166,27 +172,38 @@ class Launch:
         """
         return None if self.is_over else self._recorded()
 
+    def may_be_asked(self) -> bool:
+        """Whether this thread may ask the driver about it."""
+        return self.asker == 0 or self.asker == get_ident()
+
     def record_now(self) -> None:
         """Asks all that is to be known of its stream, which may be gone, or another one, later.
 
         Raises:   LaunchError if the device failed
         """
         try:
-            self._recorded()
-        finally:
-            self._is_passing, self.waits_for_legacy = True, False
+            self._record()
+        except LaunchError:  # nothing runs any more
+            self._is_passing, self.waits_for_legacy, self.asker = True, False, 0
+            raise
+        # Not after an interrupt, which leaves it to this thread to ask later.
+        self._is_passing, self.waits_for_legacy, self.asker = True, False, 0
         if self._event is not None:
             self.waits_for_legacy = self._driver.waits_for_legacy(self.stream)
 
     def _recorded(self) -> Completion | None:
-        """The event that tells when this is done; None if it is, or its stream is being captured,
-        or was when this was launched on one that is passing.
+        """The event that tells when this is done; None if it is, or may not be asked about (yet),
+        or its stream is being captured, or was when this was launched on one that is passing.
 
         Raises:   LaunchError if the device failed
         """
-        if self._event is None and self._borrowed is not None and not self._is_passing:
-            self._event = self._driver.recorded(self.entry, self.stream)
+        if self._event is None and not self._is_passing and self.may_be_asked():
+            self._record()
         return self._event
+
+    def _record(self) -> None:
+        if self._borrowed is not None:
+            self._event = self._driver.recorded(self.entry, self.stream)
 
     def _failure(self, error: Exception) -> LaunchError:
         return failure(f"`{self.entry.kernel.symbol}` failed on the GPU", error)
@@ -257,13 +274,16 @@ class UnderWay:
             self.only = None
             return
         done: list[Launch] = []  # lets go of what it borrowed when the lock is free
-        with self._settling:
+
+        def admit() -> None:
             ledger = self._ledger_for(stream, entry.device, done)
             # What is captured into a graph runs when that does, and in the order that it has.
             if ledger is None or policy == "off" or driver.is_captured(stream):
                 return
             ledger.admit(driver, touched, stream, entry.device, policy, follows)
             self._count_row(stream)
+
+        self._settling.run(admit)
 
     def _count_row(self, stream: int) -> None:
         """Has it asked soon how far other streams are, after some launches in a row on one.
@@ -279,16 +299,18 @@ class UnderWay:
     def ordered(self, first: Launch | tuple[int, int | None], then: int) -> None:
         """Notes that a stream waits for a launch, or for all that another stream was given."""
         done: list[Launch] = []
-        with self._settling:
+
+        def note() -> None:
             device = first[1] if isinstance(first, tuple) else first.entry.device
             ledger = self._ledger_for(then, device, done)
             if ledger is not None:
                 ledger.ordered(first, then)
 
+        self._settling.run(note)
+
     def borrowers(self) -> list[Launch]:
         """The launches that are not known to be done."""
-        with self._settling:
-            return self._live()
+        return self._settling.run(self._live)
 
     def _ledger_for(self, stream: int, device: int | None, done: list[Launch]) -> Ledger | None:
         """What says who may launch on a stream; None if nothing is on another one.
@@ -298,23 +320,33 @@ class UnderWay:
         if self._ledger is not None:
             return self._ledger
         # The address of a thread's own stream says nothing of other threads.
-        if stream != PER_THREAD_STREAM:
-            key = key_of(stream, device)
-            self.only = stream  # first: `hold` adds a launch, then looks whether this is its stream
-            if self._is_all_on(key):
-                return None
-            self._let_go_of_done(done)  # what was waited for meanwhile, say
-            if self._is_all_on(key):
-                return None
+        if stream != PER_THREAD_STREAM and self._becomes_only(stream, device, done):
+            return None
         self.only = None
-        self._ledger = ledger = Ledger()
         if len(self._gathered) >= LIMIT_AFTER_CHANGE:  # else streams may well go on taking turns
             # Soon it is asked how far the other stream was at this moment.
             self._record_for_gathered(done)
             self._room = min(self._room, LIMIT_AFTER_CHANGE)
+        ledger = Ledger()
         for launch in self._live():
             ledger.add(launch)
+        self._ledger = ledger
         return ledger
+
+    def _becomes_only(self, stream: int, device: int | None, done: list[Launch]) -> bool:
+        """Whether all that is under way is on a stream, which `only` is then."""
+        key, is_only = key_of(stream, device), False
+        try:
+            # First: `start` adds a launch, then looks whether this is its stream.
+            self.only = stream
+            is_only = self._is_all_on(key)
+            if not is_only:
+                self._let_go_of_done(done)  # what was waited for meanwhile, say
+                is_only = self._is_all_on(key)
+        finally:
+            if not is_only:
+                self.only = None
+        return is_only
 
     def _is_all_on(self, key: StreamKey) -> bool:
         return all(key_of(one.stream, one.entry.device) == key for one in self._live())
@@ -323,30 +355,56 @@ class UnderWay:
         timed = [one for queue in self._timed.values() for _, batch in queue for one in batch]
         return [launch for launch in (*timed, *self._gathered) if not launch.is_over]
 
-    def hold(self, launch: Launch, weight: int, record_now: bool = False) -> None:
-        """Keeps what a launch borrows until it is done. `record_now` where its stream may be gone
-        later."""
+    def start(
+        self,
+        launch: Launch,
+        start: Start,
+        weight: int,
+        passing: bool = False,
+        is_one: bool = True,
+    ) -> None:
+        """Starts a launch, which is under way from before that on: whenever the user interrupts it,
+        what it borrows is kept until the GPU is done with it. (hot_path.c follows this.)
+
+        If not `is_one`, some of it may have been started where it fails.
+
+        Raises:   what `start` does; LaunchError if the device failed
+        """
+        asker = get_ident() if passing or launch.stream == PER_THREAD_STREAM else 0
         try:
-            # Before another thread can, in which its stream may be another one.
-            if record_now or launch.stream == PER_THREAD_STREAM:
+            self._gathered.append(launch)
+            start(launch.stream)
+        except Exception:
+            if is_one:
+                launch.let_go()
+            raise
+        finally:
+            launch.asker = asker
+            if self.only != launch.stream:
+                try:
+                    self._note(launch)
+                except BaseException:
+                    self.only = self._ledger = None  # made anew, of all that is under way
+                    raise
+        if asker or self._room <= weight:
+            self.hold(launch, weight, asker != 0)
+        else:
+            self._room -= weight
+
+    def hold(self, launch: Launch, weight: int, passing: bool) -> None:
+        """Sees to it that what a launch borrows, which was started, is let go when it is done."""
+        try:
+            if passing:
                 launch.record_now()
         finally:
-            self._gathered.append(launch)
             self._room -= weight
-            if self._room <= 0 or self.only != launch.stream:
-                self._look_closer(launch, weight)
-
-    def _look_closer(self, launch: Launch, weight: int) -> None:
-        """What a launch needs that is not one of many small ones on one stream."""
-        if weight >= LIMIT:
-            launch._recorded()
-        if self.only != launch.stream:
-            self._note(launch)
-        if self._room <= 0:
-            self.settle()
+            if self._room <= 0:
+                if weight >= LIMIT:
+                    launch._recorded()
+                self.settle()
 
     def _note(self, launch: Launch) -> None:
-        with self._settling:
+        def note() -> None:
             if launch.is_over:
                 return
             if self._ledger is not None:
@@ -354,41 +412,55 @@ class UnderWay:
             else:  # another thread took its stream for the only one while this launch was started
                 self.only = None
 
+        self._settling.run(note)
+
     def settle(self) -> None:
         """Lets go of what the GPU is done with, and records events for what has none."""
-        if not (self._gathered or self._timed) or not self._settling.acquire(blocking=False):
-            return
-        # What is borrowed goes when the lock is free: a tensor of another library may run code of
-        # its own then, which frees memory, say.
-        done: list[Launch] = []
-        try:
-            self._record_for_gathered(done)
-            heavy_left = self._let_go_of_done(done)
-            self._forget_streams()
-            self._room = 0 if heavy_left else LIMIT  # 0: the next launch asks again
-        finally:
-            self._settling.release()
+        if self._gathered or self._timed:
+            # What is borrowed goes when the lock is free: a tensor of another library may run code
+            # of its own then, which frees memory, say.
+            done: list[Launch] = []
+            self._settling.run_if_free(lambda: self._settle(done))
+
+    def _settle(self, done: list[Launch]) -> None:
+        self._record_for_gathered(done)
+        heavy_left = self._let_go_of_done(done)
+        self._forget_streams()
+        self._room = 0 if heavy_left else LIMIT  # 0: the next launch asks again
 
     def _record_for_gathered(self, done: list[Launch]) -> None:
         batches: dict[_Place, list[Launch]] = {}
-        for _ in range(len(self._gathered)):  # other threads may add to it meanwhile
-            launch = self._gathered.popleft()
-            if launch._borrowed is None:
-                continue
-            if launch._event is not None:
-                self._wait_for(launch._event, [launch])
-                continue
-            if launch._is_passing:  # it was captured into a graph, whose stream may be gone
-                _are_over([launch], done)
-                continue
-            place = _place_of(launch)
-            batch = batches.get(place)
-            if batch is None:
-                batches[place] = [launch]
-            else:
-                batch.append(launch)
-        for batch in batches.values():
-            self._record_for(batch, done)
+        gathered = self._gathered
+        entry: Started | None = None  # of the last one, mostly that of the next
+        stream = 0
+        batch: list[Launch] = []
+        try:
+            for _ in range(len(gathered)):  # other threads may add to it meanwhile
+                launch = gathered[0]
+                if launch._borrowed is not None and not self._is_settled(launch, done):
+                    if launch.entry is not entry or launch.stream != stream:
+                        entry, stream = launch.entry, launch.stream
+                        batch = batches.setdefault((stream, entry.device, False), [])
+                    batch.append(launch)
+                gathered.popleft()  # when it is elsewhere: an interrupt may come before
+            for place in list(batches):
+                self._record_for(batches[place], done)
+                del batches[place]
+        finally:
+            for batch in batches.values():
+                gathered.extend(batch)
+
+    def _is_settled(self, launch: Launch, done: list[Launch]) -> bool:
+        """Whether a launch that gathered needs no event (yet)."""
+        if launch._event is not None:
+            self._wait_for(launch._event, [launch])
+        elif launch._is_passing:  # it was captured into a graph, whose stream may be gone
+            _are_over([launch], done)
+        elif launch.asker == 0 or launch.may_be_asked():
+            return False
+        else:  # it is about to be started
+            self._gathered.append(launch)
+        return True
 
     def _record_for(self, batch: list[Launch], done: list[Launch]) -> None:
         driver, entry, stream = batch[-1]._driver, batch[-1].entry, batch[-1].stream
@@ -414,9 +486,10 @@ class UnderWay:
         """Whether something heavy is left."""
         for place, queue in list(self._timed.items()):
             for _ in range(_done_among(queue)):
-                _, batch = queue.popleft()
-                self._heavy -= _heavy_among(batch)
+                _, batch = queue[0]
                 _are_over(batch, done)
+                queue.popleft()
+                self._heavy -= _heavy_among(batch)
             if not queue:
                 del self._timed[place]
         return self._heavy > 0
@@ -430,6 +503,10 @@ class UnderWay:
             self._ledger = None
             self.only = left[0] if left else None
 
+    def forget_threads(self) -> None:
+        """In a process that was forked: a thread that is not there had the lock, perhaps."""
+        self._settling = OwnedLock()
+
 
 def _place_of(launch: Launch) -> _Place:
     return launch.stream, launch.entry.device, launch._is_passing
@@ -440,7 +517,7 @@ def _done_among(queue: deque[_Batch]) -> int:
 
     One question suffices for a stream that is busy with the first, two for one that is done.
     """
-    if not _is_over(queue[0]):
+    if not queue or not _is_over(queue[0]):  # an interrupt may leave it empty
         return 0
     if queue[0][1][0]._is_passing:  # each is asked for, once in its life
         return sum(1 for _ in takewhile(_is_over, queue))
@@ -466,3 +543,4 @@ def _heavy_among(batch: list[Launch]) -> int:
 
 
 UNDER_WAY = UnderWay()
+os.register_at_fork(after_in_child=UNDER_WAY.forget_threads)

@@ -64,12 +64,11 @@ class Launcher:
         """
         if named or len(arguments) != self._count:
             arguments = self._planner.positional(arguments, named)
-        handle = self._hot_start(arguments, None, arguments) or self._start(
-            arguments, None, False, arguments
-        )
-        if handle.is_over:
-            return
-        UNDER_WAY.hold(handle, 1)
+        handle = self._hot_start(arguments, None, arguments, False, 1)
+        if handle is None:
+            handle = self._start(arguments, None, False, arguments, weight=1)
+            if handle.is_over:
+                return
         try:
             self._driver().finish(handle.entry, handle.stream)
         except TilecError:  # nothing runs after a failure; after an interrupt of the user it may
@@ -90,17 +89,15 @@ class Launcher:
         if named or len(arguments) != self._count:
             arguments = self._planner.positional(arguments, named)
         if stream is None:
-            handle = self._hot_start(arguments, None, arguments) or self._start(
-                arguments, None, order, arguments
-            )
-            UNDER_WAY.hold(handle, handle.entry.weight)
+            handle = self._hot_start(arguments, None, arguments, False, None)
+            if handle is None:
+                handle = self._start(arguments, None, order, arguments)
             return handle
         on = self._driver().stream_of(stream)
-        borrowed = arguments, stream
-        handle = self._hot_start(arguments, on, borrowed) or self._start(
-            arguments, on, order, borrowed
-        )
-        UNDER_WAY.hold(handle, handle.entry.weight, record_now=is_passing(on, stream))
+        borrowed, passing = (arguments, stream), is_passing(on, stream)
+        handle = self._hot_start(arguments, on, borrowed, passing, None)
+        if handle is None:
+            handle = self._start(arguments, on, order, borrowed, passing)
         return handle
 
     def plan(self, *arguments: object, **named: object) -> LaunchPlan:
@@ -114,14 +111,18 @@ class Launcher:
         stream: int | None,
         order: bool,
         borrowed: object,
+        passing: bool = False,
+        weight: int | None = None,
         is_foreign: bool = False,
     ) -> Launch:
         """Checks the contract and launches: the path of every launch that the C path leaves to
         Python, and of all where there is none, so written for speed. hot_path.c follows it.
 
         What shapes decide was worked out when they were first seen. Each launch looks that up,
-        looks at the addresses, and fills a frame. The handle, which is not held yet, keeps what is
-        `borrowed`, some of it of another library where `is_foreign`.
+        looks at the addresses, and fills a frame. The handle keeps what is `borrowed`, some of it
+        of another library where `is_foreign`; a `passing` stream may be gone, or another one,
+        later.
+        `weight` stands for that of the entry where the caller waits.
         """
         # 1. What the arguments are: the address of each tensor, and all else as a key.
         found = read(given, self._tensor_at, self._deciding_at, self._several)
@@ -130,7 +131,7 @@ class Launcher:
                 stream = stream_for(given, self._tensor_at)
             held: list[object] = []
             arrays = self._described(given, stream, held)
-            return self._start(arrays, stream, order, (borrowed, held), True)
+            return self._start(arrays, stream, order, (borrowed, held), passing, weight, True)
         addresses, key, bits, torch_device = found
         try:
             fitted = self._planner.known[key]
@@ -156,9 +157,10 @@ class Launcher:
             cells[slot] = addresses[number]
         if fitted.scalars:
             self._fill_scalars(fitted, frame, given)
-        start(stream)
+        handle = Launch(driver, entry, stream, borrowed, touched)
+        UNDER_WAY.start(handle, start, weight or entry.weight, passing)
         entry.frames.append(frame)
-        return Launch(driver, entry, stream, borrowed, touched)
+        return handle
 
     def _fill_scalars(self, fitted: Fitted, frame: Frame, given: Sequence[object]) -> None:
         cells = frame[0]

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from tilec.runtime.launch import Launch
 
     # Starts a launch of what was launched before, given the arguments, the address of a stream or
-    # None, and what the handle keeps alive. It gives the handle, which is not held yet; or None,
+    # None, what the handle keeps alive, whether that stream is passing (launch.py), and the weight
+    # of what is borrowed, None for that of the entry. It gives the handle, which is held; or None,
     # and has started nothing, where something is new, or wrong, or under way on another stream: all
     # of which is for `Launcher._start`.
-    HotStart: TypeAlias = "Callable[[tuple[object, ...], int | None, object], Launch | None]"
+    HotStart: TypeAlias = Callable[
+        [tuple[object, ...], "int | None", object, bool, "int | None"], "Launch | None"
+    ]
 
 
 class HotPath(Protocol):
@@ -55,5 +58,12 @@ def is_native(start: Start) -> bool:
     return _BUILT is not None and type(start) is _BUILT.Start
 
 
-def no_hot_path(given: tuple[object, ...], stream: int | None, borrowed: object, /) -> None:
+def no_hot_path(
+    given: tuple[object, ...],
+    stream: int | None,
+    borrowed: object,
+    is_passing: bool,
+    weight: int | None,
+    /,
+) -> None:
     """Stands for `HotPath.start` where there is none (yet)."""

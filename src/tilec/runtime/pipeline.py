@@ -79,10 +79,9 @@ class PipelineLauncher:
         Raises:   ContractError, LaunchError, NoDevice, ArchitectureError
         """
         given = self._positional(arguments, named)
-        handle = self._start(given, None, 1, None, False, given)
+        handle = self._start(given, None, 1, None, False, given, weight=1)
         if handle.is_over:
             return
-        UNDER_WAY.hold(handle, 1)
         try:
             self.driver().finish(handle.entry, handle.stream)
         except TilecError:  # nothing runs after a failure; after an interrupt of the user it may
@@ -116,10 +115,8 @@ class PipelineLauncher:
         driver = self.driver()
         asked = None if stream is None else driver.stream_of(stream)
         borrowed = given, stream, workspace
-        handle = self._start(given, asked, streams, workspace, order, borrowed)
-        passing = is_passing(handle.stream, stream)
-        UNDER_WAY.hold(handle, handle.entry.weight, record_now=passing)
-        return handle
+        passing = asked is not None and is_passing(asked, stream)
+        return self._start(given, asked, streams, workspace, order, borrowed, passing)
 
     def workspace_bytes(self, *arguments: object, **named: object) -> int:
         """How many bytes of workspace these arguments need; launches nothing."""
@@ -212,8 +209,10 @@ class PipelineLauncher:
         workspace: object,
         order: bool,
         borrowed: object,
+        passing: bool = False,
+        weight: int | None = None,
     ) -> Launch:
-        """Checks the contract and launches: the path of every call. The handle is not held yet."""
+        """Checks the contract and launches: the path of every call."""
         call = self.call_of(given, stream)
         planned, stream = call.planned, call.stream
         held = [*call.held]
@@ -235,16 +234,15 @@ class PipelineLauncher:
         size = planned.workspace.bytes
         address = own or (driver.stream_memory(size, planned, stream) if size else 0)
         frames.fill_pointers([*call.addresses, address])
-        try:
+
+        def start(on: int) -> None:
             try:
-                frames.start(stream, planned)
+                frames.start(on, planned)
             finally:
                 if address and not own:
-                    driver.free_stream_memory(address, planned, stream)
-        except BaseException:
-            # What was launched before still runs: its memory lives until it is done.
-            UNDER_WAY.hold(handle, planned.weight)
-            raise
+                    driver.free_stream_memory(address, planned, on)
+
+        UNDER_WAY.start(handle, start, weight or planned.weight, passing, is_one=False)
         pool.append(frames)
         return handle
 

@@ -23,6 +23,7 @@ from tilec.runtime.devices import (
     current_device,
     device_count,
     made_current,
+    require_device,
     text_of,
 )
 from tilec.runtime.encoding import EncodedMap, encoded
@@ -272,6 +273,7 @@ def _give_context(entry: Entry, status: bindings.CUresult) -> None:
 
     Raises:   LaunchError if it has one
     """
+    require_device()  # not so in a process that was forked
     _, context = bindings.cuCtxGetCurrent()
     if int(context):
         _check_launch(entry, status)

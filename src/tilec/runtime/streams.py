@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import Any
+from weakref import ref
 
 from cuda.bindings import driver as bindings
 from cuda.core import Stream
@@ -50,9 +51,34 @@ def stream_of(given: object) -> int:
 
 def _address_of(given: Any) -> object:
     require_device()
-    if isinstance(given, Stream) and getattr(given, "is_closed", False):
+    if not isinstance(given, Stream):
+        return given.__cuda_stream__()[1] if hasattr(given, "__cuda_stream__") else given
+    if given.is_closed:
         raise TilecError(f"the stream {given!r} is closed")
-    return given.__cuda_stream__()[1] if hasattr(given, "__cuda_stream__") else given
+    address: int = given.__cuda_stream__()[1]
+    known = _CLOSABLE.get(address)
+    if known is None or known() is not given:
+        _note_closable(address, given)
+    return address
+
+
+# The last stream of cuda.core that was given at each address. Callers may close one when its work
+# is done, and the driver must not be asked about it then.
+_CLOSABLE: dict[int, ref[Stream]] = {}
+
+
+def _note_closable(address: int, given: Stream) -> None:
+    if len(_CLOSABLE) >= _REMEMBERED:  # those that launches hold are there
+        for one, known in list(_CLOSABLE.items()):
+            if known() is None:
+                _CLOSABLE.pop(one, None)
+    _CLOSABLE[address] = ref(given)
+
+
+def _is_closed(stream: int) -> bool:
+    known = _CLOSABLE.get(stream)
+    given = None if known is None else known()
+    return given is not None and bool(given.is_closed)
 
 
 # Streams as `cuda.bindings` takes them, by address. These objects are numbers only, and may outlive
@@ -113,8 +139,12 @@ def recorded(entry: Started, stream: int) -> Event | None:
     """An event that is done when the stream has done all that it was given so far.
 
     None while the stream is being captured into a graph: nothing runs, and an event would become
-    part of the graph.
+    part of the graph. Of a stream that was closed it tells that the device is done, which is waited
+    for.
     """
+    if _is_closed(stream):
+        finish_device(entry)
+        stream = LEGACY_STREAM
     return _recorded(stream, entry.device, f"`{entry.kernel.symbol}` failed on the GPU")
 
 
@@ -156,8 +186,8 @@ def order(event: Completion, stream: int, device: int | None) -> bool:
 
 def waits_for_legacy(stream: int) -> bool:
     """Whether a stream and the legacy default stream wait for each other; False of one that is
-    being captured into a graph, which the question would spoil."""
-    if is_captured(stream):
+    being captured into a graph, which the question would spoil, and of one that was closed."""
+    if _is_closed(stream) or is_captured(stream):
         return False
     status, flags = bindings.cuStreamGetFlags(queue_of(stream))
     return bool(status == SUCCESS and not int(flags) & _NON_BLOCKING)

@@ -17,10 +17,9 @@ from tilec.artifact.manifest import Manifest, from_json
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header.pipelines import pipeline_sets
 from tilec.emit.header.sets import LaunchSet, launch_sets
-from tilec.emit.header.text import identifier
 from tilec.emit.rust import emit_rust
 from tilec.emit.rust.emit import support
-from tilec.emit.rust.pipelines import pipelines_name
+from tilec.emit.rust.pipelines import PIPELINES
 from tilec.emit.rust.signature import signature_of
 
 SHIM = Path(__file__).with_name("shim.rs")
@@ -53,14 +52,14 @@ def _shim(manifest: Manifest) -> str:
     if not pipelines:
         start, end = map(shim.index, _OF_PIPELINES)
         shim = shim[:start] + shim[end:]
-    calls = [_call(one, "shim", f"SET_{identifier(one.name)}") for one in sets]
-    calls += [_call(one, "pipe", pipelines_name(one)) for one in pipelines]
+    calls = [_call(one, "shim", f"SET_{one.name}") for one in sets]
+    calls += [_call(one, "pipe", f"{PIPELINES}{one.name}") for one in pipelines]
     return shim + "\n".join(calls)
 
 
 def _call(launched: LaunchSet, kind: str, data: str) -> str:
     signature = signature_of(launched)
-    assert signature is not None, "the samples have no others"
+    assert not signature.numbers, "the samples have no numbers of several kinds"
     passed = []
     for i, one in enumerate(signature.arguments):
         if one.parameter.is_tensor:

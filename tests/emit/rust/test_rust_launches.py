@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from tests.emit.arguments import arguments_of
-from tests.emit.expected import launched_by, launched_on, planned, planner_of
+from tests.emit.arguments import arguments_of, hostile_arguments_of
+from tests.emit.expected import planner_of
 from tests.emit.pipeline_samples import pipelined
 from tests.emit.rust.calling import RustLaunchers
 from tests.emit.statuses import STATUS
@@ -41,6 +41,7 @@ from tests.emit.test_loading import (  # noqa: F401
     test_what_was_said_of_memory_in_another_launch_does_not_count,
     test_without_a_driver_contracts_are_checked_and_launches_say_so,
 )
+from tests.emit.test_plans import launches_what_the_runtime_does
 from tilec.emit.header.sets import launch_sets
 
 SETS = {one.name: one for one in launch_sets(pipelined())}
@@ -57,19 +58,13 @@ def test_launches_are_those_of_the_runtime(name, headers):
     launched = SETS[name]
     planner = planner_of(launched, pipelined())
     random = Random(name)
-    for number in range(400):
-        arguments = arguments_of(random.choice(launched.kernels), random, number % 2 == 1)
-        before = headers.fake.launches
-        outcome = headers.call(name, arguments)
-        wanted = planned(planner, arguments)
-        if isinstance(wanted, str):
-            assert (outcome.message, headers.fake.launches) == (wanted, before), arguments
-            continue
-        launch = launched_by(wanted)
-        assert outcome.status == 0, (outcome.message, arguments)
-        assert headers.fake.launches == before + (launch is not None)
-        if launch is not None:
-            assert launched_on(headers.fake) == launch, arguments
+    for number in range(600):
+        kernel = random.choice(launched.kernels)
+        if number % 3 == 2:
+            arguments = hostile_arguments_of(kernel, random)
+        else:
+            arguments = arguments_of(kernel, random, number % 3 == 1)
+        launches_what_the_runtime_does(headers, planner, name, arguments)
 
 
 def test_a_broken_contract_is_refused_by_name_and_nothing_is_launched(headers):

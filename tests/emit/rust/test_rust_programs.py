@@ -14,6 +14,8 @@ import pytest
 from tests.emit.launching import CUBIN, slot_bytes
 from tests.emit.pipeline_samples import pipelined
 from tests.emit.rust.compiler import compile_rust, compiled_rust, rustc
+from tests.emit.test_cxx_calls import CALLS, _manifest
+from tests.emit.test_names import emitted
 from tests.emit.toolchain import compiled, fake_driver, run
 from tests.unit.manifest_samples import add_kernel, manifest
 from tilec.emit.emitter import Artifact, EmitOptions
@@ -64,6 +66,33 @@ def test_formatting_a_project_leaves_the_file_as_it_is(sample, edition):
     if not shutil.which("rustfmt"):
         pytest.skip("there is no rustfmt")
     compiled("rustfmt", "--check", "--edition", edition, sample / "sample.rs")
+
+
+def test_types_of_numbers_say_which_instances_are_meant(tmp_path):
+    """As in C++, by calls of which each is one of those of `test_cxx_calls`."""
+    [text] = emit_rust([Artifact(_manifest(), CUBIN)], "sample", EmitOptions()).values()
+    (tmp_path / "sample.rs").write_bytes(text)
+    (tmp_path / "numbers.rs").write_bytes((HERE / "numbers.rs").read_bytes())
+    compiled_rust("-o", tmp_path / "numbers", tmp_path / "numbers.rs")
+    done = run(tmp_path / "numbers")
+    assert (done.stdout.split(), done.stderr) == (list(CALLS.values()), "")
+
+
+def test_numbers_of_no_instance_do_not_compile(tmp_path):
+    [text] = emit_rust([Artifact(_manifest(), CUBIN)], "sample", EmitOptions()).values()
+    (tmp_path / "sample.rs").write_bytes(text)
+    call = "pub fn f(z: &sample::TensorMut<'_, i8>) { let _ = sample::fill_check(z, 7i32); }"
+    (tmp_path / "call.rs").write_text(f"mod sample;\n{call}\n")
+    done = compile_rust("--crate-type=lib", "--emit=metadata", tmp_path / "call.rs")
+    assert "`(i8, i32): fill_elements` is not satisfied" in done.stderr
+
+
+@pytest.mark.parametrize("edition", ["2021", "2024"])
+def test_kernels_of_any_names_are_functions(tmp_path, edition):
+    [text] = emitted(emit_rust).values()
+    (tmp_path / "sample.rs").write_bytes(text)
+    flags = "--crate-type=lib", "--emit=metadata", "-Dwarnings", "--out-dir", tmp_path
+    compiled_rust(*flags, tmp_path / "sample.rs", edition=edition)
 
 
 @pytest.mark.parametrize("name", ["borrows", "types"])

@@ -20,7 +20,7 @@ from tilec.emit.rust import emit_rust
 from tilec.emit.rust.emit import support
 from tilec.emit.rust.functions import SUFFIXES
 from tilec.emit.rust.pipeline_functions import SUFFIXES as PIPELINE_SUFFIXES
-from tilec.emit.rust.text import function_names, parameter_name, string
+from tilec.emit.rust.text import function_names, parameter_names, string
 
 
 @pytest.fixture(scope="module")
@@ -106,21 +106,20 @@ def test_a_prefix_stands_before_each_function():
     assert {"mine_add", "mine_add_launch", "mine_matmul__bf16_check"} <= functions
 
 
+def named(*names):
+    return function_names(names, [SUFFIXES] * len(names))
+
+
 def test_names_are_no_words_of_rust():
-    assert [parameter_name(name) for name in ("x", "fn", "type", "stream", "data")] == [
-        "x", "fn_", "type_", "stream_", "data_",
-    ]  # fmt: skip
-    names = function_names((name, SUFFIXES) for name in ("add_launch", "add", "match", "load"))
-    assert names == {"add": "add", "match": "match_", "load": "load_", "add_launch": "add_launch_"}
+    names = ["x", "fn", "type", "stream", "data"]
+    assert parameter_names(names) == ["x", "fn_", "type_", "stream_", "data_"]
+    assert named("add_launch", "add", "match", "load") == ["add_launch_", "add", "match_", "load_"]
     for name in re.findall(r"^pub struct (\w+)\(|^pub unsafe fn (\w+)", support(), re.MULTILINE):
         [one] = filter(None, name)
-        assert function_names([(one, SUFFIXES)]) == {one: f"{one}_"}
-    assert function_names([("None", SUFFIXES), ("Some", SUFFIXES)]) == {
-        "None": "None_",
-        "Some": "Some_",
-    }
+        assert named(one) == [f"{one}_"]
+    assert named("None", "Some") == ["None_", "Some_"]
     for name in ("F16", "None", "Ok"):  # what no parameter may shadow
-        assert parameter_name(name) == f"{name}_"
+        assert parameter_names([name]) == [f"{name}_"]
     assert string('a"b\\\nä') == '"a\\"b\\\\\\n\\u{e4}"'
 
 

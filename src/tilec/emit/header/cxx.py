@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tilec.artifact.manifest import Kernel
 from tilec.artifact.signature import Parameter
-from tilec.emit.header.sets import LaunchSet
+from tilec.emit.header.sets import Choice, LaunchSet, choices_of
 from tilec.emit.header.signature import Argument, scalar_type, signature_of
-from tilec.emit.header.text import filled, function_name, identifier, returned
+from tilec.emit.header.text import filled, returned
 
+# What follows the names of kernels and of pipelines in the names of their functions.
+WORDS = ("",)
+PIPELINE_WORDS = ("", "_workspace", "_with", "_on", "_graph", "_graph_update")
 _TYPES = {
     "bool": "bool", "i8": "std::int8_t", "u8": "std::uint8_t", "f8e4m3": "::tilec::f8e4m3",
     "f8e5m2": "::tilec::f8e5m2", "i16": "std::int16_t", "u16": "std::uint16_t",
@@ -36,30 +37,8 @@ class Overload:
 
 
 def overloads_of(launched: LaunchSet) -> list[Overload]:
-    """Each signature of the instances of a kernel, or a pipeline, once.
-
-    Instances whose tensors have other types are told apart by every launch. Where only the types of
-    numbers differ, it is the overload that says which are meant: it has a set of its own.
-    """
-    by_types: dict[tuple[str, ...], list[Kernel]] = {}
-    for kernel in launched.kernels:
-        by_types.setdefault(tuple(map(_type, kernel.parameters)), []).append(kernel)
-    tensors = {types: _tensors_of(types, launched.kernels[0].parameters) for types in by_types}
-    alike = Counter(tensors.values())
-    return [
-        _overload(
-            types,
-            tuple(kernels),
-            launched
-            if alike[tensors[types]] == 1
-            else LaunchSet(f"{launched.name}_in_cxx_{number}", tuple(kernels)),
-        )
-        for number, (types, kernels) in enumerate(by_types.items())
-    ]
-
-
-def _tensors_of(types: Sequence[str], parameters: Sequence[Parameter]) -> tuple[str, ...]:
-    return tuple(one for one, p in zip(types, parameters, strict=True) if p.is_tensor)
+    """Each signature of the instances of a kernel, or a pipeline, once."""
+    return [_overload(choice) for choice in choices_of(launched, _type)]
 
 
 def _type(parameter: Parameter) -> str:
@@ -69,14 +48,14 @@ def _type(parameter: Parameter) -> str:
     return f"const ::tilec::tensor<{constant}{_TYPES[parameter.element]}> &"
 
 
-def _overload(types: tuple[str, ...], kernels: tuple[Kernel, ...], launched: LaunchSet) -> Overload:
-    arguments = signature_of(LaunchSet(launched.name, kernels))
+def _overload(choice: Choice) -> Overload:
+    arguments = signature_of(LaunchSet(choice.launched.name, choice.kernels))
     assert arguments is not None, "instances of one signature have numbers of one type"
     passed = [_passing(argument) for argument in arguments] or ["tilec_of_tensor(nullptr)"]
     return Overload(
-        launched,
-        tuple(one.rstrip() for one in types),
-        tuple(map(_declared, types, arguments)),
+        choice.launched,
+        tuple(one.rstrip() for one in choice.types),
+        tuple(map(_declared, choice.types, arguments)),
         filled("    const tilec_argument arguments[] = {", passed, "};"),
     )
 
@@ -95,50 +74,50 @@ def overload_lines(name: str, overload: Overload, launched: str) -> Iterator[str
     """`tilec::NAME(stream, ...)` of a kernel, for a `tilec_set`."""
     call = f"tilec_launch(&{launched}, stream, arguments)"
     parameters = ["tilec_stream stream", *overload.declared]
-    yield from status_function(function_name(name), parameters, overload, call)
+    yield from status_function(name, parameters, overload, call)
 
 
 def pipeline_overload_lines(name: str, overload: Overload, pipelines: str) -> Iterator[str]:
     """`tilec::NAME(stream, ...)` of a pipeline, for a `tilec_pipelines`, and what else it has."""
-    plain, taken = identifier(name), overload.declared
+    taken = overload.declared
     for called, parameters, call in (
         (
-            function_name(name),
+            name,
             ["tilec_stream stream", *taken],
             f"tilec_pipeline_launch_with(&{pipelines}, stream, 0, nullptr, 0, arguments)",
         ),
         (
-            f"{plain}_workspace",
+            f"{name}_workspace",
             [*taken, "std::int64_t *workspace_bytes"],
             f"tilec_pipeline_workspace(&{pipelines}, arguments, workspace_bytes)",
         ),
         (
-            f"{plain}_with",
+            f"{name}_with",
             ["tilec_stream stream", "void *workspace", "std::int64_t workspace_bytes", *taken],
             f"tilec_pipeline_launch_with(&{pipelines}, stream, 1, workspace, workspace_bytes, "
             "arguments)",
         ),
         (
-            f"{plain}_on",
+            f"{name}_on",
             ["const ::tilec::stream_list &streams", *taken],
             f"tilec_pipeline_launch_on(&{pipelines}, streams.first(), streams.count(), arguments)",
         ),
     ):
         yield from status_function(called, parameters, overload, call)
     changed = ["tilec_graph *graph", *taken]
-    yield filled(f"TILEC_PUBLIC tilec_status {plain}_graph_update(", changed, ")")
+    yield filled(f"TILEC_PUBLIC tilec_status {name}_graph_update(", changed, ")")
     yield "{"
     yield overload.arguments
     yield returned(f"tilec_pipeline_graph_update(&{pipelines}, graph, arguments)")
     yield "}"
     yield ""
     made = filled("::tilec::graph<", overload.types, ">")
-    yield filled(f"TILEC_PUBLIC {made} {plain}_graph(", taken, ")")
+    yield filled(f"TILEC_PUBLIC {made} {name}_graph(", taken, ")")
     yield "{"
     yield overload.arguments
     yield "    tilec_graph *graph = nullptr;"
     yield f"    const tilec_status status = tilec_pipeline_graph(&{pipelines}, &graph, arguments);"
-    yield f"    return {{status, graph, {plain}_graph_update}};"
+    yield f"    return {{status, graph, {name}_graph_update}};"
     yield "}"
     yield ""
 

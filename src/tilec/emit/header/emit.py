@@ -14,6 +14,8 @@ from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header.contract import contract_comment, file_comment
 from tilec.emit.header.cubin import cubin_lines, preference
 from tilec.emit.header.cxx import (
+    PIPELINE_WORDS,
+    WORDS,
     Overload,
     overload_lines,
     overloads_of,
@@ -25,7 +27,7 @@ from tilec.emit.header.pipelines import pipeline_lines, pipeline_sets, pipelines
 from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
 from tilec.emit.header.signature import signature_of
 from tilec.emit.header.tables import Arrays, add_kernel
-from tilec.emit.header.text import heading, identifier
+from tilec.emit.header.text import function_names, heading, identifier
 from tilec.emit.limits import check_sizes
 
 # The parts of the support, in the order in which they use each other.
@@ -116,17 +118,38 @@ def _lines(artifacts: Sequence[Artifact], stem: str, options: EmitOptions) -> It
     yield f"#if defined(__cplusplus) && !defined({guard})"
     yield f"#define {guard}"
     yield from heading("Public: the same in C++17")
-    yield "namespace tilec {"
-    yield ""
-    for name, one in overloads:
-        yield from overload_lines(f"{options.prefix}{name}", one, set_name(unit, one.launched))
-    for name, one in pipeline_overloads:
-        named = pipelines_name(unit, one.launched)
-        yield from pipeline_overload_lines(f"{options.prefix}{name}", one, named)
-    yield "} /* namespace tilec */"
+    yield from _in_cxx(overloads, pipeline_overloads, unit, options.prefix)
     yield "#endif"
     yield ""
     yield "#pragma GCC diagnostic pop"
+
+
+def _in_cxx(
+    overloads: Sequence[tuple[str, Overload]],
+    pipeline_overloads: Sequence[tuple[str, Overload]],
+    unit: str,
+    prefix: str,
+) -> Iterator[str]:
+    """The functions of namespace tilec; macros of their names that a program has are put aside."""
+    kernels = list(dict.fromkeys(name for name, _ in overloads))
+    pipelines = list(dict.fromkeys(name for name, _ in pipeline_overloads))
+    words = [WORDS] * len(kernels) + [PIPELINE_WORDS] * len(pipelines)
+    every = [f"{prefix}{name}" for name in (*kernels, *pipelines)]
+    names = function_names(every, words)
+    named = dict(zip((*kernels, *pipelines), names, strict=True))
+    functions = [name + word for name, ends in zip(names, words, strict=True) for word in ends]
+    for name in functions:
+        yield f'#pragma push_macro("{name}")'
+        yield f"#undef {name}"
+    yield "namespace tilec {"
+    yield ""
+    for name, one in overloads:
+        yield from overload_lines(named[name], one, set_name(unit, one.launched))
+    for name, one in pipeline_overloads:
+        launched = pipelines_name(unit, one.launched)
+        yield from pipeline_overload_lines(named[name], one, launched)
+    yield "} /* namespace tilec */"
+    yield from (f'#pragma pop_macro("{name}")' for name in functions)
 
 
 def _overloads_of(sets: Sequence[LaunchSet]) -> list[tuple[str, Overload]]:

@@ -25,7 +25,7 @@ class Build:
 
 def set_name(unit: str, launched: LaunchSet) -> str:
     """The name of the `tilec_set` of a launch function."""
-    return f"{unit}_set_{identifier(launched.name)}"
+    return f"{unit}_set_{launched.name}"
 
 
 def set_lines(launched: LaunchSet, builds: Sequence[Build], unit: str) -> Iterator[str]:
@@ -40,7 +40,7 @@ def set_lines(launched: LaunchSet, builds: Sequence[Build], unit: str) -> Iterat
         yield from build.arrays.taken()
         rows.append(braced((f"&{build.cubin}", array, len(groups))))
     name = set_name(unit, launched)
-    listed = f"{unit}_builds_{identifier(launched.name)}"
+    listed = f"{unit}_builds_{launched.name}"
     yield filled(f"static const tilec_build {listed}[] = {{", rows, "};")
     fields = (string(launched.label), listed, len(rows))
     yield filled(f"static const tilec_set {name} = {{", fields, "};")

@@ -55,7 +55,7 @@ def pipeline_sets(manifest: Manifest) -> list[LaunchSet]:
 def pipeline_lines(sets: Sequence[LaunchSet], builds: Sequence[Build], unit: str) -> Iterator[str]:
     """The data of all pipelines: what they launch, then a `tilec_pipelines` for each set."""
     manifest = builds[0].manifest
-    arrays = Arrays(f"{unit}_pipelines")
+    arrays = Arrays(f"{unit}_contracts")
     launched = Launched(builds, unit)
     rows = {}
     for pipeline in manifest.pipelines:
@@ -77,7 +77,7 @@ def pipeline_lines(sets: Sequence[LaunchSet], builds: Sequence[Build], unit: str
 
 def pipelines_name(unit: str, one: LaunchSet) -> str:
     """The name of the `tilec_pipelines` of a pipeline's functions."""
-    return f"{unit}_pipelines_{identifier(one.name)}"
+    return f"{unit}_pipelines_{one.name}"
 
 
 class Launched:
@@ -94,7 +94,7 @@ class Launched:
         known = self._known.get(launch.instances)
         if known is None:
             kernels = tuple(self._kernels[symbol] for symbol in launch.instances)
-            known = LaunchSet(f"{launch.kernel}_in_pipelines_{len(self._known)}", kernels)
+            known = LaunchSet(f"{len(self._known)}_in_pipelines_{launch.kernel}", kernels)
             self._known[launch.instances] = known
             self._lines += set_lines(known, self._builds, self._unit)
         return set_name(self._unit, known), known

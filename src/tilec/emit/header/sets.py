@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel, Manifest
+from tilec.artifact.signature import Parameter
 
 
 @dataclass(frozen=True)
 class LaunchSet:
     """Instances that one function launches; `name` is the function's, without prefix and suffix.
 
-    `kernels` are in the manifest's order, and have the same parameters but for types.
+    One that no function of C has is called by a number and more: so no kernel is. `kernels` are in
+    the manifest's order, and have the same parameters but for types.
     """
 
     name: str
@@ -47,6 +50,43 @@ def launch_sets(manifest: Manifest) -> list[LaunchSet]:
     for kernel in manifest.kernels:
         sets.setdefault(kernel.symbol, (kernel,))
     return [LaunchSet(name, kernels) for name, kernels in sets.items()]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What arguments of these types launch: the instances that have them, or a set with more."""
+
+    types: tuple[str, ...]
+    kernels: tuple[Kernel, ...]
+    launched: LaunchSet
+
+
+def choices_of(launched: LaunchSet, type_of: Callable[[Parameter], str]) -> list[Choice]:
+    """Each combination of types that instances have, once; `type_of` gives that of an argument.
+
+    Instances whose tensors have other types are told apart by every launch. Where only the types of
+    numbers differ, it is those of the arguments that say which are meant: they have a set of their
+    own.
+    """
+    by_types: dict[tuple[str, ...], list[Kernel]] = {}
+    for kernel in launched.kernels:
+        by_types.setdefault(tuple(map(type_of, kernel.parameters)), []).append(kernel)
+    parameters = launched.kernels[0].parameters
+    tensors = {
+        types: tuple(one for one, p in zip(types, parameters, strict=True) if p.is_tensor)
+        for types in by_types
+    }
+    alike = Counter(tensors.values())
+    return [
+        Choice(
+            types,
+            tuple(kernels),
+            launched
+            if alike[tensors[types]] == 1
+            else LaunchSet(f"{number}_by_types_{launched.name}", tuple(kernels)),
+        )
+        for number, (types, kernels) in enumerate(by_types.items())
+    ]
 
 
 def groups_of(kernels: Sequence[Kernel], families: Sequence[Family]) -> list[Group]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tilec.artifact.signature import Parameter
 from tilec.emit.header.sets import LaunchSet
-from tilec.emit.header.text import parameter_name
+from tilec.emit.header.text import parameter_names
 
 _REALS = {"f16": "float", "bf16": "float", "f32": "float", "f64": "double"}
 _WHOLES = {
@@ -35,20 +35,17 @@ class Argument:
 def signature_of(launched: LaunchSet) -> list[Argument] | None:
     """The arguments of a launch function; None if the instances take scalars of other kinds."""
     found: list[Argument] = []
-    for i in range(len(launched.kernels[0].parameters)):
-        taken = {argument.name for argument in found}
-        argument = _argument([kernel.parameters[i] for kernel in launched.kernels], taken)
+    names = parameter_names([parameter.name for parameter in launched.kernels[0].parameters])
+    for i, name in enumerate(names):
+        argument = _argument(name, [kernel.parameters[i] for kernel in launched.kernels])
         if argument is None:
             return None
         found.append(argument)
     return found
 
 
-def _argument(parameters: list[Parameter], taken: set[str]) -> Argument | None:
+def _argument(name: str, parameters: list[Parameter]) -> Argument | None:
     first = parameters[0]
-    name = parameter_name(first.name)
-    while name in taken:
-        name += "_"
     if first.is_tensor:
         return Argument(TENSOR, name, f"tilec_of_tensor({name})", first)
     elements = list(dict.fromkeys(p.element for p in parameters))

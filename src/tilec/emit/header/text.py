@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from tilec.emit.names import distinct
 
 _KEYWORDS = frozenset((
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
@@ -19,19 +21,24 @@ _KEYWORDS = frozenset((
     "typeof", "typeof_unqual", "union", "unix", "unsigned", "using", "virtual", "void",
     "volatile", "wchar_t", "while", "xor", "xor_eq",
 ))  # fmt: skip
-# What system headers have as macros and types, and what is the compiler's or the support's.
+# What system headers have as macros and types, and what is the compiler's or the support's. With
+# one underscore more, each is another name.
 _MACROS = frozenset({"I", "complex", "errno", "math_errhandling", "noreturn"})
-_OTHERS = re.compile(r"[A-Z][A-Z0-9_]+|[A-Z]_\w+|\w+_t|_[_A-Z]\w*|tilec_\w+")
+_RESERVED = r"_[_A-Z]\w*(?<!_)|__\w*[^_]__"
+_OTHERS = re.compile(rf"([A-Z][A-Z0-9_]+|[A-Z]_\w+|\w+_t|tilec_\w+)(?<!_)|{_RESERVED}")
 # What functions have beside the parameters.
 _OWN = frozenset((
     "arguments", "graph", "plan", "plan_count", "plan_room", "plans", "status", "stream",
     "stream_count", "streams", "workspace", "workspace_bytes",
 ))  # fmt: skip
-# What may be no function of C++ either: macros of what headers include, and the types of numbers.
+# What may be no function of C++ either: the macros that most programs have, and the types of
+# numbers. A macro that is not here is put aside over the functions, and is their callers' matter.
 _SYSTEM = _MACROS | frozenset((
-    "EOF", "NULL", "_Bool", "assert", "int16_t", "int32_t", "int64_t", "int8_t", "size_t",
-    "stderr", "stdin", "stdout", "uint16_t", "uint32_t", "uint64_t", "uint8_t",
+    "EOF", "HUGE_VAL", "INFINITY", "NAN", "NULL", "_Bool", "assert", "int16_t", "int32_t",
+    "int64_t", "int8_t", "size_t", "stderr", "stdin", "stdout", "uint16_t", "uint32_t", "uint64_t",
+    "uint8_t",
 ))  # fmt: skip
+_NO_FUNCTION = re.compile(rf"(tilec|TILEC)_\w+(?<!_)|{_RESERVED}")
 # What namespace tilec of C++ has already.
 _TAKEN = frozenset((
     "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "graph",
@@ -50,20 +57,25 @@ def identifier(name: str) -> str:
     return f"_{plain}" if plain[:1].isdigit() else plain
 
 
-def parameter_name(name: str) -> str:
-    """A parameter's name that means nothing else in any version of C and C++, nor in the function.
+def parameter_names(names: Sequence[str]) -> list[str]:
+    """Parameters' names that mean nothing else in any version of C and C++, nor in the function.
 
-    No caller writes it, so that one more name that is taken for taken costs nothing.
+    No caller writes them, so that one more name that is taken for taken costs nothing.
     """
-    plain = identifier(name)
-    is_taken = plain in _KEYWORDS | _MACROS | _OWN or _OTHERS.fullmatch(plain)
-    return f"{plain}_" if is_taken else plain
+    return distinct(names, identifier, _is_no_parameter)
 
 
-def function_name(name: str) -> str:
-    """The name of a function of C++ in namespace tilec."""
-    plain = identifier(name)
-    return f"{plain}_" if plain in _KEYWORDS | _SYSTEM | _TAKEN else plain
+def _is_no_parameter(name: str) -> bool:
+    return name in _KEYWORDS | _MACROS | _OWN or _OTHERS.fullmatch(name) is not None
+
+
+def function_names(names: Sequence[str], words: Sequence[Sequence[str]]) -> list[str]:
+    """The names of functions of C++ in namespace tilec, each followed by these words."""
+    return distinct(names, identifier, _is_no_function, words)
+
+
+def _is_no_function(name: str) -> bool:
+    return name in _KEYWORDS | _SYSTEM | _TAKEN or _NO_FUNCTION.fullmatch(name) is not None
 
 
 def string(text: str) -> str:

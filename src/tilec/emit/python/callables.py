@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tilec.artifact.manifest import Kernel, Manifest
 from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.signature import Coverage, Parameter
-from tilec.emit.python.text import distinct
+from tilec.emit.python.text import attribute_names
 
 _REALS = frozenset({"f16", "bf16", "f32", "f64"})
 TENSOR = "tensor"
@@ -31,6 +31,11 @@ class CallSet:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         return self.first.parameters
+
+    @property
+    def stub_class(self) -> str:
+        """The class that says what of it a stub has."""
+        return f"_{'Pipeline' if self.is_pipeline else 'Kernel'}_{self.name}"
 
     @property
     def is_pipeline(self) -> bool:
@@ -61,7 +66,7 @@ def pipelines_by_name(manifest: Manifest) -> list[CallSet]:
 
 def names_of(called: Sequence[CallSet], prefix: str, taken: Collection[str]) -> list[str]:
     """What a file calls each of these, in which some names are taken."""
-    return distinct([f"{prefix}{one.name}" for one in called], taken)
+    return attribute_names([f"{prefix}{one.name}" for one in called], taken)
 
 
 def results_of(called: CallSet) -> tuple[int, ...]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tilec.artifact.manifest import Manifest
 from tilec.emit.python.callables import CallSet, kernels_by_name, names_of, pipelines_by_name
 from tilec.emit.python.text import docstring, quoted
 
 # What the module has beside its kernels, and what its types are written with.
-TAKEN = (
-    "Literal", "Module", "TensorLike", "bool", "float", "int", "module", "object", "overload", "rt",
+_TAKEN = (
+    "Literal", "Module", "TensorLike", "_CUBINS", "_NAMES", "_attributes", "bool", "float", "int",
+    "module", "object", "overload", "rt",
 )  # fmt: skip
 
 MADE = "Made by tilec {}; changes are lost when it is made again."
@@ -21,7 +22,7 @@ def module_lines(
 ) -> Iterator[str]:
     """The module. Importing it loads nothing; its first attribute loads the cubin."""
     called = [*kernels_by_name(manifest), *pipelines_by_name(manifest)]
-    attributes = names_of(called, prefix, TAKEN)
+    attributes = module_names(called, prefix)
     names = dict(zip(attributes, [one.name for one in called], strict=True))
     yield from docstring(
         [
@@ -47,6 +48,11 @@ def module_lines(
     yield f"_NAMES = {_dictionary(names)}"
     yield ""
     yield "__getattr__, __dir__ = _attributes(__file__, _CUBINS, _NAMES)"
+
+
+def module_names(called: Sequence[CallSet], prefix: str) -> list[str]:
+    """What the module and its stub call each of these."""
+    return names_of(called, prefix, (*_TAKEN, *(one.stub_class for one in called)))
 
 
 def _arguments(called: CallSet) -> str:

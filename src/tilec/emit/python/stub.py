@@ -9,12 +9,11 @@ from tilec.emit.python.callables import (
     TENSOR,
     CallSet,
     kernels_by_name,
-    names_of,
     pipelines_by_name,
 )
 from tilec.emit.python.contract import contract
-from tilec.emit.python.loader import MADE, TAKEN
-from tilec.emit.python.text import docstring, identifier, parameter_names
+from tilec.emit.python.loader import MADE, module_names
+from tilec.emit.python.text import attribute_names, docstring, parameter_names
 
 _KERNEL_OPTIONS = ("stream: object = None", "order: bool = False")
 _PIPELINE_OPTIONS = (
@@ -34,8 +33,11 @@ _RUNS = (
     "from the device's pool.",
 )
 _WIDTH = 100
-# What `Module` of tilec.runtime is besides: a kernel of such a name is had by `module["NAME"]`.
-_OF_MODULES = frozenset({"manifest", "driver", "cubin", "code", "instance"})
+# What `Module` of tilec.runtime is besides, and what the class of it is written with: a kernel of
+# such a name is had by `module["NAME"]`.
+_OF_MODULES = frozenset((
+    "Literal", "code", "cubin", "driver", "instance", "manifest", "overload",
+))  # fmt: skip
 
 
 def stub_lines(manifest: Manifest, name: str, prefix: str) -> Iterator[str]:
@@ -60,19 +62,15 @@ def stub_lines(manifest: Manifest, name: str, prefix: str) -> Iterator[str]:
         yield ""
     yield from _module_lines(manifest, name, kernels, called)
     yield ""
-    for attribute, one in zip(names_of(called, prefix, TAKEN), called, strict=True):
-        yield f"{attribute}: {_class(one)}"
+    for attribute, one in zip(module_names(called, prefix), called, strict=True):
+        yield f"{attribute}: {one.stub_class}"
     yield "module: Module"
-
-
-def _class(called: CallSet) -> str:
-    return f"_{'Pipeline' if called.is_pipeline else 'Kernel'}_{called.name}"
 
 
 def _class_lines(called: CallSet, manifest: Manifest) -> Iterator[str]:
     given = ["self", *_parameters(called)]
     told = list(contract(called, manifest.source.file))
-    yield f"class {_class(called)}:"
+    yield f"class {called.stub_class}:"
     yield from docstring(told, "    ")
     yield ""
     yield from _method("__call__", given, "None", [*told, "", "Returns when it is done."])
@@ -127,9 +125,11 @@ def _module_lines(
         "    ",
     )
     yield ""
-    for one in called:
-        if identifier(one.name) == one.name and one.name not in _OF_MODULES:
-            yield f"    {one.name}: {_class(one)}"
+    taken = {*_OF_MODULES, *(one.stub_class for one in called)}
+    names = attribute_names([one.name for one in called], taken)
+    for one, attribute in zip(called, names, strict=True):
+        if attribute == one.name:
+            yield f"    {attribute}: {one.stub_class}"
     for method, typed in (("__getitem__", called), ("instance", kernels)):
         for one in typed:
             symbols = [instance.symbol for instance in one.instances]
@@ -140,7 +140,7 @@ def _module_lines(
                 yield "    @overload"
             listed = [f'"{symbol}"' for symbol in dict.fromkeys(symbols)]
             one_of = f"Literal[{', '.join(listed)}]"
-            line = f"    def {method}(self, symbol: {one_of}) -> {_class(one)}: ..."
+            line = f"    def {method}(self, symbol: {one_of}) -> {one.stub_class}: ..."
             if len(line) <= _WIDTH:
                 yield line
                 continue
@@ -149,7 +149,7 @@ def _module_lines(
             yield "        symbol: Literal["
             yield from (f"            {symbol}," for symbol in listed)
             yield "        ],"
-            yield f"    ) -> {_class(one)}: ..."
+            yield f"    ) -> {one.stub_class}: ..."
 
 
 def _families(called: CallSet, manifest: Manifest) -> Iterator[str]:

@@ -7,6 +7,8 @@ import keyword
 import re
 from collections.abc import Collection, Iterable, Sequence
 
+from tilec.emit.names import distinct
+
 # What a function has beside its parameters, or Python gives a meaning by its place.
 _OWN = frozenset({"self", "stream", "streams", "workspace", "order"})
 
@@ -20,20 +22,13 @@ def identifier(name: str) -> str:
 
 def parameter_names(names: Sequence[str]) -> list[str]:
     """Names of parameters that differ, and are no words that calls have already."""
-    return distinct(names, _OWN)
+    return distinct(names, identifier, _OWN.__contains__)
 
 
-def distinct(names: Sequence[str], taken: Collection[str] = ()) -> list[str]:
-    """Identifiers for names that differ: these differ too, and none is taken. Whatever can stay as
-    it is does."""
-    kept = {name for name in names if identifier(name) == name and name not in taken}
-    found: list[str] = []
-    for name in names:
-        plain = identifier(name)
-        while (plain != name and plain in kept) or plain in taken or plain in found:
-            plain += "_"
-        found.append(plain)
-    return found
+def attribute_names(names: Sequence[str], taken: Collection[str]) -> list[str]:
+    """Names of attributes of a module; those between `__` are Python's, and some are taken."""
+    is_python = re.compile(r"__\w*[^_]__").fullmatch
+    return distinct(names, identifier, lambda name: name in taken or bool(is_python(name)))
 
 
 def quoted(text: str) -> str:

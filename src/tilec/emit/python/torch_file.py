@@ -19,7 +19,10 @@ from tilec.emit.python.contract import contract
 from tilec.emit.python.loader import MADE, cubin_lines
 from tilec.emit.python.text import docstring, identifier, parameter_names
 
-_TAKEN = ("torch", "annotations", "Operations")  # what the file imports
+# What the file imports and has beside its operations, and what its types are written with.
+_TAKEN = (
+    "Operations", "_CUBINS", "_operations", "annotations", "bool", "float", "int", "torch", "tuple",
+)  # fmt: skip
 
 # By what `CallSet.kind_of` says: the type in Python, and that of PyTorch's schemas.
 _TYPES = {

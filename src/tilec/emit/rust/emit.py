@@ -19,14 +19,16 @@ from tilec.emit.rust.cubin import cubin_lines
 from tilec.emit.rust.functions import (
     SUFFIXES,
     Build,
+    choice_lines,
     elements_lines,
     function_lines,
     kernel_name,
     set_lines,
+    target_of,
 )
 from tilec.emit.rust.pipeline_functions import SUFFIXES as PIPELINE_SUFFIXES
 from tilec.emit.rust.pipeline_functions import pipeline_documentation, pipeline_function_lines
-from tilec.emit.rust.pipelines import pipeline_lines, pipelines_name
+from tilec.emit.rust.pipelines import PIPELINES, pipeline_lines
 from tilec.emit.rust.signature import signature_of
 from tilec.emit.rust.tables import kernel_lines
 from tilec.emit.rust.text import function_names
@@ -47,11 +49,12 @@ _QUIETED = (
     "clippy::all", "clippy::pedantic", "dead_code", "missing_docs", "trivial_numeric_casts",
     "unsafe_code", "unused", "unused_qualifications",
 )  # fmt: skip
+_SET = "SET_"  # begins the names of `Set`s
 _OF_PIPELINES = ("Graph", "InFlightGraph", "PipelinePlan")
 _PUBLIC = (
     "set_driver", "BF16", "DeviceBuffer", "DeviceMemory", "DeviceMemoryMut", "DeviceSlice",
     "DeviceSliceMut", "Dtype", "Element", "Error", "F16", "F8E4M3", "F8E5M2", "InFlight",
-    "InFlightMut", "Plan", "Result", "Scope", "Status", "Stream", "Tensor", "TensorMut",
+    "InFlightMut", "Number", "Plan", "Result", "Scope", "Status", "Stream", "Tensor", "TensorMut",
 )  # fmt: skip
 
 
@@ -86,8 +89,7 @@ def emit_rust(
 
 def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]:
     manifests = [artifact.manifest for artifact in artifacts]
-    sets = [one for one in launch_sets(manifests[0]) if signature_of(one) is not None]
-    pipelines = [one for one in pipeline_sets(manifests[0]) if signature_of(one) is not None]
+    sets, pipelines = launch_sets(manifests[0]), pipeline_sets(manifests[0])
     public = sorted([*_PUBLIC, *(_OF_PIPELINES if pipelines else ())])
     yield from file_comment(manifests, sets, pipelines, options.prefix)
     yield ""
@@ -113,15 +115,12 @@ def _lines(artifacts: Sequence[Artifact], options: EmitOptions) -> Iterator[str]
     yield from _data(artifacts, sets, pipelines)
     yield "}"
     yield ""
-    names = function_names(
-        [(f"{options.prefix}{one.name}", SUFFIXES) for one in sets]
-        + [(f"{options.prefix}{one.name}", PIPELINE_SUFFIXES) for one in pipelines]
-    )
-    for launched in sets:
-        name = names[f"{options.prefix}{launched.name}"]
+    both = [*sets, *pipelines]
+    words = [SUFFIXES] * len(sets) + [PIPELINE_SUFFIXES] * len(pipelines)
+    names = function_names([f"{options.prefix}{one.name}" for one in both], words)
+    for name, launched in zip(names, sets, strict=False):
         yield from _functions(name, launched, manifests[0], options)
-    for launched in pipelines:
-        name = names[f"{options.prefix}{launched.name}"]
+    for name, launched in zip(names[len(sets) :], pipelines, strict=True):
         yield from _pipeline_functions(name, launched, manifests[0], options)
     yield "/// Loads the machine code on a device now: otherwise the first launch there does."
     yield "#[allow(clippy::missing_errors_doc, dead_code)]"
@@ -148,31 +147,38 @@ def _data(
         for kernel, first in variants_before(artifact.manifest):
             yield from kernel_lines(kernel, kernel_name(build, kernel.symbol), first)
     for launched in sets:
-        yield from set_lines(launched, builds, _set_name(launched))
-    yield from pipeline_lines(pipelines, builds)
-    names = ", ".join(f"&{_set_name(launched)}" for launched in sets)
+        signature = signature_of(launched)
+        for one in _each_once([launched, *signature.launched]):
+            yield from set_lines(one, builds, f"{_SET}{one.name}")
+        yield from choice_lines(signature, launched.name, "Set", _SET)
+    signatures = [signature_of(launched) for launched in pipelines]
+    every = [*pipelines, *(one for signature in signatures for one in signature.launched)]
+    yield from pipeline_lines(_each_once(every), builds)
+    for launched, signature in zip(pipelines, signatures, strict=True):
+        yield from choice_lines(signature, launched.name, "Pipelines", PIPELINES)
+    names = ", ".join(f"&{_SET}{launched.name}" for launched in sets)
     yield f"pub(super) static SETS: &[&Set] = &[{names}];"
 
 
-def _set_name(launched: LaunchSet) -> str:
-    return f"SET_{identifier(launched.name)}"
+def _each_once(sets: Sequence[LaunchSet]) -> list[LaunchSet]:
+    return list({one.name: one for one in sets}.values())
 
 
 def _functions(
     name: str, launched: LaunchSet, manifest: Manifest, options: EmitOptions
 ) -> Iterator[str]:
     signature = signature_of(launched)
-    assert signature is not None, "those without a signature were left out"
     yield from elements_lines(name, signature)
     documentation = documentation_of(launched, manifest, options.prefix)
-    yield from function_lines(name, signature, _set_name(launched), documentation)
+    target = target_of(name, signature, launched.name, _SET)
+    yield from function_lines(name, signature, target, documentation)
 
 
 def _pipeline_functions(
     name: str, launched: LaunchSet, manifest: Manifest, options: EmitOptions
 ) -> Iterator[str]:
     signature = signature_of(launched)
-    assert signature is not None, "those without a signature were left out"
     yield from elements_lines(name, signature)
     documentation = pipeline_documentation(launched, manifest, options.prefix)
-    yield from pipeline_function_lines(name, signature, pipelines_name(launched), documentation)
+    target = target_of(name, signature, launched.name, PIPELINES)
+    yield from pipeline_function_lines(name, signature, target, documentation)

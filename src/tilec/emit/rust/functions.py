@@ -57,15 +57,43 @@ def _group(group: Group, build: Build) -> str:
 
 
 def elements_lines(name: str, signature: Signature) -> Iterator[str]:
-    """The trait of the element types that a function takes together."""
+    """The trait of the types that a function takes together, and says which instances they mean."""
     if not signature.generics:
         return
-    yield f"/// The element types that `{name}` takes."
+    sets = signature.launched
+    yield f"/// The {'' if signature.numbers else 'element '}types that `{name}` takes."
     yield "#[allow(non_camel_case_types)]"
-    yield f"pub trait {name}_elements {{}}"
-    for types in signature.combinations:
-        yield f"impl {name}_elements for {_tuple(types)} {{}}"
+    is_chosen = len(sets) > 1
+    what = ["#[doc(hidden)]", "const MEANT: usize;"] if is_chosen else []
+    yield from _block(f"pub trait {name}_elements", what)
+    for types, launched in signature.combinations.items():
+        what = [f"const MEANT: usize = {sets.index(launched)};"] if is_chosen else []
+        yield from _block(f"impl {name}_elements for {_tuple(types)}", what)
     yield ""
+
+
+def _block(head: str, lines: Sequence[str]) -> Iterator[str]:
+    """As rustfmt has it."""
+    if not lines:
+        yield f"{head} {{}}"
+        return
+    yield f"{head} {{"
+    yield from (f"    {line}" for line in lines)
+    yield "}"
+
+
+def choice_lines(signature: Signature, own: str, kind: str, static: str) -> Iterator[str]:
+    """The data of all that a function may launch, by number; `static` begins their names."""
+    if len(signature.launched) > 1:
+        items = ", ".join(f"&{static}{launched.name}" for launched in signature.launched)
+        yield f"pub(super) static OF_{own}: &[&{kind}] = &[{items}];"
+
+
+def target_of(name: str, signature: Signature, own: str, static: str) -> str:
+    """What a function launches: one of these data."""
+    if len(signature.launched) == 1:
+        return f"&data::{static}{own}"
+    return f"data::OF_{own}[<{_tuple(signature.generics)} as {name}_elements>::MEANT]"
 
 
 @dataclass(frozen=True)
@@ -86,10 +114,9 @@ class Function:
 
 
 def function_lines(
-    name: str, signature: Signature, launched: str, documentation: Sequence[str]
+    name: str, signature: Signature, target: str, documentation: Sequence[str]
 ) -> Iterator[str]:
     """`NAME`, `NAME_launch`, `NAME_check` and `NAME_plan` for a `Set`."""
-    target = f"&data::{launched}"
     yield from documented("Starts it on the stream and returns when it is done.", "")
     yield from documented(*documentation)
     waiting = Function(name, "launch_and_wait", f"{target}, stream", plain, ("stream: &Stream",))
@@ -123,6 +150,7 @@ def function_lines_of(function: Function, signature: Signature, elements: str) -
     if signature.generics:
         yield "where"
         yield f"    {_tuple(signature.generics)}: {elements}_elements,"
+        yield from (f"    {number}: Number," for number in signature.numbers)
     yield "{"
     is_method = "." in function.called
     called = f"{function.called if is_method else f'tilec::{function.called}'}({function.given}"

@@ -32,10 +32,10 @@ def pipeline_documentation(launched: LaunchSet, manifest: Manifest, prefix: str)
 
 
 def pipeline_function_lines(
-    name: str, signature: Signature, pipelines: str, documentation: Sequence[str]
+    name: str, signature: Signature, target: str, documentation: Sequence[str]
 ) -> Iterator[str]:
     """All functions of a pipeline for a `Pipelines`."""
-    for text, function in _functions(name, f"&data::{pipelines}"):
+    for text, function in _functions(name, target):
         yield from documented(text)
         if function.name == name:
             yield from documented("", *documentation)

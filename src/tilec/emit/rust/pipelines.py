@@ -16,6 +16,8 @@ from tilec.emit.rust.functions import Build, set_lines
 from tilec.emit.rust.tables import claim, dtype, kernel_lines
 from tilec.emit.rust.text import listed, string, structure
 
+PIPELINES = "PIPELINES_"  # begins the names of `Pipelines`
+
 
 def pipeline_lines(sets: Sequence[LaunchSet], builds: Sequence[Build]) -> Iterator[str]:
     """The data of all pipelines: what they launch, then a `Pipelines` for each set."""
@@ -25,7 +27,7 @@ def pipeline_lines(sets: Sequence[LaunchSet], builds: Sequence[Build]) -> Iterat
     for pipeline in manifest.pipelines:
         for launch in pipeline.launches:
             if launch.instances not in launched:
-                launched[launch.instances] = name = f"SET_in_pipelines_{len(launched)}"
+                launched[launch.instances] = name = f"SET_{len(launched)}_in_pipelines"
                 members = tuple(kernels[symbol] for symbol in launch.instances)
                 yield from set_lines(LaunchSet(launch.kernel, members), builds, name)
     rows = {}
@@ -38,11 +40,6 @@ def pipeline_lines(sets: Sequence[LaunchSet], builds: Sequence[Build]) -> Iterat
         yield _pipelines(one, rows, builds[0])
 
 
-def pipelines_name(one: LaunchSet) -> str:
-    """The name of the `Pipelines` of a pipeline's functions."""
-    return f"PIPELINES_{identifier(one.name)}"
-
-
 def _pipelines(one: LaunchSet, rows: Mapping[str, str], build: Build) -> str:
     members = [f"&KERNEL_{_contract_name(contract)}" for contract in one.kernels]
     group = structure("Group", kernels=listed(members), tables=listed(()))
@@ -53,7 +50,7 @@ def _pipelines(one: LaunchSet, rows: Mapping[str, str], build: Build) -> str:
         contracts=f"&{contracts}",
         pipelines=listed(rows[contract.symbol] for contract in one.kernels),
     )
-    return f"pub(super) static {pipelines_name(one)}: Pipelines = {value};\n"
+    return f"pub(super) static {PIPELINES}{one.name}: Pipelines = {value};\n"
 
 
 def _contract_name(contract: Kernel) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilec.artifact.manifest import Kernel
 from tilec.artifact.signature import Parameter
-from tilec.emit.header.sets import LaunchSet
+from tilec.emit.header.sets import Choice, LaunchSet, choices_of
+from tilec.emit.header.signature import Argument as CArgument
+from tilec.emit.header.signature import scalar_type
 from tilec.emit.header.signature import signature_of as c_signature_of
-from tilec.emit.rust.text import parameter_name
+from tilec.emit.rust.text import parameter_names
 
 _ELEMENTS = {
     "bool": "bool", "i8": "i8", "u8": "u8", "f8e4m3": "F8E4M3", "f8e5m2": "F8E5M2", "i16": "i16",
@@ -40,54 +41,76 @@ class Argument:
             return f"Argument::truth({given})"
         if self.rust_type in ("f32", "f64"):
             return f"Argument::real({given})"
+        if self.rust_type not in _SCALARS.values() and self.rust_type != "usize":
+            return f"Argument::number({given})"
         return f"Argument::whole({given}{' as i128' if self.rust_type == 'usize' else ''})"
 
 
 @dataclass(frozen=True)
 class Signature:
-    """`generics` are the names of the generic element types; `combinations` what all of them may
-    be at one time."""
+    """`generics` are the names of the generic types, of which `numbers` are types of numbers;
+    `combinations` what all of them may be at one time, and what is launched then."""
 
     arguments: tuple[Argument, ...]
     generics: tuple[str, ...]
-    combinations: tuple[tuple[str, ...], ...]
+    numbers: tuple[str, ...]
+    combinations: Mapping[tuple[str, ...], LaunchSet]
+
+    @property
+    def launched(self) -> list[LaunchSet]:
+        """What functions of it launch: several where the types of numbers say which."""
+        return list({one.name: one for one in self.combinations.values()}.values())
 
 
-def signature_of(launched: LaunchSet) -> Signature | None:
-    """The arguments of a function; None if the instances take scalars of other kinds."""
+def signature_of(launched: LaunchSet) -> Signature:
+    """The arguments of a function.
+
+    Numbers that are of one kind in all instances have the type that holds all of these; others are
+    generic, and say with the tensors which instances are meant.
+    """
     plain = c_signature_of(launched)
     if plain is None:
-        return None
-    columns = _columns(launched.kernels)
-    varying = list(dict.fromkeys(column for column in columns.values() if len(set(column)) > 1))
+        choices = choices_of(launched, _type)
+    else:
+        choices = [
+            Choice(tuple(map(_type_in, plain, kernel.parameters)), (kernel,), launched)
+            for kernel in launched.kernels
+        ]
+    return _signature(launched.kernels[0].parameters, choices)
+
+
+def _signature(parameters: Sequence[Parameter], choices: Sequence[Choice]) -> Signature:
+    columns = list(zip(*(choice.types for choice in choices), strict=True))
+    varying = list(dict.fromkeys(column for column in columns if len(set(column)) > 1))
     names = ["T"] if len(varying) == 1 else [f"T{i}" for i in range(len(varying))]
     generics = dict(zip(varying, names, strict=True))
-    arguments: list[Argument] = []
-    for i, one in enumerate(plain):
-        name = _fresh(parameter_name(one.parameter.name), arguments)
-        if not one.parameter.is_tensor:
-            arguments.append(Argument(name, _scalar(one.c_type, one.parameter), one.parameter))
-            continue
-        column = columns[i]
-        arguments.append(Argument(name, generics.get(column, column[0]), one.parameter))
-    combinations = tuple(dict.fromkeys(zip(*varying, strict=True))) if varying else ()
-    return Signature(tuple(arguments), tuple(names), combinations)
-
-
-def _columns(kernels: Sequence[Kernel]) -> dict[int, tuple[str, ...]]:
-    """For each tensor by number, its element type in each instance."""
-    return {
-        i: tuple(_ELEMENTS[kernel.parameters[i].element] for kernel in kernels)
-        for i, parameter in enumerate(kernels[0].parameters)
-        if parameter.is_tensor
+    called = parameter_names([parameter.name for parameter in parameters])
+    arguments = [
+        Argument(name, generics.get(column, column[0]), parameter)
+        for name, column, parameter in zip(called, columns, parameters, strict=True)
+    ]
+    numbers = {one.rust_type for one in arguments if not one.parameter.is_tensor}
+    combinations = {
+        tuple(column[i] for column in varying): choice.launched for i, choice in enumerate(choices)
     }
+    return Signature(
+        tuple(arguments), tuple(names), tuple(n for n in names if n in numbers), combinations
+    )
+
+
+def _type_in(argument: CArgument, parameter: Parameter) -> str:
+    """What all instances take for an argument where it is a number, else what this one does."""
+    if parameter.is_tensor:
+        return _type(parameter)
+    return _scalar(argument.c_type, argument.parameter)
+
+
+def _type(parameter: Parameter) -> str:
+    """What an instance takes for a parameter: a type of elements, or of numbers."""
+    if parameter.is_tensor:
+        return _ELEMENTS[parameter.element]
+    return _scalar(scalar_type(parameter.element), parameter)
 
 
 def _scalar(c_type: str, parameter: Parameter) -> str:
     return "usize" if parameter.element == "usize" else _SCALARS[c_type]
-
-
-def _fresh(name: str, taken: Sequence[Argument]) -> str:
-    while any(name == argument.name for argument in taken):
-        name += "_"
-    return name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tilec.emit.header.text import identifier
+from tilec.emit.names import distinct
 
 _KEYWORDS = frozenset((
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
@@ -27,24 +28,14 @@ _INDENT = "    "
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\0": "\\0"}
 
 
-def parameter_name(name: str) -> str:
-    """A parameter's name that is neither a keyword nor one of the function's own names."""
-    plain = identifier(name)
-    return f"{plain}_" if plain in _KEYWORDS or plain in _OWN else plain
+def parameter_names(names: Sequence[str]) -> list[str]:
+    """Parameters' names that are neither keywords nor the functions' own names."""
+    return distinct(names, identifier, (_KEYWORDS | _OWN).__contains__)
 
 
-def function_names(sets: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
-    """By the name of each set the name of its functions, of which each is followed by one of these
-    words; all are different, and shorter names stay what they are."""
-    taken = set(_TAKEN)
-    found: dict[str, str] = {}
-    for name, words in sorted(sets, key=lambda pair: (len(pair[0]), pair[0])):
-        plain = identifier(name)
-        while plain in _KEYWORDS or not taken.isdisjoint(plain + word for word in words):
-            plain += "_"
-        taken.update(plain + word for word in words)
-        found[name] = plain
-    return found
+def function_names(names: Sequence[str], words: Sequence[Sequence[str]]) -> list[str]:
+    """The names of functions, each followed by these words."""
+    return distinct(names, identifier, (_KEYWORDS | _TAKEN).__contains__, words)
 
 
 def string(text: str) -> str:

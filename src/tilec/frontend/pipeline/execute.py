@@ -87,7 +87,10 @@ def _no_statement(tracer: Tracer, node: ast.Expression) -> CompileError:
             help="a pipeline has `for` over ranges and `if`, both decided at compile time",
         )
     view_of(tracer, node)  # an access says so itself
-    return refusal("E0804", "a statement of a pipeline launches something", node.span, "a value")
+    help = "launch a kernel by its name: `kernel(&mut t, x);`"
+    return refusal(
+        "E0804", "a statement of a pipeline launches something", node.span, "a value", help=help
+    )
 
 
 def _if(tracer: Tracer, node: ast.If) -> None:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from tilec.diagnostics import CompileError, Label
+from tilec.frontend.agreement import conversion
 from tilec.frontend.inference import ElementInference
 from tilec.frontend.pipeline.extents import certainly_differ, shown
 from tilec.frontend.pipeline.kernels import Parameter
 from tilec.frontend.pipeline.trace import Given, Size, Tensor, View
 from tilec.frontend.refusal import refusal
 from tilec.integers.polynomial import number
-from tilec.types import Dim, Element, Own, PartType, TensorType, TileType
+from tilec.types import Dim, Element, ElementLike, Own, PartType, TensorType, TileType
 
 
 def own_of(parameter: Parameter) -> str | None:
@@ -80,7 +81,8 @@ def _kinds(parameter: Parameter, argument: Given, inference: ElementInference) -
             )
         if not agrees:
             message = f"argument `{parameter.name}`: element types differ"
-            raise refusal("E0202", message, argument.span, f"{expected}, {got}", here)
+            help = _converted(element, wanted)
+            raise refusal("E0202", message, argument.span, f"{expected}, {got}", here, help=help)
         return
     view = argument.view
     if view.tensor.element != tensor.element:
@@ -89,6 +91,14 @@ def _kinds(parameter: Parameter, argument: Given, inference: ElementInference) -
     if len(view.axes) != tensor.rank:
         message = f"argument `{parameter.name}`: ranks of tensors differ"
         raise refusal("E0303", message, argument.span, f"{expected}, {got}", here)
+
+
+def _converted(actual: ElementLike, wanted: ElementLike) -> str | None:
+    """What to write for a scalar of another type; launchers convert no floats."""
+    is_literal = not isinstance(actual, Element)
+    if is_literal or (actual.is_integer and wanted.is_integer):
+        return conversion(actual, wanted, True)
+    return None
 
 
 def _shown(argument: Given, inference: ElementInference) -> str:

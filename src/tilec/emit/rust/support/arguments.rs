@@ -83,6 +83,16 @@ impl<'a> Argument<'a> {
         Argument { tensor: None, value: Value { whole: i128::from(truth), kind: Kind::Truth, ..NO_VALUE } }
     }
 
+    pub(super) fn number<T: Number>(number: T) -> Self {
+        let (whole, real) = number.parts();
+        let kind = match T::DTYPE {
+            Dtype::Bool => Kind::Truth,
+            Dtype::F32 | Dtype::F64 => Kind::Real,
+            _ => Kind::Whole,
+        };
+        Argument { tensor: None, value: Value { whole, real, kind, bits: 0 } }
+    }
+
     /// The tensor of a parameter that is one: functions give one to each.
     fn raw(&self) -> &'a Raw {
         self.tensor.expect("a tensor")

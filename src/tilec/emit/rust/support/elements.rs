@@ -104,6 +104,27 @@ elements! {
     i32, I32; u32, U32; f32, F32; i64, I64; u64, U64; f64, F64; usize, Usize;
 }
 
+/// A type of numbers that functions take by value where other instances take other numbers.
+pub trait Number: Element {
+    /// The number, if it is whole or a truth value, or if it is real.
+    #[doc(hidden)]
+    fn parts(self) -> (i128, f64);
+}
+
+macro_rules! numbers {
+    ($($type:ty),*; $number:ident => $parts:expr) => {
+        $(impl Number for $type {
+            fn parts(self) -> (i128, f64) {
+                let $number = self;
+                $parts
+            }
+        })*
+    };
+}
+
+numbers! { bool, i8, u8, i16, u16, i32, u32, i64, u64, usize; number => (number as i128, 0.0) }
+numbers! { f32, f64; number => (0, f64::from(number)) }
+
 impl F16 {
     /// The nearest number, ties to even; what is too large is infinity.
     pub fn from_f32(number: f32) -> F16 {
