@@ -132,6 +132,13 @@ def test_rust(examples):
     lines = run(needed("make"), "run", f"TILEC={TILEC}", cwd=folder).splitlines()
     assert lines[-1] in ("there is no GPU here", "of another vector: 1.0000")
 
+    def made_again():
+        modules = {path: path.stat().st_mtime_ns for path in folder.glob("target/**/out/axpy.rs")}
+        make(folder, "run")
+        return any(path.stat().st_mtime_ns != before for path, before in modules.items())
+
+    with_helper(folder.parent / "c", made_again)
+
 
 def test_make_builds_again_exactly_what_it_must(examples):
     folder = examples / "make"
