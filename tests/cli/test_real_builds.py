@@ -179,6 +179,8 @@ def test_a_missing_assembler_is_usage_and_says_what_to_do(tilec, monkeypatch):
             "exit 255",
             "is too old: value 'sm_90a' is not defined for option 'gpu-name'",
         ),
+        ("kill -KILL $$", "was ended by SIGKILL"),
+        ("kill -XFSZ $$", "was ended by SIGXFSZ"),
     ],
 )
 def test_another_assembler_that_will_not_do_is_usage(tilec, monkeypatch, script, said):
@@ -187,8 +189,15 @@ def test_another_assembler_that_will_not_do_is_usage(tilec, monkeypatch, script,
     monkeypatch.setenv("TILEC_PTXAS", "other")
     ended = tilec("build", "double.tile", "--no-cache")
     assert (ended.status, said in ended.err) == (2, True), ended.err
-    assert "TILEC_PTXAS" in ended.err
+    assert ("TILEC_PTXAS" in ended.err) != ("`-j 1`" in ended.err)
     assert not Path("build").exists()
+
+
+def test_an_assembler_that_crashes_is_an_internal_error_with_a_report(tilec, monkeypatch):
+    Path("other").write_text("#!/bin/sh\nkill -SEGV $$\n")
+    Path("other").chmod(0o755)
+    monkeypatch.setenv("TILEC_PTXAS", "other")
+    assert tilec("build", "double.tile", "--no-cache").status == 70
 
 
 def test_an_assembler_may_be_named_from_the_current_folder(tilec, monkeypatch):
