@@ -33,7 +33,8 @@ REFUSED = {
     ),
     "views and parts that are assigned, declared without a value or chosen by an `if`; "
     "items of arrays assigned at an index that is not constant": (
-        "let mut y = x.permute::<0>(); y = x.permute::<0>();", "let y; y = x;", "let y = if n == 0 { x } else { x };",
+        "let mut y = x.permute::<0>(); y = x.permute::<0>();", "let y; y = x;",
+        "let y = if n == 0 { x } else { x };",
         "let mut a = [1; 4]; a[n] = 2;",
     ),
 }  # fmt: skip
