@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -146,6 +147,34 @@ def test_a_crash_is_an_internal_error_of_one_file_with_a_report(tilec, word, rea
     report = Path(ended.err.split("a report was saved: ")[1].split("\n")[0]).read_text()
     assert f"==== b.tile\n{word} // text" in report
     assert "compile_text" in report
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGXCPU])
+@pytest.mark.parametrize(
+    ("command", "job"),
+    [
+        (["build", "b.tile", "a.tile"], "tilec.driver.compile_sources"),
+        (["check", "b.tile"], "tilec.driver.check_sources"),
+        (["opt", "b.tile", "--passes", "cse"], "tilec.rewriting.run_passes_on_program"),
+        (["run", "b.tile", "--kernel", "k", "--cpu"], "tilec.execution.execute"),
+    ],
+)
+def test_a_process_that_the_system_ends_is_no_fault_of_the_compiler(
+    tilec, monkeypatch, number, command, job
+):
+    def ended(sources, *arguments, **options):
+        if sources.root.name == "b.tile":
+            os.kill(os.getpid(), number)
+        return compile_text(sources, *arguments, **options)
+
+    monkeypatch.setattr(job, ended)
+    write(a="one", b="two")
+    done = tilec(*command)
+    assert done.status == 2
+    assert f"`b.tile`: the process that worked on it was killed by {number.name}" in done.err
+    assert "memory" in done.err and "internal" not in done.err
+    built = ["a.json", "a.sm_90a.cubin"] if "build" in command else []
+    assert files_in(Path("build")) == built
 
 
 def test_a_crash_in_json_is_one_object_a_line(tilec):
