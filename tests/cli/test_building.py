@@ -312,6 +312,14 @@ def test_two_files_that_would_write_the_same_are_refused(tilec):
     assert not Path("build").exists()
 
 
+def test_two_files_whose_headers_would_be_one_are_refused(tilec):
+    write(math="one", math_="two")
+    ended = tilec("build", "math.tile", "math_.tile", "--emit", "header")
+    assert ended.status == 2
+    assert "`math.tile` and `math_.tile` would write the same files" in ended.err
+    assert tilec("build", "math.tile", "math_.tile", "--emit", "rust").status == 0
+
+
 @pytest.mark.parametrize("other", ["a_b", "a-b_torch"])
 def test_two_files_whose_modules_would_be_one_are_refused(tilec, other):
     write(**{"a-b": "one", other: "two"})

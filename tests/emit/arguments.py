@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 
 from tilec.artifact.abi import ELEMENT_BYTES
@@ -89,7 +90,12 @@ def hostile_arguments_of(kernel: Kernel, random: Random) -> list[object]:
         array = given[chosen]
         assert isinstance(array, Array)
         given[chosen] = _hostile(array, random)
-    return given
+    if random.random() < 0.5:
+        return given
+    return [
+        one if isinstance(one, Array) else _at_an_end(parameter.element, random)
+        for one, parameter in zip(given, kernel.parameters, strict=True)
+    ]
 
 
 _ENDS = (
@@ -97,6 +103,26 @@ _ENDS = (
     2**61, 2**62, 2**63 - 2, 2**63 - 1,
 )  # fmt: skip
 _ADDRESSES = (0, 1, 2, 3, 2**63 - 1, 2**63, 2**63 + 4, 2**64 - 4096, 2**64 - 16, 2**64 - 1)
+
+
+# Each is a number of f32, so that all languages pass it on as it is.
+_REALS = (
+    0.0, -0.0, math.inf, -math.inf, math.nan, 2.0**-149, -(2.0**-126), 2.0**-24, 2.0**-25, 65504.0,
+    65519.99609375, 65520.0, -65520.0, 3.3895313892515355e38, 3.4028234663852886e38,
+    1.0009765625, 1.00048828125, 1.001953125, 1.00390625,
+)  # fmt: skip
+
+
+def _at_an_end(element: str, random: Random) -> object:
+    """A number of a type that is its smallest or its largest, or is rounded as few are."""
+    if element == "bool":
+        return random.random() < 0.5
+    if element in ("f16", "bf16", "f32", "f64"):
+        return random.choice(_REALS)
+    bits = 64 if element == "usize" else int(element[1:])
+    least = -(2 ** (bits - 1)) if element[0] == "i" else 0
+    most = 2 ** (bits - (element[0] == "i" or element == "usize")) - 1
+    return random.choice((least, least + 1, 0, 1, most - 1, most))
 
 
 def _hostile(array: Array, random: Random) -> Array:

@@ -122,7 +122,7 @@ def marshalled(arguments: Sequence[object]) -> tuple[object, object, object, obj
             tensors[index] = ctypes.pointer(kept[-1])
         elif given is not None:
             reals[index] = float(given)
-            wholes[index] = int(given) if abs(given) < 2**63 else 0
+            wholes[index] = int(given) if -(2**63) <= given < 2**64 else 0
     return tensors, wholes, reals, kept
 
 

@@ -26,6 +26,7 @@ def _headers(tools):
 def headers(_headers):
     """The functions of `everything`, with a fake driver that has seen nothing."""
     reset(_headers.fake)
+    _headers.describe()
     _headers.driver.fake_enter(-1)
     return _headers
 
@@ -47,6 +48,7 @@ def _pipelines(tools):
 def pipelines(_pipelines):
     """The functions of `pipelined`, with a fake driver that has seen nothing."""
     reset(_pipelines.fake)
+    _pipelines.describe()
     _pipelines.driver.fake_forget()
     _pipelines.driver.fake_enter(-1)
     return _pipelines

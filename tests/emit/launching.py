@@ -61,6 +61,10 @@ class Headers(Functions):
         self.fake = Fake.in_dll(self.driver, "fake")
         reset(self.fake)
         self.driver.fake_enter(-1)
+        self.describe()
+
+    def describe(self) -> None:
+        """Tells the driver what the kernels are; others may have had kernels of these names."""
         for manifest in self._manifests:
             describe(self.driver, manifest)
 

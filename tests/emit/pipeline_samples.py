@@ -308,6 +308,13 @@ def mlp() -> Pipeline:
     )
 
 
+def partly() -> Pipeline:
+    """As `mlp`, but that two of the three members of the family may be launched."""
+    [one] = mlp().launches
+    launches = (replace(one, instances=(_FAMILY[0], _FAMILY[1])),)
+    return replace(mlp(), name="partly", symbol="partly", launches=launches)
+
+
 def pipelined() -> Manifest:
     """`everything`, with pipelines."""
     base = everything()
@@ -329,6 +336,7 @@ def pipelined() -> Manifest:
         limited(),
         sized(),
         mlp(),
+        partly(),
         tangled(1),
         tangled(2),
         *instances,

@@ -313,3 +313,14 @@ def test_of_several_targets_the_nearest_that_runs_is_taken(tools):
     fresh.fake.major = 7
     fresh.use_driver()
     assert "is built for sm_90a, sm_80, device 0" in fresh.run("sums", [*given, 1.0]).message
+
+
+@pytest.mark.parametrize("n, member", [(64, "128_256"), (128, "64_64"), (65, "64_64")])
+def test_of_a_part_of_a_family_what_was_measured_counts(n, member, pipelines):
+    """At 64 and 128 it was; at 65 the model of costs says which."""
+    arguments = [Array(2**40 * i, "bf16", (n, n), (n, 1), 0) for i in (1, 2, 3)]
+    assert pipelines.run("partly", arguments).message == ""
+    [launched] = pipelines.notes(LAUNCHED)
+    assert launched.kernel.decode() == f"matmul__bf16_{member}"
+    [plan] = planned(launcher_of(SETS["partly"], pipelined()), arguments).launches
+    assert plan.kernel.symbol == f"matmul__bf16_{member}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.emit.launching import CUBIN
+from tests.emit.pipeline_samples import pipeline
 from tests.emit.toolchain import (
     CXX_STANDARD,
     STRICT,
@@ -19,11 +20,12 @@ from tests.emit.toolchain import (
 )
 from tests.unit.manifest_samples import add_kernel, manifest, with_variants
 from tests.unit.pipeline_samples import sums
+from tilec.artifact.signature import Parameter
 from tilec.diagnostics.setup_error import SetupError
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
-from tilec.emit.header.text import function_names, parameter_names, string
-from tilec.emit.python.text import attribute_names
+from tilec.emit.header.text import function_names, header_file, parameter_names, string
+from tilec.emit.python.text import attribute_names, module_name
 from tilec.emit.python.text import parameter_names as python_parameters
 from tilec.emit.rust.text import function_names as rust_names
 from tilec.emit.rust.text import parameter_names as rust_parameters
@@ -129,6 +131,49 @@ def test_kernels_of_any_names_are_functions_of_cxx(tmp_path, compiler, before):
     compiled(compiler, f"-std={CXX_STANDARD}", *STRICT, "-fsyntax-only", source)
 
 
+# What files of a language are written with, beside its words.
+WRITTEN_WITH = (
+    "T", "T0", "given", "target", "usize", "f32", "String", "Tensor", "Stream", "Scope", "Result",
+    "Some", "fn", "self_", "graph", "plan", "streams", "workspace_bytes", "arguments", "signal",
+    "time", "y0", "stdin", "near", "min", "minor", "ä", "ö", "tilec_of_real", "lambda", "async",
+)  # fmt: skip
+
+
+def with_parameters_of_any_names():
+    """Kernels and pipelines that take tensors and numbers called so."""
+    names = list(dict.fromkeys((*KERNELS, *WORDS, *WRITTEN_WITH)))
+    kernels, pipelines = [], []
+    for number, start in enumerate(range(0, len(names), 60)):
+        parameters = (
+            Parameter("written", "tensor", "f32", ("N",), "mut"),
+            *(
+                Parameter(name, "tensor", "f32", ("N",), "shared")
+                if i % 3 == 0
+                else Parameter(name, "scalar", ("bool", "usize", "f32", "i8")[i % 4])
+                for i, name in enumerate(names[start : start + 60])
+            ),
+        )
+        base = replace(add_kernel(), name=f"k{number}", symbol=f"k{number}", coverage=())
+        kernels.append(with_variants(replace(base, parameters=parameters)))
+        pipelines.append(pipeline(f"p{number}", parameters, ("N",), (), ()))
+    return replace(manifest(*kernels), pipelines=tuple(pipelines))
+
+
+@pytest.mark.parametrize("compiler", compilers("gcc", "clang", "g++", "clang++") or [None])
+def test_parameters_of_any_names_compile(tmp_path, compiler):
+    if compiler is None:
+        pytest.skip("there is no compiler")
+    made = Artifact(with_parameters_of_any_names(), CUBIN)
+    [text] = emit_header([made], "sample", EmitOptions()).values()
+    (tmp_path / "sample.h").write_bytes(text)
+    is_cxx = compiler.endswith("++")
+    source = tmp_path / ("after.cpp" if is_cxx else "after.c")
+    standard = CXX_STANDARD if is_cxx else "gnu11"
+    includes = INCLUDES.replace("#include <complex.h>\n", "") if is_cxx else INCLUDES
+    source.write_text(f'{includes}#include "sample.h"\n')
+    compiled(compiler, f"-std={standard}", "-Wall", "-Wextra", "-fsyntax-only", source)
+
+
 def test_one_rule_names_what_is_called_in_all_languages():
     """What can stay stays, though another word would become it."""
     names = ["new", "new_", "load", "load_", "None", "None_", "add_launch", "add"]
@@ -137,7 +182,7 @@ def test_one_rule_names_what_is_called_in_all_languages():
     assert rust_names(names, [words] * len(names)) == [
         "new", "new_", "load__", "load_", "None__", "None_", "add_launch_", "add",
     ]  # fmt: skip
-    assert attribute_names(names, ()) == [*names[:4], "None__", *names[5:]]
+    assert attribute_names(names, ().__contains__) == [*names[:4], "None__", *names[5:]]
     given = ["int", "int_", "fn", "fn_", "self", "self_"]
     assert parameter_names(given) == ["int__", *given[1:]]
     assert rust_parameters(given) == [*given[:2], "fn__", "fn_", "self__", "self_"]
@@ -146,7 +191,12 @@ def test_one_rule_names_what_is_called_in_all_languages():
 
 @pytest.mark.parametrize(
     "names_of",
-    [of_cxx, parameter_names, rust_parameters, lambda names: attribute_names(names, KERNELS)],
+    [
+        of_cxx,
+        parameter_names,
+        rust_parameters,
+        lambda names: attribute_names(names, KERNELS.__contains__),
+    ],
 )
 def test_whatever_the_names_what_they_become_differs_and_is_no_name_that_is_taken(names_of):
     names = [*dict.fromkeys((*KERNELS, *WORDS, "ä", "ö", "x_t", "_X", "_", "__", "A_b", "tilec_"))]
@@ -183,3 +233,28 @@ def test_a_function_is_none_of_the_headers_own(stem, prefix, clash):
         return
     with pytest.raises(SetupError, match=f"`{clash}` is a function of every header"):
         emit_header([made], stem, EmitOptions(prefix))
+
+
+def test_a_header_is_none_that_others_include(tmp_path):
+    """Those that ours includes, by whatever way, and those of C."""
+    [text] = emitted(emit_header).values()
+    (tmp_path / "sample.h").write_bytes(text)
+    (tmp_path / "all.cpp").write_text(f'{INCLUDES}#include "sample.h"\n')
+    compiler = cxx_compiler()
+    done = run(compiler, f"-std={CXX_STANDARD}", "-H", "-fsyntax-only", tmp_path / "all.cpp")
+    places = re.findall(r"^\.+ (/\S+)/(\w+)\.h$", done.stderr, re.MULTILINE)
+    found = {name for folder, name in places if re.search(r"/include(/c\+\+/\d+)?$", folder)}
+    assert {"stdint", "string", "dlfcn", "time"} <= found
+    for name in found | set(INCLUDED):
+        assert header_file(name) == f"{name}_.h", name
+    assert [header_file(name) for name in ("copy", "add", "math_")] == [
+        "copy.h",
+        "add.h",
+        "math_.h",
+    ]
+
+
+def test_a_module_is_none_of_pythons_nor_one_that_it_imports():
+    names = ["math", "typing", "tilec", "torch", "__init__", "class", "copy"]
+    assert [module_name(name) for name in names] == [f"{name}_" for name in names]
+    assert [module_name(name) for name in ("add", "math_", "a-b")] == ["add", "math_", "a_b"]

@@ -214,14 +214,14 @@ def add_called(name):
 def test_every_kernel_has_a_name_of_its_own(tmp_path, imported):
     names = (
         "module", "code", "class", "class_", "attributes", "torch", "int", "rt", "__init__",
-        "_CUBINS", "_Kernel_rt", "_operations",
+        "_CUBINS", "_Kernel_rt", "_operations", "_code_operation",
     )  # fmt: skip
     whole = manifest(*map(add_called, names))
     files = emitted(tmp_path, whole, stem="names")
     module, _ = imported("names")
     own = (
         "module_", "code", "class__", "class_", "attributes", "torch", "int_", "rt_", "__init___",
-        "_CUBINS_", "_Kernel_rt_", "_operations",
+        "_CUBINS_", "_Kernel_rt_", "_operations", "_code_operation",
     )  # fmt: skip
     assert [getattr(module, one).kernels[0].name for one in own] == list(names)
     assert sorted(dir(module)) == sorted([*own, "module"])
@@ -233,6 +233,7 @@ def test_every_kernel_has_a_name_of_its_own(tmp_path, imported):
     tensors = [Tensor(np.zeros(4, np.float32)) for _ in range(3)]
     operations = (
         "module", *own[1:5], "torch_", "int_", "rt", *own[8:10], "_Kernel_rt", "_operations_",
+        "_code_operation_",
     )  # fmt: skip
     for one, name in zip(operations, names, strict=True):
         getattr(ops, one)(*tensors[1:], 1.0)

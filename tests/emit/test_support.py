@@ -174,5 +174,7 @@ def test_numbers_are_written_as_python_writes_them(probe):
     random = Random("text")
     numbers = [0.0, -0.0, 1.0, 0.1, 65520.0, 1e15, 1e16, 1e-4, 1e-5, 1 / 3, 5e-324, 1.7e308]
     numbers += [random.uniform(-1, 1) * 10.0 ** random.randrange(-30, 30) for _ in range(300)]
+    # Below these neighbours are half as far: the nearest text may be another number's.
+    numbers += [sign * 2.0**power for power in range(-1074, 1024) for sign in (1, -1)]
     for number in (*numbers, float("inf"), float("nan")):
         assert probe.real_text(number) == repr(number)

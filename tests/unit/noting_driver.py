@@ -131,7 +131,8 @@ class NotingDriver:
     def prepared(self, code, entry, cells, early=False):
         def start(stream):
             self.cells.append(list(cells))
-            launch = (code, entry.variant.symbol, entry.grid, stream)
+            on = 0 if stream == _LEGACY_STREAM else stream
+            launch = (code, entry.variant.symbol, entry.grid, on)
             self.log.append((*launch, "early") if early else launch)
 
         return started_by_c(start, cells) if native.built() else start

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -206,6 +207,30 @@ def test_only_what_was_launched_before_is_ordered(add, driver):
     driver.run()  # stream B has nothing left to do
     with pytest.raises(rt.BorrowError, match=r"on stream 0x80.*under way on stream 0x40"):
         add.launch(own(0), own(8), own(16), 1.0, stream=stream(B))
+
+
+def test_what_another_thread_launches_behind_the_event_is_not_ordered_by_it(add, driver):
+    add.launch(own(32), own(8), own(16), 1.0, stream=stream(A))
+    launched, tail = threading.Event(), driver.tail
+
+    def work():
+        add.launch(own(0), own(8), own(16), 1.0, stream=stream(A))
+        launched.set()
+
+    other = threading.Thread(target=work)
+
+    def tail_and_more(address, device):
+        event = tail(address, device)
+        other.start()
+        launched.wait(0.2)  # it may have to wait for this
+        return event
+
+    driver.tail = tail_and_more
+    rt.ordered(stream(A), stream(B))
+    driver.tail = tail
+    other.join()
+    add.launch(own(0), own(24), own(40), 1.0, stream=stream(B), order=True)
+    assert driver.known(B) == {0, 1, 2}
 
 
 def test_order_is_passed_on_from_stream_to_stream(add, driver):
@@ -685,6 +710,44 @@ def test_a_graph_that_was_refused_orders_nothing(chain, add, driver):
         add.launch(own(8), own(16), own(24), 1.0, stream=stream(B))
 
 
+@pytest.mark.parametrize("at", ["captured", "launched", "recorded"])
+def test_a_finalizer_may_close_a_graph_in_the_midst_of_its_replay(
+    add, chain, driver, at, monkeypatch
+):
+    out, x = own(0), own(8)
+    memory = [weakref.ref(one._shared.buffer) for one in (out, x)]
+    graphs = [chain.graph(out, x, 1.0)]
+    del out, x
+
+    def then_close(do):
+        def done_and_closed(*given):
+            answer = do(*given)
+            graphs[0].close()
+            return answer
+
+        return done_and_closed
+
+    if at == "launched":
+        launched = then_close(Executable.launch)
+        monkeypatch.setattr(Executable, "launch", launched)
+    else:
+        name = {"captured": "is_captured", "recorded": "recorded"}[at]
+        setattr(driver, name, then_close(getattr(driver, name)))
+    add.launch(own(64), own(72), own(80), 1.0, stream=stream(A))  # so that something is asked
+    replays = []
+    thread = threading.Thread(target=lambda: replays.append(graphs[0].replay(B)), daemon=True)
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive(), "it waits for itself"
+    [handle] = replays
+    with pytest.raises(rt.TilecError, match="is closed"):
+        graphs[0].replay(B)
+    assert all(one() is not None for one in memory)
+    driver.finish_all(B)
+    handle.wait()
+    assert all(one() is None for one in memory)
+
+
 def test_a_tensor_is_not_freed_while_a_graph_has_it(chain):
     out, x, y = own(0), own(8), own(16)
     with chain.graph(out, x, 1.0) as graph:
@@ -702,7 +765,8 @@ def test_a_tensor_is_not_freed_while_a_graph_has_it(chain):
 
 # Random programs, against what the driver was given
 
-ADDRESSES = (LEGACY, BLOCKING, A, B)
+OWN = launch.PER_THREAD_STREAM
+ADDRESSES = (LEGACY, BLOCKING, A, B, OWN)
 PLACES = (0, 3, 8, 16)
 streams = st.sampled_from(ADDRESSES)
 places = st.permutations(PLACES[1:]).map(lambda three: tuple(three))
@@ -713,6 +777,7 @@ actions = st.one_of(
         st.tuples(st.sampled_from(PLACES), st.sampled_from(PLACES), st.sampled_from(PLACES)),
         st.sampled_from(["add", "add", "count"]),
         st.sampled_from([own, own, torch]),
+        st.booleans(),
         st.booleans(),
     ),
     st.tuples(st.just("finish"), streams),
@@ -754,7 +819,7 @@ def test_programs_never_race_and_are_never_refused_for_nothing(program):
             elif action == "unseen wait":
                 driver.order(driver.tail(rest[0], 0), rest[1], 0)
             else:
-                on, at, kernel, kind, order = rest
+                on, at, kernel, kind, order, by_address = rest
                 if abs(at[0] - at[1]) * KIB < 4000 or abs(at[0] - at[2]) * KIB < 4000:
                     continue  # refused by the contract
                 this = ("atomic" if kernel == "count" else "part", "shared", "shared"), at
@@ -766,7 +831,8 @@ def test_programs_never_race_and_are_never_refused_for_nothing(program):
                 ]
                 is_idle = driver.is_idle(on)
                 try:
-                    kernels[kernel].launch(*map(kind, at), 1.0, stream=objects[on], order=order)
+                    given = on if by_address else objects[on]
+                    kernels[kernel].launch(*map(kind, at), 1.0, stream=given, order=order)
                 except rt.BorrowError:
                     assert open_ and not order and kind is own
                     assert driver.launches == len(launched), "nothing was launched"

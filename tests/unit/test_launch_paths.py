@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import gc
 import threading
+from decimal import Decimal
+from enum import IntEnum
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -76,6 +78,46 @@ class Interrupted(TorchTensor):
         pass
 
 
+class Answering(TorchTensor):
+    def __repr__(self):
+        return "a tensor"
+
+
+def answering(**answers):
+    """A tensor of PyTorch that gives, or raises, other answers than it should."""
+
+    def make(array):
+        tensor = of_torch(array, Answering)
+        for name, answer in answers.items():
+            setattr(tensor, name, answer if name in ("is_cuda", "dtype", "shape") else told(answer))
+        return tensor
+
+    def told(answer):
+        def tell():
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return tell
+
+    return make
+
+
+class Whole(int):
+    """An integer of the caller's own class."""
+
+
+class Colour(IntEnum):
+    RED = 3
+
+
+class Unready:
+    """Is neither true nor false."""
+
+    def __bool__(self):
+        raise ValueError("neither")
+
+
 def of_runtime(array, kind=rt.Tensor):
     return kind(SimpleNamespace(handle=array.pointer, size=2**20, close=lambda: None), array)
 
@@ -97,12 +139,34 @@ MAKERS = {
     "negative": lambda array: array._replace(pointer=-16),
     "beyond": lambda array: array._replace(pointer=2**64 + array.pointer),
     "none": lambda array: None,
+    "own integer": lambda array: array._replace(pointer=Whole(array.pointer)),
+    "truth": lambda array: array._replace(pointer=True),
+    "torch at an own integer": answering(data_ptr=Whole(BASE)),
+    "torch at a number of NumPy's": answering(data_ptr=np.int64(BASE)),
+    "torch at a fraction": answering(data_ptr=float(BASE)),
+    "torch at text": answering(data_ptr="1024"),
+    "torch at nothing": answering(data_ptr=None),
+    "torch that fails": answering(data_ptr=ValueError("no")),
+    "torch of no device": answering(get_device=-1),
+    "torch of a far device": answering(get_device=2**70),
+    "torch that cannot say where": answering(get_device=RuntimeError("no")),
+    "torch that is neither": answering(is_cuda=Unready()),
+    "torch that is not certain": answering(is_neg=Unready()),
+    "torch of a list": answering(shape=[1000]),
+    "torch of no type": answering(dtype=None),
+    "torch of a list of types": answering(dtype=["torch.float32"]),
+    "torch that is negated": answering(is_neg=True),
+    "torch with strange strides": answering(is_contiguous=False, stride=[1]),
+    "torch with strides that fail": answering(is_contiguous=False, stride=RuntimeError("no")),
+    "type": lambda array: TorchTensor,
 }
 SCALARS = [
     2.0, 0.0, -0.0, 1, 0, True, -1, 127, 128, 2**200, 1e39, float("nan"), float("inf"),
     np.float32(2.0), np.int8(3), np.bool_(True), Fraction(1, 2), "2", [2], None,
+    Whole(3), Colour.RED, Decimal(2), 2j, np.float64(2.0), np.float16(2.0), np.uint64(2**63),
+    np.array(2.0), np.array([2.0]), np.longdouble(2.0), b"2", -(2**63), 2**63, 65520.0, 1e-46,
 ]  # fmt: skip
-STREAMS = [None, 0, launch.PER_THREAD_STREAM, 7, "object", "other object"]
+STREAMS = [None, 0, 1, launch.PER_THREAD_STREAM, 7, Whole(7), True, "object", "other object"]
 # Each with its number of tensors and of numbers.
 KERNELS = [
     (add_kernel(), 3, 1),
@@ -220,7 +284,7 @@ def outcomes(described, steps, is_quick, built):
         return seen, run.left()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(tensors, min_size=6, max_size=6), steps, st.booleans())
 def test_both_launch_alike(described, groups, is_quick):
     steps = [step for group in groups for step in group]

@@ -6,19 +6,20 @@ import gc
 import struct
 import threading
 import weakref
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from manifest_samples import add_kernel, copy_kernel
-from noting_driver import NotingDriver, arrays, module, module_of
+from noting_driver import NotingDriver, arrays, module, module_of, started_by_c
 from pipeline_samples import with_pipelines
 
 import tilec.runtime as rt
 from tilec.artifact.abi import slots_of
 from tilec.artifact.manifest import Variant
-from tilec.artifact.signature import Parameter
-from tilec.runtime import foreign, launch
+from tilec.artifact.signature import Parameter, Requirement
+from tilec.runtime import foreign, launch, native
 from tilec.runtime.array import Array, contiguous_strides
 
 pytestmark = pytest.mark.usefixtures("launch_path")
@@ -411,6 +412,68 @@ def test_a_call_that_is_interrupted_keeps_its_arguments(name):
         gc.collect()
         assert (alive() is not None) == lives
         driver.finish = failed
+
+
+class Clock(int):
+    """Equals what is the same hour."""
+
+    def __eq__(self, other):
+        return int(self) % 12 == int(other) % 12
+
+    def __hash__(self):
+        return int(self) % 12
+
+
+class Near(float):
+    """Equals what is near."""
+
+    def __eq__(self, other):
+        return abs(float(self) - float(other)) < 1
+
+    def __hash__(self):
+        return 0
+
+
+def test_numbers_that_say_that_they_are_equal_are_passed_as_they_are():
+    driver = NotingDriver()
+    add = module(driver).add
+    for number in (Near(2.5), Near(3.0), Near(2.5), 2.5, Clock(1), Clock(13), 13):
+        add.launch(*arrays(), number)
+        assert driver.cells[-1][3] == f32_bits(float(number))
+
+
+@pytest.mark.parametrize("kind", [int, Clock])
+def test_numbers_that_say_that_they_are_equal_decide_as_they_are(kind):
+    kernel = replace(add_kernel(), requires=(Requirement("scale < 9.0", ("lt", "scale", 9.0), 1),))
+    add = module(NotingDriver(), kernel).add
+    for _ in range(2):
+        add.launch(*arrays(), kind(1))
+        with pytest.raises(rt.ContractError, match="scale < 9"):
+            add.launch(*arrays(), kind(13))
+
+
+def test_launches_that_are_refused_do_not_gather():
+    class Refusing(NotingDriver):
+        refuses = False
+
+        def prepared(self, code, entry, cells, early=False):
+            def start(stream):
+                if self.refuses:
+                    raise rt.LaunchError("no")
+
+            return started_by_c(start, cells) if native.built() else start
+
+    driver = Refusing()
+    add = module(driver).add
+    for refuses in (False, False, True):
+        driver.refuses = refuses
+        for _ in range(5 * launch.LIMIT):
+            with pytest.raises(rt.LaunchError) if refuses else nullcontext():
+                add.launch(*arrays(), 2.0)
+            for event in driver.events:
+                event.is_done = True
+    assert len(launch.UNDER_WAY._gathered) <= launch.LIMIT
+    assert all(one.is_over for one in launch.UNDER_WAY._gathered)
 
 
 def test_what_was_waited_for_is_let_go_at_once():

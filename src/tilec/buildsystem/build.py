@@ -146,6 +146,10 @@ def _written(stem: str, options: Options) -> Iterator[str]:
     """What tells the files of a program from those of others: their stem, and names of files that
     are made from it otherwise than by adding to it."""
     yield stem
+    if "header" in options.emit:
+        from tilec.emit.header import header_file
+
+        yield header_file(stem)
     if "python" in options.emit:
         from tilec.emit.python import python_files
 

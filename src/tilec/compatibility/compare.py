@@ -91,14 +91,12 @@ def _changes_of_kernel(old: Kernel, new: Kernel) -> Found:
 def _changes_of_names(
     old: Sequence[Kernel | Pipeline], new: Sequence[Kernel | Pipeline]
 ) -> Iterator[Change]:
-    """Names that emitted launchers have no function for any more: what all instances of one are
-    given as a number must be of one kind."""
+    """Names that C has no function for any more: what all instances of one are given as a number
+    must be of one kind."""
     before, after = _kinds_by_name(old), _kinds_by_name(new)
     for name in (name for name in before if name in after):
         if len(before[name]) == 1 and len(after[name]) > 1:
-            message = (
-                "its instances take numbers of several kinds: launchers have no function of it"
-            )
+            message = "its instances take numbers of several kinds: C has no function of it"
             yield Change("breaking", name, message)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from tilec.artifact.architecture import nearest
@@ -26,7 +26,7 @@ class Beside:
         self._driver = driver
         self._module: Module | None = None
         self._manifest: Manifest | None = None
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer may come in the midst, and launch
 
     def module(self) -> Module:
         """The kernels, of the cubin for the device that is current when this is first asked.

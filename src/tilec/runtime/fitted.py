@@ -26,7 +26,7 @@ from tilec.runtime.contract import (
 )
 from tilec.runtime.entry import Entry, MapSlot
 from tilec.runtime.errors import ContractError
-from tilec.runtime.scalars import scalar_of
+from tilec.runtime.scalars import may_be_looked_up, scalar_of
 from tilec.runtime.tiled_map import is_mappable, tiled_map
 
 _REMEMBERED_ADDRESSES = 256  # combinations of addresses, after which all are forgotten
@@ -77,7 +77,7 @@ class ScalarSlot(NamedTuple):
             return bits
         passed = scalar_of(self.name, self.element, given).passed
         bits = int.from_bytes(passed.tobytes(), "little")
-        if bits and given:
+        if bits and may_be_looked_up(given) and given:
             if len(self.known) >= _REMEMBERED_SCALARS:
                 self.known.clear()
             self.known[key] = bits

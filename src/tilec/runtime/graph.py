@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
@@ -44,7 +44,8 @@ class Graph:
         """
         self._pipeline = pipeline
         self._driver = pipeline.driver()
-        self._lock = Lock()
+        # A finalizer that Python runs in the midst of a replay may close the graph.
+        self._lock = RLock()
         self._last: ref[Launch] | None = None  # it lives as long as it runs
         self._before: Completion | None = None  # what ran when another executable took over
         self._previous: ref[Launch] | None = None  # the launch that this tells of
@@ -69,11 +70,12 @@ class Graph:
                 on = self._driver.stream_of(stream)
             else:
                 on = self._pipeline.stream_for(given)
-            borrowed = given, call.held, self._memory, self._executable, stream
+            executable = self._executable
+            borrowed = given, call.held, self._memory, executable, stream
             touched = call.touched(0)
             what = Replayed(call.planned.kernel, call.planned.device, call.planned.grid)
             handle = Launch(self._driver, what, on, borrowed, touched)
-            if self._executable is None:
+            if executable is None:
                 return handle
             if self._before is not None:
                 self._driver.wait_for(self._before, on)
@@ -83,7 +85,7 @@ class Graph:
                 follows = None if last is None else last()
                 UNDER_WAY.admit(self._driver, touched, call.planned, on, order, follows)
             passing = is_passing(on, stream)
-            UNDER_WAY.start(handle, self._executable.launch, what.weight, passing)
+            UNDER_WAY.start(handle, executable.launch, what.weight, passing)
             self._before = self._previous = None
             self._last = ref(handle)
             return handle

@@ -22,6 +22,7 @@ enum {
     MOST_DECIDING = 16,
     KEYS_OF_TENSOR = 4, /* at most: what a key says of a tensor of PyTorch */
     KEYS_OF_NUMBER = 2,
+    KNOWN_BITS = 4, /* the field of a `ScalarSlot` */
     MOST_KEYS = KEYS_OF_TENSOR * MOST_TENSORS + KEYS_OF_NUMBER * MOST_DECIDING
 };
 
@@ -546,6 +547,21 @@ static int fill_pointers(const Start *start, PyObject *fitted, PyObject *address
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* What a cell holds for a scalar argument, as `ScalarSlot.bits` says: mostly it had that before. */
+static PyObject *bits_of(PyObject *scalar, PyObject *argument)
+{
+    PyObject *known = PyTuple_GetItem(scalar, KNOWN_BITS), *bits;
+    PyObject *key = known ? PyTuple_Pack(2, Py_TYPE(argument), argument) : NULL;
+    if (!key)
+        return NULL;
+    bits = PyDict_GetItemWithError(known, key);
+    Py_XINCREF(bits);
+    Py_DECREF(key);
+    if (bits || PyErr_Occurred())
+        return bits;
+    return PyObject_CallMethodObjArgs(scalar, names.bits, argument, NULL);
+}
+
 /* The numbers into the cells that `fitted.scalars` names: a `ScalarSlot` says which and how. */
 static int fill_scalars(const Start *start, PyObject *fitted, PyObject *given)
 {
@@ -556,8 +572,7 @@ static int fill_scalars(const Start *start, PyObject *fitted, PyObject *given)
         Py_ssize_t cell = PyLong_AsSsize_t(PyTuple_GetItem(scalar, 0));
         Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GetItem(scalar, 1));
         PyObject *argument = PyErr_Occurred() ? NULL : PyTuple_GetItem(given, position);
-        PyObject *bits =
-            argument ? PyObject_CallMethodObjArgs(scalar, names.bits, argument, NULL) : NULL;
+        PyObject *bits = argument ? bits_of(scalar, argument) : NULL;
         if (!bits)
             break;
         start->cells[cell] = PyLong_AsUnsignedLongLong(bits);
@@ -694,8 +709,19 @@ static int hold(const HotPath *self, const Known *known, const Call *call, int i
     return has_room == 1 || done ? 0 : -1;
 }
 
-/* Starts a launch as `UnderWay.start` does, and holds it, if nothing is under way elsewhere. From the question
- * to the launch all is C: no interrupt of the user comes between, and no other thread. */
+/* The same of a launch that failed with an exception, which stays: it has gathered, too. */
+static void hold_failed(const HotPath *self, const Known *known, const Call *call, PyObject *handle)
+{
+    PyObject *kind, *value, *trace;
+    PyErr_Fetch(&kind, &value, &trace);
+    if (hold(self, known, call, 0, handle))
+        PyErr_Clear();
+    PyErr_Restore(kind, value, trace);
+}
+
+/* Starts a launch as `UnderWay.start` does, and holds it, if nothing is under way elsewhere. From
+ * the question until it has gathered all is C: no interrupt of the user comes between, and no other
+ * thread. */
 static Outcome start_held(const HotPath *self, Start *start, const Known *known, const Call *call,
                           PyObject *handle)
 {
@@ -713,8 +739,10 @@ static Outcome start_held(const HotPath *self, Start *start, const Known *known,
     note_start(handle, asker);
     Py_DECREF(asker);
     if (failed)
-        return FAILED;
-    return hold(self, known, call, is_passing, handle) ? FAILED : STARTED;
+        hold_failed(self, known, call, handle);
+    else
+        failed = hold(self, known, call, is_passing, handle);
+    return failed ? FAILED : STARTED;
 }
 
 /* Fills a frame of an entry and starts it; the handle is there before anything is started. */

@@ -33,6 +33,7 @@ from tilec.runtime.errors import LaunchError, TilecError, failure
 from tilec.runtime.owned_lock import OwnedLock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import TypeAlias
 
     from tilec.runtime.cuda_driver import Completion, Driver
@@ -296,13 +297,20 @@ class UnderWay:
         if count in (LIMIT_AFTER_CHANGE, 2 * LIMIT_AFTER_CHANGE):
             self._room = 0
 
-    def ordered(self, first: Launch | tuple[int, int | None], then: int) -> None:
-        """Notes that a stream waits for a launch, or for all that another stream was given."""
+    def ordered(
+        self, first: Launch | tuple[int, int | None], then: int, order: Callable[[], None]
+    ) -> None:
+        """Has a stream wait, by `order`, for a launch, or for all that another stream was given so
+        far, and notes that. No launch is noted between the two.
+
+        Raises:   what `order` does; nothing is noted then
+        """
         done: list[Launch] = []
 
         def note() -> None:
             device = first[1] if isinstance(first, tuple) else first.entry.device
             ledger = self._ledger_for(then, device, done)
+            order()
             if ledger is not None:
                 ledger.ordered(first, then)
 
@@ -377,6 +385,7 @@ class UnderWay:
         except Exception:
             if is_one:
                 launch.let_go()
+            self.hold(launch, weight, False)  # it has gathered, too
             raise
         finally:
             launch.asker = asker

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import RLock
 
 from cuda.bindings import driver as bindings
 from cuda.core import Device, Kernel, ObjectCode
@@ -31,7 +31,7 @@ class Code:
         self._name = name
         self._object: ObjectCode | None = None
         self._kernels: dict[tuple[str, int], Kernel] = {}
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer may come in the midst, and launch
 
     def kernel(self, variant: Variant, device: int) -> Kernel:
         """A variant's entry point, ready to launch on a device, which is current.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from tilec.artifact.fatbin import is_fatbin
@@ -52,7 +52,7 @@ class Module:
         self.cubin = cubin
         self._name = name
         self._code: object = None
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer may come in the midst, and launch
         by_name: dict[str, list[Kernel]] = {}
         for kernel in self.manifest.kernels:
             by_name.setdefault(kernel.name, []).append(kernel)

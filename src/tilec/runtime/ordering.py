@@ -21,16 +21,21 @@ def ordered(first: object, then: object) -> None:
     if isinstance(first, Launch):
         if first.is_over:
             return
-        event, device = first.event(), first.entry.device
+        device = first.entry.device
+        earlier: Launch | tuple[int, int | None] = first
     else:
-        device = driver.device_of(driver.stream_of(first))
-        event = driver.tail(driver.stream_of(first), device)
-    if event is None or not driver.order(event, stream, device):
-        raise LaunchError("a stream that is being captured into a graph is ordered by the graph")
-    if isinstance(first, Launch):
-        UNDER_WAY.ordered(first, stream)
-    else:
-        UNDER_WAY.ordered((driver.stream_of(first), device), stream)
+        on = driver.stream_of(first)
+        device = driver.device_of(on)
+        earlier = on, device
+
+    def order() -> None:
+        event = first.event() if isinstance(first, Launch) else driver.tail(on, device)
+        if event is None or not driver.order(event, stream, device):
+            raise LaunchError(
+                "a stream that is being captured into a graph is ordered by the graph"
+            )
+
+    UNDER_WAY.ordered(earlier, stream, order)
 
 
 def order_conflicts(policy: Policy) -> None:

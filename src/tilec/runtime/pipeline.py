@@ -20,6 +20,7 @@ from tilec.runtime.launch import UNDER_WAY, Launch, is_passing
 from tilec.runtime.pipeline_plan import SOMEWHERE, Addressed, PipelinePlan, PlannedPipeline
 from tilec.runtime.plan import Planner, positional
 from tilec.runtime.reading import array_of, described, read, stream_for
+from tilec.runtime.scalars import may_be_looked_up
 
 if TYPE_CHECKING:
     from tilec.runtime.borrows import Touched
@@ -156,7 +157,8 @@ class PipelineLauncher:
             planned = self._planned(self._described(given, stream))
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[key] = planned
+            if all(may_be_looked_up(given[index]) for index in self._deciding_at):
+                self._known[key] = planned
         except TypeError:  # a scalar that cannot be hashed is no number: the contract says so
             planned = self._planned(self._described(given, stream))
         addressed = planned.first

@@ -19,6 +19,7 @@ from tilec.runtime.choice import Machine, NoMachine, choose
 from tilec.runtime.contract import check_type
 from tilec.runtime.errors import ContractError
 from tilec.runtime.fitted import Argument, Fitted, LaunchPlan, Shapes
+from tilec.runtime.scalars import may_be_looked_up
 
 _REMEMBERED = 1024  # combinations of shapes for each kernel, after which all are forgotten
 
@@ -82,7 +83,8 @@ class Planner:
             fitted = self._fitted(arguments)
             if len(self.known) >= _REMEMBERED:
                 self.known.clear()
-            self.known[key] = fitted
+            if all(may_be_looked_up(arguments[index]) for index in self.deciding_at):
+                self.known[key] = fitted
         return fitted
 
     def _fitted(self, arguments: Sequence[Argument]) -> Fitted:

@@ -24,6 +24,18 @@ _ROUNDS_TO_INFINITY = {
 _USIZE_LIMIT = 2**63  # `usize` is a signed 64-bit number that callers give as one of 0 and up
 
 
+# How numbers of Python and NumPy are compared. One of the caller's own class may say that it equals
+# another one that it is not.
+_EQUALITIES: frozenset[object] = frozenset(
+    kind.__eq__ for kind in (int, float, *np.sctypeDict.values())
+)
+
+
+def may_be_looked_up(given: object) -> bool:
+    """Whether a number that equals this one, and is of its type, is the same."""
+    return type(given).__eq__ in _EQUALITIES
+
+
 class Scalar(NamedTuple):
     """A scalar as it is passed (of the slot's width), and as expressions see it."""
 

@@ -31,6 +31,7 @@ def _headers(tools, expressions):
 def headers(_headers):
     """The functions of `pipelined`, with a fake driver that has seen nothing."""
     reset(_headers.fake)
+    _headers.describe()
     _headers.driver.fake_enter(-1)
     return _headers
 

@@ -19,6 +19,7 @@ from tests.emit.test_emitted_pipelines import (  # noqa: F401
     test_launches_are_side_by_side_where_they_have_no_order,
     test_launches_are_those_of_the_runtime,
     test_numbers_that_64_bits_do_not_hold_are_refused,
+    test_of_a_part_of_a_family_what_was_measured_counts,
     test_on_one_stream_a_launch_that_may_starts_early_but_the_first,
     test_plans_are_those_of_the_runtime,
     test_streams_are_taken_as_the_runtime_takes_them,

@@ -15,7 +15,7 @@ from tests.emit.launching import CUBIN, slot_bytes
 from tests.emit.pipeline_samples import pipelined
 from tests.emit.rust.compiler import compile_rust, compiled_rust, rustc
 from tests.emit.test_cxx_calls import CALLS, _manifest
-from tests.emit.test_names import emitted
+from tests.emit.test_names import emitted, with_parameters_of_any_names
 from tests.emit.toolchain import compiled, fake_driver, run
 from tests.unit.manifest_samples import add_kernel, manifest
 from tilec.emit.emitter import Artifact, EmitOptions
@@ -88,11 +88,13 @@ def test_numbers_of_no_instance_do_not_compile(tmp_path):
 
 
 @pytest.mark.parametrize("edition", ["2021", "2024"])
-def test_kernels_of_any_names_are_functions(tmp_path, edition):
-    [text] = emitted(emit_rust).values()
-    (tmp_path / "sample.rs").write_bytes(text)
-    flags = "--crate-type=lib", "--emit=metadata", "-Dwarnings", "--out-dir", tmp_path
-    compiled_rust(*flags, tmp_path / "sample.rs", edition=edition)
+def test_kernels_and_parameters_may_have_any_names(tmp_path, edition):
+    parameters = Artifact(with_parameters_of_any_names(), CUBIN)
+    files = emitted(emit_rust), emit_rust([parameters], "parameters", EmitOptions())
+    for [(name, text)] in (one.items() for one in files):
+        (tmp_path / name).write_bytes(text)
+        flags = "--crate-type=lib", "--emit=metadata", "-Dwarnings", "--out-dir", tmp_path
+        compiled_rust(*flags, tmp_path / name, edition=edition)
 
 
 @pytest.mark.parametrize("name", ["borrows", "types"])

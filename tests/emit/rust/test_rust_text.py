@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,16 +11,19 @@ from tests.emit.launching import CUBIN
 from tests.emit.pipeline_samples import pipelined
 from tests.emit.samples import everything
 from tests.emit.statuses import STATUS
+from tests.unit.manifest_samples import add_kernel
 from tilec.artifact import abi
+from tilec.artifact.signature import Parameter
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
 from tilec.emit.header.emit import support as c_support
 from tilec.emit.header.pipelines import pipeline_sets
-from tilec.emit.header.sets import launch_sets
+from tilec.emit.header.sets import LaunchSet, launch_sets
 from tilec.emit.rust import emit_rust
 from tilec.emit.rust.emit import support
 from tilec.emit.rust.functions import SUFFIXES
 from tilec.emit.rust.pipeline_functions import SUFFIXES as PIPELINE_SUFFIXES
+from tilec.emit.rust.signature import signature_of
 from tilec.emit.rust.text import function_names, parameter_names, string
 
 
@@ -132,3 +136,27 @@ def test_functions_have_the_names_that_are_kept_for_them():
     wanted |= {one.name + word for one in pipelines for word in PIPELINE_SUFFIXES}
     assert set(functions) == wanted | {"load"}
     assert len(functions) == len(set(functions))
+
+
+@pytest.mark.parametrize(
+    ("elements", "wanted"),
+    [
+        (("usize",), "usize"),
+        (("usize", "i64"), "i64"),  # whichever is first
+        (("i64", "usize"), "i64"),
+        (("i8", "u8"), "i64"),
+        (("f16", "f32"), "f32"),
+        (("f32", "f64"), "f64"),
+        (("bool",), "bool"),
+        (("i32", "f32"), "T"),
+    ],
+)
+def test_a_number_has_a_type_that_holds_those_of_all_instances(elements, wanted):
+    z = add_kernel().parameters[0]
+    kernels = tuple(
+        replace(add_kernel(), parameters=(z, Parameter("n", "scalar", element)))
+        for element in elements
+    )
+    signature = signature_of(LaunchSet("add", kernels))
+    assert [one.rust_type for one in signature.arguments] == ["f32", wanted]
+    assert signature.numbers == (("T",) if wanted == "T" else ())

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from tilec.emit.header.emit import emit_header
+from tilec.emit.header.text import header_file
 
-__all__ = ["emit_header"]
+__all__ = ["emit_header", "header_file"]

@@ -27,7 +27,7 @@ from tilec.emit.header.pipelines import pipeline_lines, pipeline_sets, pipelines
 from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
 from tilec.emit.header.signature import signature_of
 from tilec.emit.header.tables import Arrays, add_kernel
-from tilec.emit.header.text import function_names, heading, identifier
+from tilec.emit.header.text import function_names, header_file, heading, identifier
 from tilec.emit.limits import check_sizes
 
 # The parts of the support, in the order in which they use each other.
@@ -87,7 +87,7 @@ def emit_header(
     ordered = sorted(artifacts, key=preference)
     check_sizes(artifact.manifest for artifact in ordered)
     text = "\n".join(_lines(ordered, stem, options))
-    return {f"{stem}.h": f"{text}\n".encode()}
+    return {header_file(stem): f"{text}\n".encode()}
 
 
 def _lines(artifacts: Sequence[Artifact], stem: str, options: EmitOptions) -> Iterator[str]:

@@ -55,10 +55,7 @@ def _group(group: Group, build: Build) -> str:
         f"members{len(group.kernels)}_{first}",
         [f"&{build.kernels[kernel.symbol]}" for kernel in group.kernels],
     )
-    # What was measured is of a family's members by number. One alone is not chosen.
-    symbols = [kernel.symbol for kernel in group.kernels]
-    is_chosen = group.family is not None and len(symbols) > 1
-    rows = table_rows(group.family, symbols, arrays) if group.family and is_chosen else []
+    rows = table_rows(group, arrays)
     tables = arrays.array("tilec_table", f"tables_{first}", rows)
     return braced((members, len(group.kernels), len(rows), tables))
 

@@ -20,6 +20,7 @@ from tilec.emit.header.tables import (
     dtype,
 )
 from tilec.emit.header.text import braced, filled, identifier, string
+from tilec.emit.numbering import tensor_numbers
 
 
 def contract_of(pipeline: Pipeline) -> Kernel:
@@ -119,8 +120,7 @@ class Launched:
 def _pipeline(pipeline: Pipeline, launched: Launched, arrays: Arrays, cubin: str) -> str:
     contract, own = contract_of(pipeline), identifier(pipeline.symbol)
     expressions = Expressions(contract, C)
-    numbers = {p.name: i for i, p in enumerate(pipeline.parameters)}
-    numbers |= {t.name: i for i, t in enumerate(pipeline.temporaries, len(numbers))}
+    numbers = tensor_numbers(pipeline)
     ranks = {p.name: p.rank for p in pipeline.parameters}
     ranks |= {t.name: len(t.extents) for t in pipeline.temporaries}
     temporaries = arrays.array(

@@ -35,6 +35,16 @@ class Group:
     family: Family | None
     kernels: tuple[Kernel, ...]
 
+    def measured(self) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
+        """For each card that the family was measured on rows of extents, each with the number of
+        the member that is the fastest there; those of other members are left out."""
+        if self.family is None or len(self.kernels) == 1:
+            return
+        places = {kernel.symbol: place for place, kernel in enumerate(self.kernels)}
+        for table in self.family.tables:
+            found = [one for one in table.measured if one.member in places]
+            yield table.card, [(*one.extents, places[one.member]) for one in found]
+
 
 def launch_sets(manifest: Manifest) -> list[LaunchSet]:
     """By name all instances of a kernel, by types those of a family, by symbol each one.

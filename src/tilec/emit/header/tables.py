@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tilec.artifact.expression import Expression, names_in, text_of
-from tilec.artifact.family import Cost, Family
+from tilec.artifact.expression import Expression, text_of
+from tilec.artifact.family import Cost
 from tilec.artifact.manifest import Kernel, Variant
 from tilec.artifact.signature import Parameter
 from tilec.emit.expressions import Expressions
 from tilec.emit.header.expressions import C
+from tilec.emit.header.sets import Group
 from tilec.emit.header.text import braced, filled, identifier, in_comment, string
+from tilec.emit.numbering import extent_numbers, value_numbers
 
 
 class Arrays:
@@ -120,10 +122,7 @@ def _expression_lines(expressions: Expressions, name: str) -> list[str]:
 
 
 def _parameter(parameter: Parameter, kernel: Kernel) -> str:
-    extents = [
-        extent if isinstance(extent, int) else -1 - kernel.dims.index(extent)
-        for extent in parameter.extents
-    ]
+    extents = extent_numbers(parameter, kernel)
     return braced(
         (string(parameter.name), parameter.rank if parameter.is_tensor else -1,
          dtype(parameter.element),
@@ -151,8 +150,7 @@ def claim(
 
 def claim_of(number: int, expression: Expression, text: str, kernel: Kernel, arrays: Arrays) -> str:
     """A `tilec_claim` of an expression that has a number."""
-    places = [*kernel.dims, *(p.name for p in kernel.parameters)]
-    numbers = [places.index(name) for name in dict.fromkeys(names_in(expression))]
+    numbers = value_numbers(expression, kernel)
     named = arrays.array(
         "signed char", f"named_{'_'.join(map(str, numbers))}", [braced_row([*numbers, -1])]
     )
@@ -232,16 +230,11 @@ def _cost(cost: Cost, own: str, expressions: Expressions, arrays: Arrays) -> str
     )  # fmt: skip
 
 
-def table_rows(family: Family, members: Sequence[str], arrays: Arrays) -> list[str]:
-    """The `tilec_table` of each card that a family was measured on; `members` are their symbols in
-    the order of the group, which may have some of them only."""
+def table_rows(group: Group, arrays: Arrays) -> list[str]:
+    """The `tilec_table` of each card that the members were measured on."""
     found = []
-    for number, table in enumerate(family.tables):
-        rows = [
-            braced_row([*one.extents, members.index(one.member)])
-            for one in table.measured
-            if one.member in members
-        ]
-        name = arrays.array("int64_t", f"measured{number}_{identifier(family.name)}", rows)
-        found.append(braced((string(table.card), name, len(rows))))
+    own = identifier(group.family.name) if group.family else ""
+    for number, (card, measured) in enumerate(group.measured()):
+        name = arrays.array("int64_t", f"measured{number}_{own}", list(map(braced_row, measured)))
+        found.append(braced((string(card), name, len(measured))))
     return found

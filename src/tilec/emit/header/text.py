@@ -44,6 +44,16 @@ _TAKEN = frozenset((
     "bf16", "context", "element", "element_number", "f16", "f8e4m3", "f8e5m2", "graph",
     "machine_code", "status", "stream", "stream_list", "tensor", "tensor_of",
 ))  # fmt: skip
+# Headers of C and of POSIX, and those that they include and that go with CUDA: one of ours that is
+# called so would be found in their place.
+_HEADERS = frozenset((
+    "alloca", "assert", "complex", "ctype", "cuda", "cuda_bf16", "cuda_fp16", "cuda_fp8",
+    "cuda_runtime", "dlfcn", "endian", "errno", "fcntl", "features", "fenv", "float", "inttypes",
+    "iso646", "limits", "locale", "math", "memory", "poll", "pthread", "sched", "search",
+    "semaphore", "setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbit", "stdbool",
+    "stdckdint", "stddef", "stdint", "stdio", "stdlib", "stdnoreturn", "string", "strings",
+    "tgmath", "threads", "time", "uchar", "unistd", "wchar", "wctype",
+))  # fmt: skip
 _LONGEST = 4095  # bytes of a literal (C99, 5.2.4.1)
 _WIDTH = 112
 _HEADING = 117
@@ -55,6 +65,11 @@ def identifier(name: str) -> str:
     """A name as C has it."""
     plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
     return f"_{plain}" if plain[:1].isdigit() else plain
+
+
+def header_file(stem: str) -> str:
+    """The name of the header of a program, which is that of no other header."""
+    return f"{stem}_.h" if stem in _HEADERS else f"{stem}.h"
 
 
 def parameter_names(names: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilec.artifact.manifest import Kernel, Manifest
@@ -64,9 +64,9 @@ def pipelines_by_name(manifest: Manifest) -> list[CallSet]:
     return [CallSet(name, tuple(pipelines)) for name, pipelines in by_name.items()]
 
 
-def names_of(called: Sequence[CallSet], prefix: str, taken: Collection[str]) -> list[str]:
+def names_of(called: Sequence[CallSet], prefix: str, is_taken: Callable[[str], bool]) -> list[str]:
     """What a file calls each of these, in which some names are taken."""
-    return attribute_names([f"{prefix}{one.name}" for one in called], taken)
+    return attribute_names([f"{prefix}{one.name}" for one in called], is_taken)
 
 
 def results_of(called: CallSet) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.python.loader import module_lines
 from tilec.emit.python.stub import stub_lines
-from tilec.emit.python.text import identifier
+from tilec.emit.python.text import identifier, module_name
 from tilec.emit.python.torch_file import torch_lines
 
 
@@ -16,7 +16,7 @@ def python_files(stem: str) -> tuple[str, str, str]:
 
     Where two stems differ in these, so do the namespaces of their operations.
     """
-    name = identifier(stem)
+    name = module_name(stem)
     return f"{name}.py", f"{name}.pyi", f"{identifier(f'{stem}_torch')}.py"
 
 
@@ -26,7 +26,7 @@ def emit_python(
     """The module, its stub, and the operations of PyTorch, for the cubins of one program."""
     manifests = [artifact.manifest for artifact in artifacts]
     cubins = {manifest.target: f"{stem}.{manifest.target}.cubin" for manifest in manifests}
-    name, prefix = identifier(stem), options.prefix
+    name, prefix = module_name(stem), options.prefix
     module, stub, operations = python_files(stem)
     return {
         module: _text(module_lines(manifests[0], name, cubins, prefix)),

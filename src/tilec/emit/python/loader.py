@@ -52,7 +52,7 @@ def module_lines(
 
 def module_names(called: Sequence[CallSet], prefix: str) -> list[str]:
     """What the module and its stub call each of these."""
-    return names_of(called, prefix, (*_TAKEN, *(one.stub_class for one in called)))
+    return names_of(called, prefix, {*_TAKEN, *(one.stub_class for one in called)}.__contains__)
 
 
 def _arguments(called: CallSet) -> str:

@@ -126,7 +126,7 @@ def _module_lines(
     )
     yield ""
     taken = {*_OF_MODULES, *(one.stub_class for one in called)}
-    names = attribute_names([one.name for one in called], taken)
+    names = attribute_names([one.name for one in called], taken.__contains__)
     for one, attribute in zip(called, names, strict=True):
         if attribute == one.name:
             yield f"    {attribute}: {one.stub_class}"

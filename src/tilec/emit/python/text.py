@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import keyword
 import re
-from collections.abc import Collection, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 
 from tilec.emit.names import distinct
 
+_MODULES = sys.stdlib_module_names | {"__init__", "__main__", "numpy", "tilec", "torch"}
 # What a function has beside its parameters, or Python gives a meaning by its place.
 _OWN = frozenset({"self", "stream", "streams", "workspace", "order"})
 
@@ -20,15 +22,21 @@ def identifier(name: str) -> str:
     return f"{plain}_" if keyword.iskeyword(plain) else plain
 
 
+def module_name(stem: str) -> str:
+    """The name of a module that hides none of Python's, nor what emitted files import."""
+    name = identifier(stem)
+    return f"{name}_" if name in _MODULES else name
+
+
 def parameter_names(names: Sequence[str]) -> list[str]:
     """Names of parameters that differ, and are no words that calls have already."""
     return distinct(names, identifier, _OWN.__contains__)
 
 
-def attribute_names(names: Sequence[str], taken: Collection[str]) -> list[str]:
+def attribute_names(names: Sequence[str], is_taken: Callable[[str], bool]) -> list[str]:
     """Names of attributes of a module; those between `__` are Python's, and some are taken."""
     is_python = re.compile(r"__\w*[^_]__").fullmatch
-    return distinct(names, identifier, lambda name: name in taken or bool(is_python(name)))
+    return distinct(names, identifier, lambda name: is_taken(name) or bool(is_python(name)))
 
 
 def quoted(text: str) -> str:

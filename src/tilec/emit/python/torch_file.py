@@ -57,7 +57,7 @@ def operations_of(manifest: Manifest, prefix: str) -> list[Operation]:
         for one in (*kernels_by_name(manifest), *pipelines_by_name(manifest))
         if all(one.kind_of(i) is not None for i in range(len(one.parameters)))
     ]
-    names = names_of(called, prefix, _TAKEN)
+    names = names_of(called, prefix, _is_taken)
     taken = set(names)
     found: list[Operation] = []
     for name, one in zip(names, called, strict=True):
@@ -70,6 +70,10 @@ def operations_of(manifest: Manifest, prefix: str) -> list[Operation]:
             found.append(Operation(name, one, results))
         found.append(Operation(into, one))
     return found
+
+
+def _is_taken(name: str) -> bool:
+    return name in _TAKEN or (name.startswith("_") and name.endswith("_operation"))
 
 
 def torch_lines(

@@ -49,11 +49,7 @@ def set_lines(launched: LaunchSet, builds: Sequence[Build], name: str) -> Iterat
 
 def _group(group: Group, build: Build) -> str:
     members = [f"&KERNEL_{kernel_name(build, kernel.symbol)}" for kernel in group.kernels]
-    # What was measured is of a family's members by number.
-    is_whole = group.family is not None and len(group.kernels) == len(group.family.members)
-    symbols = [kernel.symbol for kernel in group.kernels]
-    tables = table_rows(group.family, symbols) if group.family and is_whole else ()
-    return structure("Group", kernels=listed(members), tables=listed(tables))
+    return structure("Group", kernels=listed(members), tables=listed(table_rows(group)))
 
 
 def elements_lines(name: str, signature: Signature) -> Iterator[str]:

@@ -11,6 +11,7 @@ from tilec.emit.expressions import Expressions
 from tilec.emit.header.pipelines import contract_of, in_words
 from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.text import identifier
+from tilec.emit.numbering import tensor_numbers
 from tilec.emit.rust.expressions import RUST
 from tilec.emit.rust.functions import Build, set_lines
 from tilec.emit.rust.tables import claim, dtype, kernel_lines
@@ -64,8 +65,7 @@ def _pipeline(
     launched: Mapping[tuple[str, ...], str],
     expressions: Expressions,
 ) -> str:
-    numbers = {p.name: i for i, p in enumerate(pipeline.parameters)}
-    numbers |= {t.name: i for i, t in enumerate(pipeline.temporaries, len(numbers))}
+    numbers = tensor_numbers(pipeline)
     return structure(
         "Pipeline",
         contract=f"&KERNEL_{_contract_name(contract)}",

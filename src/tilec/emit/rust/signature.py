@@ -72,8 +72,16 @@ def signature_of(launched: LaunchSet) -> Signature:
     if plain is None:
         choices = choices_of(launched, _type)
     else:
+        numbers = [_type_of_all(one, launched, i) for i, one in enumerate(plain)]
         choices = [
-            Choice(tuple(map(_type_in, plain, kernel.parameters)), (kernel,), launched)
+            Choice(
+                tuple(
+                    number or _type(parameter)
+                    for number, parameter in zip(numbers, kernel.parameters, strict=True)
+                ),
+                (kernel,),
+                launched,
+            )
             for kernel in launched.kernels
         ]
     return _signature(launched.kernels[0].parameters, choices)
@@ -98,19 +106,16 @@ def _signature(parameters: Sequence[Parameter], choices: Sequence[Choice]) -> Si
     )
 
 
-def _type_in(argument: CArgument, parameter: Parameter) -> str:
-    """What all instances take for an argument where it is a number, else what this one does."""
-    if parameter.is_tensor:
-        return _type(parameter)
-    return _scalar(argument.c_type, argument.parameter)
+def _type_of_all(argument: CArgument, launched: LaunchSet, position: int) -> str | None:
+    """What all instances take for an argument, if it is a number."""
+    if argument.parameter.is_tensor:
+        return None
+    elements = {kernel.parameters[position].element for kernel in launched.kernels}
+    return "usize" if elements == {"usize"} else _SCALARS[argument.c_type]
 
 
 def _type(parameter: Parameter) -> str:
     """What an instance takes for a parameter: a type of elements, or of numbers."""
     if parameter.is_tensor:
         return _ELEMENTS[parameter.element]
-    return _scalar(scalar_type(parameter.element), parameter)
-
-
-def _scalar(c_type: str, parameter: Parameter) -> str:
-    return "usize" if parameter.element == "usize" else _SCALARS[c_type]
+    return "usize" if parameter.element == "usize" else _SCALARS[scalar_type(parameter.element)]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from tilec.artifact.expression import Expression, names_in, text_of
-from tilec.artifact.family import Cost, Family
+from tilec.artifact.expression import Expression, text_of
+from tilec.artifact.family import Cost
 from tilec.artifact.manifest import Kernel, Precondition, TensorMap, Variant
 from tilec.artifact.signature import Parameter
 from tilec.emit.expressions import Expressions
+from tilec.emit.header.sets import Group
 from tilec.emit.header.tables import asks, required
+from tilec.emit.numbering import extent_numbers, value_numbers
 from tilec.emit.rust.expressions import RUST
 from tilec.emit.rust.text import boolean, in_comment, listed, string, structure
 
@@ -60,16 +62,12 @@ def dtype(element: str) -> str:
 
 
 def _parameter(parameter: Parameter, kernel: Kernel) -> str:
-    extents = [
-        extent if isinstance(extent, int) else -1 - kernel.dims.index(extent)
-        for extent in parameter.extents
-    ]
     return structure(
         "Parameter",
         name=string(parameter.name),
         dtype=dtype(parameter.element),
         is_written=boolean(parameter.is_written),
-        extents=listed(extents),
+        extents=listed(extent_numbers(parameter, kernel)),
     )
 
 
@@ -82,13 +80,11 @@ def claim(
     is_value: bool = False,
 ) -> str:
     """The `Claim` of an expression; of one that `is_value`, a real number is kept."""
-    places = [*kernel.dims, *(p.name for p in kernel.parameters)]
-    named = [places.index(name) for name in dict.fromkeys(names_in(expression))]
     return structure(
         "Claim",
         expression=(expressions.value if is_value else expressions.number)(expression),
         text=string(text),
-        named=listed(named),
+        named=listed(value_numbers(expression, kernel)),
     )
 
 
@@ -154,9 +150,7 @@ def _cost(cost: Cost, expressions: Expressions) -> str:
     )
 
 
-def table_rows(family: Family, members: Sequence[str]) -> Iterator[str]:
-    """The `Table` of each card that a family was measured on; `members` are their symbols in the
-    order of the group."""
-    for table in family.tables:
-        rows = [listed([*one.extents, members.index(one.member)]) for one in table.measured]
-        yield structure("Table", card=string(table.card), rows=listed(rows))
+def table_rows(group: Group) -> Iterator[str]:
+    """The `Table` of each card that the members were measured on."""
+    for card, measured in group.measured():
+        yield structure("Table", card=string(card), rows=listed(map(listed, measured)))

@@ -146,11 +146,12 @@ TILEC_PUBLIC void tilec_graph_destroy(tilec_graph *graph)
     if ((graph->made.exec || graph->workspace) && !tilec_enter(graph->device, &pushed)) {
         if (graph->was_launched && graph->workspace)
             tilec_state_1.driver.context_wait();
+        tilec_give_back(&graph->made);
         if (graph->workspace)
             tilec_state_1.driver.memory_free(graph->workspace);
         tilec_leave(pushed);
     }
-    tilec_give_back(&graph->made); /* in any context, and where the driver gives none at the end of a process */
+    tilec_give_back(&graph->made); /* if it was not: at the end of a process there may be no context */
     tilec_close_run(&graph->run);
     pthread_mutex_destroy(&graph->lock);
     free(graph);

@@ -63,16 +63,35 @@ TILEC_INNER tilec_text tilec_tuple(const int64_t *numbers, int32_t count)
     return made;
 }
 
+TILEC_INNER int tilec_reads_back(const char *text, double number)
+{
+    double back;
+    return sscanf(text, "%lf", &back) == 1 && back == number;
+}
+
+/* With the last digit one more: below a power of two its neighbours are half as far, so that the text of as many digits
+ * that is the nearest may be of another number, where the one above it is not. */
+TILEC_INNER int tilec_next_reads_back(char *text, double number)
+{
+    char *end = strchr(text, 'e');
+    if (!end || end[-1] == '9')
+        return 0;
+    ++end[-1];
+    if (tilec_reads_back(text, number))
+        return 1;
+    --end[-1];
+    return 0;
+}
+
 /* The shortest text that reads back as the same number, as Python has it: `65520.0`, `1e+16`. */
 TILEC_INNER tilec_text tilec_real_text(double number)
 {
     tilec_text made;
     int digits = 0, exponent = 0;
-    double back = 0;
     memset(&made, 0, sizeof made);
     do
         snprintf(made.text, sizeof made.text, "%.*e", digits, number);
-    while (++digits < 17 && !(sscanf(made.text, "%lf", &back) == 1 && back == number));
+    while (++digits < 17 && !tilec_reads_back(made.text, number) && !tilec_next_reads_back(made.text, number));
     if (number - number != 0) /* infinity, or no number, which has no sign to tell */
         strcpy(made.text, number < 0 ? "-inf" : number > 0 ? "inf" : "nan");
     else if (sscanf(strchr(made.text, 'e') + 1, "%d", &exponent) == 1 && exponent >= -4 && exponent < 16)

@@ -11,18 +11,32 @@ fn real_text(number: f64) -> String {
     if !number.is_finite() {
         return format!("{number}").to_lowercase();
     }
-    // As many digits as are needed, and of two texts with so many the nearer one.
+    // As many digits as are needed, and of two texts with so many the nearer one, where that reads back.
     let shortest = format!("{number:e}");
-    let (digits, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let (digits, _) = shortest.split_once('e').unwrap_or((&shortest, ""));
     let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let nearer = format!("{number:.decimals$e}");
+    let text = if nearer.parse() == Ok(number) { nearer } else { shortest };
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if (-4..16).contains(&exponent) {
-        let decimals = (decimals as i32 - exponent).max(1) as usize;
-        return format!("{number:.decimals$}");
+        return placed(digits, exponent);
     }
-    let text = format!("{number:.decimals$e}");
-    let (digits, _) = text.split_once('e').unwrap_or((&text, ""));
     format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
+}
+
+/// `1.25` and 1 as `12.5`.
+fn placed(digits: &str, exponent: i32) -> String {
+    let (sign, plain) = digits.strip_prefix('-').map_or(("", digits), |plain| ("-", plain));
+    let plain = plain.replace('.', "");
+    if exponent < 0 {
+        return format!("{sign}0.{}{plain}", "0".repeat(exponent.unsigned_abs() as usize - 1));
+    }
+    let whole = exponent as usize + 1;
+    if plain.len() <= whole {
+        return format!("{sign}{plain:0<whole$}.0");
+    }
+    format!("{sign}{}.{}", &plain[..whole], &plain[whole..])
 }
 
 fn value_text(value: &Value) -> String {
