@@ -16,9 +16,9 @@ typedef struct {
     int (*to_device)(uint64_t, const void *, size_t);
     int (*to_host)(void *, uint64_t, size_t);
     int (*wait)(void);
-} device;
+} device_functions;
 
-static device cuda;
+static device_functions cuda;
 
 /* Ends the program if a step fails. */
 static void device_need(int failed, const char *what)

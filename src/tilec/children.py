@@ -36,6 +36,8 @@ T = TypeVar("T")
 RECURSION_LIMIT = 8000
 _KEPT_OUTPUT_BYTES = 64 * 1024
 _READ_BYTES = 1 << 20
+# What a program does not send itself: the system where memory is out, a limit of processor time.
+_FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGXCPU}
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
@@ -45,6 +47,7 @@ class Crashed:
 
     reason: str
     details: str  # the traceback, or what the child wrote before it died
+    from_outside: bool = False  # ended by the system or by somebody: no fault of the job
 
 
 @dataclass
@@ -169,11 +172,15 @@ def _result(child: _Child[T]) -> T | Crashed:
         child.output.seek(max(0, size - _KEPT_OUTPUT_BYTES))
         printed = child.output.read().decode("utf-8", "replace")
     if status != 0:
-        return Crashed(_ending(status), printed)
+        return Crashed(_ending(status), printed, _is_from_outside(status))
     answer: T | Crashed | SetupError = pickle.loads(child.received)
     if isinstance(answer, SetupError):
         raise answer
     return answer
+
+
+def _is_from_outside(status: int) -> bool:
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) in _FROM_OUTSIDE
 
 
 def _ending(status: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -148,6 +149,34 @@ def test_a_crash_is_an_internal_error_of_one_file_with_a_report(tilec, word, rea
     assert "compile_text" in report
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGXCPU])
+@pytest.mark.parametrize(
+    ("command", "job"),
+    [
+        (["build", "b.tile", "a.tile"], "tilec.driver.compile_sources"),
+        (["check", "b.tile"], "tilec.driver.check_sources"),
+        (["opt", "b.tile", "--passes", "cse"], "tilec.rewriting.run_passes_on_program"),
+        (["run", "b.tile", "--kernel", "k", "--cpu"], "tilec.execution.execute"),
+    ],
+)
+def test_a_process_that_the_system_ends_is_no_fault_of_the_compiler(
+    tilec, monkeypatch, number, command, job
+):
+    def ended(sources, *arguments, **options):
+        if sources.root.name == "b.tile":
+            os.kill(os.getpid(), number)
+        return compile_text(sources, *arguments, **options)
+
+    monkeypatch.setattr(job, ended)
+    write(a="one", b="two")
+    done = tilec(*command)
+    assert done.status == 2
+    assert f"`b.tile`: the process that worked on it was killed by {number.name}" in done.err
+    assert "memory" in done.err and "internal" not in done.err
+    built = ["a.json", "a.sm_90a.cubin"] if "build" in command else []
+    assert files_in(Path("build")) == built
+
+
 def test_a_crash_in_json_is_one_object_a_line(tilec):
     write(a="abort")
     ended = tilec("build", "a.tile", "--error-format=json")
@@ -165,6 +194,35 @@ def test_dep_is_a_rule_for_make(tilec):
     assert rule == (
         "my\\ out/a.sm_90a.cubin my\\ out/a.json: ./a.tile ./helper.tile\n./helper.tile:\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["--emit", "dep"], "a.sm_90a.cubin"),
+        (["--emit", "dep,header"], "a.h"),
+        (["--emit", "rust,dep"], "a.rs"),
+        (["--emit", "dep", "--fatbin", "--target", "sm_80,sm_90a"], "a.fatbin"),
+        (["--emit", "dep,header", "--fatbin"], "a.h"),
+    ],
+)
+def test_what_was_asked_for_is_the_first_target(tilec, monkeypatch, arguments, first):
+    """Ninja takes no notice of a rule whose first target is not that of its own."""
+
+    def compile_all(sources, options, workers=1):
+        targets = [f"a.{target}.cubin" for target in options.targets]
+        emitted = [
+            name for word, name in (("header", "a.h"), ("rust", "a.rs")) if word in options.emit
+        ]
+        names = [*targets, *(["a.fatbin"] if options.fatbin else []), *emitted, "a.json"]
+        return Compiled(dict.fromkeys(names, b"1"), (), tuple(sources.files))
+
+    monkeypatch.setattr("tilec.driver.compile_sources", compile_all)
+    write(a="one")
+    assert tilec("build", "a.tile", *arguments).status == 0
+    targets, _, _ = Path("build/a.d").read_text().partition(": ")
+    assert targets.split()[0] == f"build/{first}"
+    assert len(targets.split()) == len(files_in(Path("build"))) - 1
 
 
 ODD_NAMES = ["a b", "a$b", "a#b", "a:b", "a%b", "a|b", "a*b", "a[b", "é", "a'b", "a,b", "a&b", "~a"]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import files_in
 
@@ -66,6 +67,64 @@ def test_another_helper_gives_another_cubin(tilec):
     assert contents("build")["double.sm_90a.cubin"] != before["double.sm_90a.cubin"]
 
 
+def _other(name, old, new):
+    path = Path(name)
+    path.write_text(path.read_text().replace(old, new))
+
+
+def _moved(name, other):
+    Path(other).parent.mkdir(exist_ok=True)
+    Path(name).rename(other)
+
+
+# One after the other: what is done to the files below, and what the kernel then makes of 1.
+EDITS = [
+    ("nothing", lambda: None, 6),
+    ("the helper that it calls", lambda: _other("first.tile", "t * deep", "t * 2.0 * deep"), 12),
+    ("a helper of that one", lambda: _other("second.tile", "{ FACTOR", "{ FACTOR + 1.0"), 14),
+    ("a constant of that one", lambda: _other("third.tile", "6.0", "9.0"), 20),
+    ("which of two is called", lambda: _other("third.tile", "= true", "= false"), -20),
+    ("the one that was not called before", lambda: _other("first.tile", "-t", "-t * 3.0"), -60),
+    ("a comment", lambda: _other("second.tile", "fn", "// a remark\nfn"), -60),
+    ("another place", lambda: _moved("third.tile", "far/third.tile"), -60),
+    ("a nearer file of that name", lambda: Path("near/third.tile").write_text(NEAR), 22),
+    ("the nearer one gone", lambda: Path("near/third.tile").unlink(), -60),
+    ("what it was before", lambda: _other("far/third.tile", "= false", "= true"), 20),
+]
+NEAR = "const FACTOR: f32 = 10.0;\nconst FORWARD: bool = true;\n"
+
+
+def test_after_any_edit_a_build_is_that_of_a_clean_machine(tilec):
+    """Whatever is kept, and however far from the kernel the file is that was edited."""
+    Path("near").mkdir()
+    Path("third.tile").write_text(NEAR.replace("10.0", "6.0"))
+    Path("second.tile").write_text("use third::FACTOR;\nfn deep() -> f32 { FACTOR }\n")
+    Path("first.tile").write_text(
+        "use second::deep;\n"
+        "fn there(t: Tile<f32, 64>) -> Tile<f32, 64> { t * deep() }\n"
+        "fn back(t: Tile<f32, 64>) -> Tile<f32, 64> { -t }\n"
+    )
+    Path("k.tile").write_text(
+        "use first::{there, back};\nuse third::FORWARD;\n#[kernel]\n"
+        "pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>) {\n"
+        "    let t = there(x.load_like(&z));\n"
+        "    z.store(if FORWARD { t } else { back(t) });\n}\n"
+    )
+    np.save("x.npy", np.ones(1, np.float32))
+    folders = ("-I", "near", "-I", "far")
+    for what, edit, expected in EDITS:
+        edit()
+        run = ("run", "k.tile", "--kernel", "k", "--cpu", "--arg", "x=x.npy", "--out", "z=z.npy")
+        assert tilec(*run, *folders).status == 0, what
+        assert np.load("z.npy") == expected, what
+        emit = ("--emit", "header,dep,ptx")
+        for extra in ((), ("-o", "clean", "--no-cache")):
+            assert tilec("build", "k.tile", *folders, *emit, *extra).status == 0, what
+        kept, clean = contents("build"), contents("clean")
+        assert {**kept, "k.d": b""} == {**clean, "k.d": b""}, what
+        assert kept["k.d"].replace(b"build/", b"clean/") == clean["k.d"], what
+
+
 def test_many_processes_share_a_cache_and_a_folder(workplace, tmp_path):
     command = [sys.executable, "-m", "tilec", "build", "double.tile"]
     running = [
@@ -120,6 +179,8 @@ def test_a_missing_assembler_is_usage_and_says_what_to_do(tilec, monkeypatch):
             "exit 255",
             "is too old: value 'sm_90a' is not defined for option 'gpu-name'",
         ),
+        ("kill -KILL $$", "was ended by SIGKILL"),
+        ("kill -XFSZ $$", "was ended by SIGXFSZ"),
     ],
 )
 def test_another_assembler_that_will_not_do_is_usage(tilec, monkeypatch, script, said):
@@ -128,8 +189,15 @@ def test_another_assembler_that_will_not_do_is_usage(tilec, monkeypatch, script,
     monkeypatch.setenv("TILEC_PTXAS", "other")
     ended = tilec("build", "double.tile", "--no-cache")
     assert (ended.status, said in ended.err) == (2, True), ended.err
-    assert "TILEC_PTXAS" in ended.err
+    assert ("TILEC_PTXAS" in ended.err) != ("`-j 1`" in ended.err)
     assert not Path("build").exists()
+
+
+def test_an_assembler_that_crashes_is_an_internal_error_with_a_report(tilec, monkeypatch):
+    Path("other").write_text("#!/bin/sh\nkill -SEGV $$\n")
+    Path("other").chmod(0o755)
+    monkeypatch.setenv("TILEC_PTXAS", "other")
+    assert tilec("build", "double.tile", "--no-cache").status == 70
 
 
 def test_an_assembler_may_be_named_from_the_current_folder(tilec, monkeypatch):

@@ -39,16 +39,18 @@ def refused(outcome, name):
     return outcome.message
 
 
-def test_sixteen_threads_load_once(fresh):
+@pytest.mark.parametrize("devices", [(0,), (1,), (0, 1)])
+def test_sixteen_threads_load_once(fresh, devices):
+    """Each thread launches on one of the devices, as the first call of all."""
     fresh.use_driver()
     barrier = Barrier(16)
     statuses = []
 
-    def first_call():
+    def first_call(device):
         barrier.wait()
-        statuses.append(fresh.call("add", add_arguments()).status)
+        statuses.append(fresh.call("add", add_arguments(device)).status)
 
-    threads = [Thread(target=first_call) for _ in range(16)]
+    threads = [Thread(target=first_call, args=(devices[i % len(devices)],)) for i in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -93,15 +93,37 @@ def test_python(examples):
         )
 
 
-def test_cmake(examples):
+@pytest.mark.parametrize(("generator", "tool"), [("Unix Makefiles", "make"), ("Ninja", "ninja")])
+def test_cmake(examples, generator, tool):
     cmake = needed("cmake")
+    needed(tool)
     folder = examples / "cpp"
     command = TILEC.replace(" ", ";")  # a list, as CMake writes one
-    run(cmake, "-S", ".", "-B", "made", f"-DTILEC={command}", "-DCMAKE_BUILD_TYPE=Debug",
-        f"-DCMAKE_CXX_COMPILER={cxx_compiler()}", cwd=folder)  # fmt: skip
-    assert "axpy.h" in run(cmake, "--build", "made", cwd=folder)
-    assert "axpy.h" not in run(cmake, "--build", "made", cwd=folder), "nothing is to be done"
-    run(folder / "made" / "axpy", cwd=folder)
+    run(cmake, "-G", generator, "-S", ".", "-B", tool, f"-DTILEC={command}",
+        "-DCMAKE_BUILD_TYPE=Debug", f"-DCMAKE_CXX_COMPILER={cxx_compiler()}",
+        cwd=folder)  # fmt: skip
+
+    def made_again():
+        return "axpy.h" in run(cmake, "--build", tool, cwd=folder)
+
+    assert made_again()
+    assert not made_again(), "nothing is to be done"
+    with_helper(folder.parent / "c", made_again)
+    run(folder / tool / "axpy", cwd=folder)
+
+
+def with_helper(folder, made_again):
+    """While the kernel uses a helper, an edit of that is one of the kernel."""
+    kernel, helper = folder / "axpy.tile", folder / "twice.tile"
+    text = kernel.read_text()
+    kernel.write_text("use twice::twice;\n" + text.replace("* a +", "* twice(a) +"))
+    helper.write_text("fn twice<T: Float>(a: T) -> T { a + a }\n")
+    assert made_again() and not made_again()
+    helper.write_text("fn twice<T: Float>(a: T) -> T { a * 3.0 }\n")
+    assert made_again() and not made_again()
+    kernel.write_text(text)
+    helper.unlink()
+    assert made_again()
 
 
 def test_rust(examples):
@@ -109,6 +131,13 @@ def test_rust(examples):
     needed("cargo")
     lines = run(needed("make"), "run", f"TILEC={TILEC}", cwd=folder).splitlines()
     assert lines[-1] in ("there is no GPU here", "of another vector: 1.0000")
+
+    def made_again():
+        modules = {path: path.stat().st_mtime_ns for path in folder.glob("target/**/out/axpy.rs")}
+        make(folder, "run")
+        return any(path.stat().st_mtime_ns != before for path, before in modules.items())
+
+    with_helper(folder.parent / "c", made_again)
 
 
 def test_make_builds_again_exactly_what_it_must(examples):

@@ -41,14 +41,14 @@ def test_gives_results_larger_than_a_pipe_holds():
 def test_an_abort_costs_only_its_own_job_and_keeps_what_was_printed():
     good, bad, last = results(partial(pow, 2, 3), partial(abort_after_saying, "why"), partial(int))
     assert (good, last) == (8, 0)
-    assert bad.reason == "killed by SIGABRT"
+    assert bad.reason == "killed by SIGABRT" and not bad.from_outside
     assert bad.details.startswith("why")
     assert "in abort_after_saying" in bad.details
 
 
 def test_a_killed_child_is_a_crash():
     [answer] = results(lambda: os.kill(os.getpid(), signal.SIGKILL))
-    assert answer == Crashed("killed by SIGKILL", "")
+    assert answer == Crashed("killed by SIGKILL", "", from_outside=True)
 
 
 def test_an_exception_is_a_crash_with_its_traceback():

@@ -11,9 +11,15 @@ from tilec.diagnostics.setup_error import SetupError
 # Of these make has no spelling in the name of a file.
 _UNNAMEABLE = re.compile(r"[;=\t\n]")
 
+# What outputs that builds ask for by another one come after.
+_LAST = {suffix: place for place, suffix in enumerate((".fatbin", ".cubin", ".json"))}
+
 
 def make_rules(outputs: Sequence[Path], read: Sequence[str]) -> bytes:
     """`build/add.sm_90a.cubin build/add.json: kernels/add.tile kernels/helper.tile`, for make.
+
+    Ninja, and CMake with it, ask that the first target is the first one of their own rule (and that
+    this has them all): that is what `--emit` adds, if anything, then a fat binary, then cubins.
 
     The first file read is the program's own. Each other one has a rule of its own that does
     nothing: where it was deleted or renamed, make builds again what was made of it, and finds out
@@ -21,7 +27,8 @@ def make_rules(outputs: Sequence[Path], read: Sequence[str]) -> bytes:
 
     Raises:   SetupError if make cannot name one of the files
     """
-    targets = " ".join(_word(str(path), "%") for path in outputs)
+    ordered = sorted(outputs, key=lambda path: _LAST.get(path.suffix, -1))
+    targets = " ".join(_word(str(path), "%") for path in ordered)
     sources = " ".join(_word(path, "|") for path in read)
     rules = [f"{targets}: {sources}", *(f"{_word(path, '%')}:" for path in read[1:])]
     return "".join(f"{rule}\n" for rule in rules).encode("utf-8", "surrogateescape")

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tilec.children import Crashed, run_in_children
-from tilec.cli.entry import DONE, INTERNAL, REFUSED
+from tilec.cli.entry import DONE, REFUSED
 from tilec.cli.options import reporting
 from tilec.cli.output import say
 from tilec.cli.report import Reporter
+from tilec.cli.results import report_crash
 from tilec.diagnostics.setup_error import SetupError
 from tilec.source import SourceFile
 from tilec.sources import read_sources
@@ -47,8 +48,7 @@ def command(file: str, passes: str, target: str, locations: bool, reporter: Repo
     # In a child: malformed IR can abort the process.
     [(_, answer)] = run_in_children([job], 1)
     if isinstance(answer, Crashed):
-        reporter.internal_error(answer.reason, answer.details, sources.values(), about=file)
-        return INTERNAL
+        return report_crash(answer, sources.values(), file, reporter)
     reporter.diagnostics(answer.diagnostics, sources)
     for warning in answer.warnings:
         reporter.warning(warning)

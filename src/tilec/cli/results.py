@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from tilec.buildsystem.build import Result, Status, refuse_untaken
-from tilec.cli.entry import DONE, INTERNAL, REFUSED
+from tilec.children import Crashed
+from tilec.cli.entry import DONE, INTERNAL, REFUSED, USAGE
 from tilec.cli.report import Reporter
+from tilec.diagnostics.setup_error import SetupError
 from tilec.source import SourceFile
 
 _STATUS = {
@@ -38,7 +40,7 @@ def status_of(results: Sequence[Result]) -> int:
     Raises:   SetupError if an option fits no kernel
     """
     refuse_untaken(results)
-    return max((_STATUS[result.status] for result in results), default=DONE)
+    return max(map(_status, results), default=DONE)
 
 
 def report_problems(result: Result, reporter: Reporter) -> None:
@@ -46,9 +48,26 @@ def report_problems(result: Result, reporter: Reporter) -> None:
     texts = {name: SourceFile(name, text) for name, text in result.compiled.texts.items()}
     reporter.diagnostics(result.compiled.diagnostics, {**result.sources.files, **texts})
     if result.crash:
-        reporter.internal_error(
-            result.crash.reason,
-            result.crash.details,
-            result.sources.files.values(),
-            about=result.sources.root.name,
+        files = result.sources.files.values()
+        report_crash(result.crash, files, result.sources.root.name, reporter)
+
+
+def report_crash(
+    crash: Crashed, files: Iterable[SourceFile], about: str, reporter: Reporter
+) -> int:
+    """Say that a child process did not end as it should, and give the exit status of that."""
+    if not crash.from_outside:
+        reporter.internal_error(crash.reason, crash.details, files, about=about)
+        return INTERNAL
+    reporter.setup_error(
+        SetupError(
+            f"`{about}`: the process that worked on it was {crash.reason}",
+            help="by the system for lack of memory, most likely: `build` and `check` take fewer "
+            "files at a time by `-j 1`",
         )
+    )
+    return USAGE
+
+
+def _status(result: Result) -> int:
+    return USAGE if result.crash and result.crash.from_outside else _STATUS[result.status]

@@ -9,9 +9,10 @@ import click
 
 from tilec.buildsystem.writing import write_together
 from tilec.children import Crashed, run_in_children
-from tilec.cli.entry import DONE, INTERNAL, REFUSED
+from tilec.cli.entry import DONE, REFUSED
 from tilec.cli.options import instances, reporting
 from tilec.cli.report import Reporter
+from tilec.cli.results import report_crash
 from tilec.compilation import Options
 from tilec.diagnostics.setup_error import SetupError
 from tilec.source import SourceFile
@@ -96,9 +97,7 @@ def command(
     job = partial(execute, sources, options, kernel, given, tuple(outputs), sanitize=sanitize)
     [(_, answer)] = run_in_children([job], 1)
     if isinstance(answer, Crashed):
-        files = sources.files.values()
-        reporter.internal_error(answer.reason, answer.details, files, about=file)
-        return INTERNAL
+        return report_crash(answer, sources.files.values(), file, reporter)
     texts = {name: SourceFile(name, text) for name, text in answer.compiled.texts.items()}
     found = (*answer.compiled.diagnostics, *answer.findings)
     reporter.diagnostics(found, {**sources.files, **texts})

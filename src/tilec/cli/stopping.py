@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from types import FrameType
 
 from tilec.cli.entry import INTERRUPTED
-from tilec.cli.output import say_aside
 from tilec.unfinished import delete_unfinished
 
 # Of `kill` and `timeout`; of a terminal that is closed.
@@ -37,5 +37,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     delete_unfinished()
-    say_aside("\ninterrupted")
+    # Not by Python's streams, in the midst of whose writing this may be.
+    with suppress(OSError):
+        os.write(2, b"\ninterrupted\n")
     os._exit(INTERRUPTED)

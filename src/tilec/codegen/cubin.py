@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -58,6 +59,8 @@ _PLACE = re.compile(r"\s*\.loc\s+(\d+) (\d+) (\d+)")
 _FILE = re.compile(r'\s*\.file\s+(\d+) "([^"]+)"')
 # Of a ptxas of an earlier release of CUDA, given PTX or a target that came later.
 _TOO_OLD = re.compile(r"Unsupported \.version [^\n]*|Value '\w+' is not defined for option[^\n]*")
+# Signals that a machine sends, or somebody: no fault of ptxas, nor of what it is given.
+_FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGXFSZ, signal.SIGXCPU}
 _SMEM = re.compile(r"(\d+) bytes smem")
 
 
@@ -83,10 +86,15 @@ def assemble(ptx: str, architecture: str, ptxas: Path) -> Cubin:
 
 def _expect_fit(ptxas: Path, status: int, log: str, *, has_written: bool) -> None:
     """Raises:   SetupError for what every program would meet that this ptxas is given"""
+    if status < 0 and signal.Signals(-status) in _FROM_OUTSIDE:
+        raise SetupError(
+            f"`{ptxas}` was ended by {signal.Signals(-status).name}",
+            help="where memory is short, try fewer files at a time (`-j 1`)",
+        )
     wrong = "is no ptxas" if status == 0 and not has_written else None
     if status != 0 and (older := _TOO_OLD.search(log)):
         wrong = f"is too old: {older.group().strip().lower()}"
-    if status != 0 and "ptxas" not in log:
+    if status > 0 and "ptxas" not in log:
         wrong = f"is no ptxas, or a broken one: it ends with status {status}"
     if wrong:
         raise SetupError(

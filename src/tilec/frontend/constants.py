@@ -189,17 +189,22 @@ def _path(node: ast.Path, environment: Environment) -> Constant:
     if environment.module.find(name.text):
         raise not_constant(node.span, "this is a function")
     known = {*environment.generics, *environment.module.names()}
-    raise unknown_name(name, known)
+    # Capitals are for generics and constants.
+    generic = (
+        f"declare it behind the function's name: `<{name.text}: Dim>` is an extent that is known "
+        f"at launch, `<const {name.text}: usize>` a constant"
+    )
+    raise unknown_name(name, known, generic if name.text.isupper() else None)
 
 
-def unknown_name(name: ast.Name, known: set[str]) -> CompileError:
-    """E0201 for a name that nothing here has."""
+def unknown_name(name: ast.Name, known: set[str], otherwise: str | None = None) -> CompileError:
+    """E0201 for a name that nothing here has; `otherwise` is the help where none is near it."""
     return refusal(
         "E0201",
         f"unknown name `{name.text}`",
         name.span,
         "not found in this scope",
-        help=did_you_mean(name.text, known),
+        help=did_you_mean(name.text, known) or otherwise,
     )
 
 

@@ -36,6 +36,18 @@ from tilec.types import (
 
 MAX_ARRAY = 1024  # each item is a value of its own in the program
 _BUILT_IN = ("Tile", "Tensor", "Part", "Atomic")
+# What other languages call our types.
+_ELSEWHERE = {
+    **dict.fromkeys(("float", "single", "float32"), "f32"),
+    **dict.fromkeys(("double", "float64"), "f64"),
+    **dict.fromkeys(("half", "float16"), "f16"),
+    **dict.fromkeys(("bfloat16", "bfloat"), "bf16"),
+    **dict.fromkeys(("int", "int32"), "i32"),
+    **dict.fromkeys(("uint", "uint32", "unsigned"), "u32"),
+    **dict.fromkeys(("byte", "uint8"), "u8"),
+    **dict.fromkeys(("size_t", "isize"), "usize"),
+    "boolean": "bool",
+}
 
 
 def resolve_type(node: ast.TypeNode, environment: Environment) -> Type:
@@ -235,4 +247,6 @@ def _tuple_item(node: ast.TypeNode, environment: Environment) -> Type:
 
 def _unknown_type(name: ast.Name, environment: Environment) -> CompileError:
     types = {n for n, b in environment.generics.items() if isinstance(b, Element)}
-    return unknown_name(name, types | set(ELEMENTS) | set(_BUILT_IN))
+    meant = _ELSEWHERE.get(name.text.lower())
+    otherwise = f"it is called `{meant}` here" if meant else None
+    return unknown_name(name, types | set(ELEMENTS) | set(_BUILT_IN), otherwise)

@@ -186,7 +186,9 @@ def _expect_assignable(
         node.span,
         "assigned here",
         Label(local.span, "declared here"),
-        help=f"declare it as `mut {local.name}`",
+        help=f"write it by `{local.name}.store(…)`"
+        if isinstance(local.type, PartType)
+        else f"declare it as `mut {local.name}`",
     )
 
 

@@ -116,7 +116,14 @@ def index_list(checker: Checker, node: ast.Array) -> typed.MakeTuple:
     items = tuple(_item(checker, item, "array") for item in node.items)
     for item in items:
         if not isinstance(item.type, TileType):
-            raise refusal("E0203", "an array holds scalars", item.span, f"this is `{item.type}`")
+            apart = isinstance(item.type, ArrayType)
+            raise refusal(
+                "E0203",
+                "an array holds scalars",
+                item.span,
+                f"this is `{item.type}`",
+                help="take it apart: `let [i, j, k] = …;`" if apart else None,
+            )
     return typed.MakeTuple(node.span, TupleType(tuple(item.type for item in items)), items)
 
 
@@ -158,7 +165,11 @@ def array_item(checker: Checker, node: ast.Index) -> typed.Expression:
     value = checker.expression(node.value)
     if not isinstance(value.type, ArrayType):
         help = (
-            "read one element of a tile: `.at([…])`" if isinstance(value.type, TileType) else None
+            "read one element of a tile: `.at([…])`"
+            if isinstance(value.type, TileType)
+            else "read a tile of a tensor: `.load::<…>([…])`"
+            if isinstance(value.type, TensorType)
+            else None
         )
         raise refusal(
             "E0203",
