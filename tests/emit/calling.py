@@ -11,8 +11,8 @@ from tests.emit.toolchain import LINKED, STRICT, c_compiler, compiled
 from tilec.artifact.manifest import Manifest
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
-from tilec.emit.header.sets import LaunchSet, launch_sets
 from tilec.emit.header.signature import signature_of
+from tilec.emit.sets import LaunchSet, launch_sets
 from tilec.runtime.array import Array
 
 _DTYPES = (

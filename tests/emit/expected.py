@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tests.emit.launching import Fake
 from tests.emit.noting import CNote
 from tilec.artifact.manifest import Manifest
-from tilec.emit.header.sets import LaunchSet
+from tilec.emit.sets import LaunchSet
 from tilec.runtime.errors import ContractError
 from tilec.runtime.fitted import LaunchPlan
 from tilec.runtime.plan import Planner

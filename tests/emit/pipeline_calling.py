@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from tests.emit.calling import CPlan, Functions, marshalled
 from tilec.artifact.manifest import Manifest
-from tilec.emit.header.pipelines import pipeline_sets
-from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.signature import signature_of
+from tilec.emit.sets import LaunchSet, pipeline_sets
 
 LAUNCH, CHECK, WORKSPACE, LAUNCH_WITH, LAUNCH_ON, GRAPH, UPDATE, PLAN = range(8)
 MOST_LAUNCHES = 32

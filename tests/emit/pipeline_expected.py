@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from tests.emit.expected import Machine
 from tilec.artifact.manifest import Manifest
-from tilec.emit.header.sets import LaunchSet
+from tilec.emit.sets import LaunchSet
 from tilec.runtime.errors import ContractError
 from tilec.runtime.pipeline import PipelineLauncher
 from tilec.runtime.pipeline_plan import SOMEWHERE, PipelinePlan

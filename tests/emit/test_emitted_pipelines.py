@@ -36,7 +36,7 @@ from tests.emit.samples import scalars_kernel
 from tests.emit.statuses import STATUS
 from tests.unit.pipeline_samples import with_pipelines
 from tilec.artifact.pipelines import comes_after, faults_of_pipelines
-from tilec.emit.header.pipelines import pipeline_sets
+from tilec.emit.sets import pipeline_sets
 from tilec.runtime.array import Array
 from tilec.runtime.stream_schedule import schedule_of
 

@@ -28,7 +28,7 @@ from tests.emit.toolchain import LINKED, STRICT, c_compiler, compiled
 from tests.unit.pipeline_samples import with_pipelines
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
-from tilec.emit.header.pipelines import pipeline_sets
+from tilec.emit.sets import pipeline_sets
 
 SETS = {one.name: one for one in pipeline_sets(pipelined())}
 MOVED = {"pointer": 5 * BASE}

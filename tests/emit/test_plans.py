@@ -10,7 +10,7 @@ from tests.emit.arguments import arguments_of, hostile_arguments_of
 from tests.emit.calling import LAUNCH
 from tests.emit.expected import launched_by, launched_on, planned, planner_of
 from tests.emit.samples import everything
-from tilec.emit.header.sets import launch_sets
+from tilec.emit.sets import launch_sets
 
 SETS = {one.name: one for one in launch_sets(everything())}
 

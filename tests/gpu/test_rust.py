@@ -24,7 +24,7 @@ from test_headers import (  # noqa: F401
 )
 
 from tests.emit.pipeline_calling import PipelineFunctions
-from tilec.emit.header.sets import launch_sets
+from tilec.emit.sets import launch_sets
 
 pytestmark = pytest.mark.skipif(DRY_RUN, reason="Rust launches by the driver itself")
 LIBRARIES = CUBINS / FOLDER / "rust"

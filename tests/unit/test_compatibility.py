@@ -15,8 +15,8 @@ from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch, Temporar
 from tilec.artifact.signature import Coverage, Parameter, Requirement
 from tilec.compatibility.compare import changes_between
 from tilec.compatibility.implied import implied
-from tilec.emit.header.sets import launch_sets
 from tilec.emit.header.signature import signature_of
+from tilec.emit.sets import launch_sets
 
 ADD = "add__f32_1024"
 

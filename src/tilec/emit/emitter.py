@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tilec.artifact.architecture import preference
 from tilec.artifact.manifest import Manifest
 
 
@@ -15,6 +16,11 @@ class Artifact:
 
     manifest: Manifest
     cubin: bytes
+
+    @property
+    def preference(self) -> tuple[int, int, int]:
+        """Sorts the cubins of several targets: the first that runs on a device is for it."""
+        return preference(self.manifest.target)
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,27 @@ others get underscores until nothing else is called so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 _ALONE = ("",)
 
 
+def identifier(name: str) -> str:
+    """A name as C and Rust can have it."""
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return f"_{plain}" if plain[:1].isdigit() else plain
+
+
 def distinct(
     names: Sequence[str],
-    identifier: Callable[[str], str],
+    spelled: Callable[[str], str],
     is_taken: Callable[[str], bool],
     words: Sequence[Sequence[str]] = (),
 ) -> list[str]:
     """What a language calls these, each by itself: all differ, and none is taken.
 
-    `identifier` leaves a name alone that the language can write; what is taken must be free with
+    `spelled` leaves a name alone that the language can write; what is taken must be free with
     enough underscores behind it. `words` are what follows each name in the names of its functions.
     """
     endings = words or [_ALONE] * len(names)
@@ -27,13 +34,13 @@ def distinct(
     found: dict[int, str] = {}
     by_length = sorted(range(len(names)), key=lambda i: len(names[i]))
     for i in by_length:
-        if identifier(names[i]) == names[i] and _is_free(names[i], endings[i], used, is_taken):
+        if spelled(names[i]) == names[i] and _is_free(names[i], endings[i], used, is_taken):
             found[i] = names[i]
             used.update(names[i] + word for word in endings[i])
     for i in by_length:
         if i in found:
             continue
-        plain = identifier(names[i])
+        plain = spelled(names[i])
         while not _is_free(plain, endings[i], used, is_taken):
             plain += "_"
         found[i] = plain

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilec.emit.header.sets import LaunchSet
-from tilec.emit.header.text import identifier
+from tilec.emit.names import identifier
+from tilec.emit.sets import LaunchSet
 
 _HEAD = "For each of them, and for each of their instances by its own name:"
 

@@ -10,8 +10,7 @@ from tests.emit.noting import Pipelines
 from tests.emit.rust.compiler import rustc
 from tests.emit.rust.library import rust_library
 from tilec.artifact.manifest import Manifest
-from tilec.emit.header.pipelines import pipeline_sets
-from tilec.emit.header.sets import launch_sets
+from tilec.emit.sets import launch_sets, pipeline_sets
 
 
 class RustLaunchers(Pipelines):

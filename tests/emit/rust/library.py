@@ -15,12 +15,11 @@ from tests.emit.toolchain import run
 from tilec.artifact.embed import extract
 from tilec.artifact.manifest import Manifest, from_json
 from tilec.emit.emitter import Artifact, EmitOptions
-from tilec.emit.header.pipelines import pipeline_sets
-from tilec.emit.header.sets import LaunchSet, launch_sets
 from tilec.emit.rust import emit_rust
 from tilec.emit.rust.emit import support
 from tilec.emit.rust.pipelines import PIPELINES
 from tilec.emit.rust.signature import signature_of
+from tilec.emit.sets import LaunchSet, launch_sets, pipeline_sets
 
 SHIM = Path(__file__).with_name("shim.rs")
 # What of the shim is for files that have pipelines.

@@ -42,7 +42,7 @@ from tests.emit.test_loading import (  # noqa: F401
     test_without_a_driver_contracts_are_checked_and_launches_say_so,
 )
 from tests.emit.test_plans import launches_what_the_runtime_does
-from tilec.emit.header.sets import launch_sets
+from tilec.emit.sets import launch_sets
 
 SETS = {one.name: one for one in launch_sets(pipelined())}
 # References of Rust are never null, and its element types always ones that kernels know.

@@ -17,14 +17,13 @@ from tilec.artifact.signature import Parameter
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header import emit_header
 from tilec.emit.header.emit import support as c_support
-from tilec.emit.header.pipelines import pipeline_sets
-from tilec.emit.header.sets import LaunchSet, launch_sets
 from tilec.emit.rust import emit_rust
 from tilec.emit.rust.emit import support
 from tilec.emit.rust.functions import SUFFIXES
 from tilec.emit.rust.pipeline_functions import SUFFIXES as PIPELINE_SUFFIXES
 from tilec.emit.rust.signature import signature_of
 from tilec.emit.rust.text import function_names, parameter_names, string
+from tilec.emit.sets import LaunchSet, launch_sets, pipeline_sets
 
 
 @pytest.fixture(scope="module")

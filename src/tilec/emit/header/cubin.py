@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import struct
 
-from tilec.artifact import architecture
 from tilec.artifact.architecture import capability_of
 from tilec.artifact.manifest import Manifest
 from tilec.emit.emitter import Artifact
 from tilec.emit.header.text import filled, string
 
 _WORDS_PER_LINE = 12
-
-
-def preference(artifact: Artifact) -> tuple[int, int, int]:
-    """Sorts the cubins of several targets: the first that runs on a device is for it."""
-    return architecture.preference(artifact.manifest.target)
 
 
 def cubin_lines(artifact: Artifact, name: str, entries: int) -> list[str]:

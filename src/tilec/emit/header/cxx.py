@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilec.artifact.signature import Parameter
-from tilec.emit.header.sets import Choice, LaunchSet, choices_of
 from tilec.emit.header.signature import Argument, scalar_type, signature_of
 from tilec.emit.header.text import filled, returned
+from tilec.emit.sets import Choice, LaunchSet, choices_of
 
 # What follows the names of kernels and of pipelines in the names of their functions.
 WORDS = ("",)

@@ -12,7 +12,7 @@ from tilec.artifact.manifest import Manifest
 from tilec.diagnostics.setup_error import SetupError
 from tilec.emit.emitter import Artifact, EmitOptions
 from tilec.emit.header.contract import contract_comment, file_comment
-from tilec.emit.header.cubin import cubin_lines, preference
+from tilec.emit.header.cubin import cubin_lines
 from tilec.emit.header.cxx import (
     PIPELINE_WORDS,
     WORDS,
@@ -23,12 +23,13 @@ from tilec.emit.header.cxx import (
 )
 from tilec.emit.header.functions import Build, function_lines, set_lines, set_name
 from tilec.emit.header.pipeline_functions import pipeline_comment, pipeline_functions
-from tilec.emit.header.pipelines import pipeline_lines, pipeline_sets, pipelines_name
-from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
+from tilec.emit.header.pipelines import pipeline_lines, pipelines_name
 from tilec.emit.header.signature import signature_of
 from tilec.emit.header.tables import Arrays, add_kernel
-from tilec.emit.header.text import function_names, header_file, heading, identifier
+from tilec.emit.header.text import function_names, header_file, heading
 from tilec.emit.limits import check_sizes
+from tilec.emit.names import identifier
+from tilec.emit.sets import LaunchSet, launch_sets, pipeline_sets, variants_before
 
 # The parts of the support, in the order in which they use each other.
 _SUPPORT = (
@@ -84,7 +85,7 @@ def emit_header(
     Raises:   SetupError if a kernel has more parameters or axes than launchers take, or the name of
               what every header has
     """
-    ordered = sorted(artifacts, key=preference)
+    ordered = sorted(artifacts, key=lambda artifact: artifact.preference)
     check_sizes(artifact.manifest for artifact in ordered)
     text = "\n".join(_lines(ordered, stem, options))
     return {header_file(stem): f"{text}\n".encode()}

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilec.artifact.manifest import Manifest
-from tilec.emit.header.sets import Group, LaunchSet, groups_of
 from tilec.emit.header.signature import Argument, declared
 from tilec.emit.header.tables import Arrays, table_rows
-from tilec.emit.header.text import braced, filled, identifier, string
+from tilec.emit.header.text import braced, filled, string
+from tilec.emit.names import identifier
+from tilec.emit.sets import Group, LaunchSet, groups_of
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilec.artifact.manifest import Kernel, Manifest
-from tilec.artifact.pipeline import Pipeline
-from tilec.emit.header.contract import parameter_lines
-from tilec.emit.header.sets import LaunchSet
+from tilec.artifact.manifest import Manifest
+from tilec.emit.comments import pipeline_lines
 from tilec.emit.header.signature import Argument, declared
-from tilec.emit.header.text import filled, identifier, in_comment, returned
-
-_LISTED = 12  # launches; of a pipeline with more, only their number is told
+from tilec.emit.header.text import filled, in_comment, returned
+from tilec.emit.sets import LaunchSet
 
 
 def pipeline_functions(name: str, arguments: list[Argument], pipelines: str) -> Iterator[str]:
@@ -74,33 +71,5 @@ def pipeline_functions(name: str, arguments: list[Argument], pipelines: str) -> 
 
 def pipeline_comment(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
     """A comment on the functions of a pipeline."""
-    lines = pipeline_contract(launched, manifest, prefix)
+    lines = pipeline_lines(launched, manifest, prefix)
     return ["/*", *(f" * {in_comment(line)}".rstrip() for line in lines), " */"]
-
-
-def pipeline_contract(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
-    """What the functions of a pipeline promise and ask for, in the comments of any language."""
-    contract = launched.kernels[0]
-    lines = [f"{prefix}{identifier(launched.name)}   ({manifest.source.file}:{contract.line})", ""]
-    if contract.documentation:
-        lines += [*(f"  {line}".rstrip() for line in contract.documentation.splitlines()), ""]
-    if len(launched.kernels) == 1:
-        [pipeline] = [one for one in manifest.pipelines if one.symbol == contract.symbol]
-        lines += [*_details(contract, pipeline)]
-    else:
-        lines += [*parameter_lines(launched.kernels), ""]
-        lines.append("  Runs the first instance whose types and contract fit the arguments.")
-        lines += [f"    {prefix}{identifier(one.symbol)}" for one in launched.kernels]
-    return lines
-
-
-def _details(contract: Kernel, pipeline: Pipeline) -> Iterator[str]:
-    yield from parameter_lines([contract])
-    if len(pipeline.launches) > _LISTED:
-        yield f"  launches  {len(pipeline.launches)}"
-        return
-    for number, launch in enumerate(pipeline.launches):
-        after = ", ".join(map(str, launch.after))
-        yield f"  launch {number}  {launch.kernel} ({launch.file}:{launch.line})" + (
-            f", after {after}" if after else ""
-        )

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tilec.artifact.expression import text_of
-from tilec.artifact.manifest import Kernel, Manifest
+from tilec.artifact.manifest import Kernel
 from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch, Temporary
 from tilec.emit.expressions import Expressions
 from tilec.emit.header.expressions import C
 from tilec.emit.header.functions import Build, set_lines, set_name
-from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.tables import (
     Arrays,
     add_kernel,
@@ -19,38 +18,11 @@ from tilec.emit.header.tables import (
     claim_of,
     dtype,
 )
-from tilec.emit.header.text import braced, filled, identifier, string
+from tilec.emit.header.text import braced, filled, string
+from tilec.emit.messages import in_words
+from tilec.emit.names import identifier
 from tilec.emit.numbering import tensor_numbers
-
-
-def contract_of(pipeline: Pipeline) -> Kernel:
-    """The contract of a pipeline, as that of a kernel without a grid and code."""
-    return Kernel(
-        name=pipeline.name,
-        symbol=pipeline.symbol,
-        generics=pipeline.generics,
-        documentation=pipeline.documentation,
-        line=pipeline.line,
-        parameters=pipeline.parameters,
-        dims=pipeline.dims,
-        grid=(),
-        requires=pipeline.requires,
-        unsafe=(),
-        accesses=(),
-        coverage=pipeline.coverage,
-        variants=(),
-    )
-
-
-def pipeline_sets(manifest: Manifest) -> list[LaunchSet]:
-    """By name all instances of a pipeline, by symbol each one; as contracts."""
-    sets: dict[str, tuple[Kernel, ...]] = {}
-    contracts = [contract_of(pipeline) for pipeline in manifest.pipelines]
-    for contract in contracts:
-        sets[contract.name] = (*sets.get(contract.name, ()), contract)
-    for contract in contracts:
-        sets.setdefault(contract.symbol, (contract,))
-    return [LaunchSet(name, instances) for name, instances in sets.items()]
+from tilec.emit.sets import LaunchSet, contract_of
 
 
 def pipeline_lines(sets: Sequence[LaunchSet], builds: Sequence[Build], unit: str) -> Iterator[str]:
@@ -144,12 +116,6 @@ def _pipeline(pipeline: Pipeline, launched: Launched, arrays: Arrays, cubin: str
     counts = (len(pipeline.temporaries), slots, len(pipeline.launches))
     sums = (sum(cells for cells, _ in most), sum(maps for _, maps in most))
     return braced((f"&{name}", *counts, *sums, temporaries, launches))
-
-
-def in_words(launch: PipelineLaunch) -> str:
-    """As messages of `tilec.runtime` have it."""
-    given = ", ".join(f"{a.parameter} = {a.tensor}" for a in launch.arguments if a.tensor)
-    return f"the launch of `{launch.kernel}` in {launch.file}:{launch.line} ({given})"
 
 
 def _temporary(

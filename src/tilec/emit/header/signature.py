@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilec.artifact.signature import Parameter
-from tilec.emit.header.sets import LaunchSet
 from tilec.emit.header.text import parameter_names
+from tilec.emit.scalars import scalar_for
+from tilec.emit.sets import LaunchSet
 
-_REALS = {"f16": "float", "bf16": "float", "f32": "float", "f64": "double"}
-_WHOLES = {
-    "i8": "int8_t", "u8": "uint8_t", "i16": "int16_t", "u16": "uint16_t", "i32": "int32_t",
-    "u32": "uint32_t", "i64": "int64_t", "u64": "uint64_t", "usize": "int64_t",
+_TYPES = {
+    "bool": "bool", "f32": "float", "f64": "double", "i8": "int8_t", "u8": "uint8_t",
+    "i16": "int16_t", "u16": "uint16_t", "i32": "int32_t", "u32": "uint32_t", "i64": "int64_t",
+    "u64": "uint64_t", "usize": "int64_t",
 }  # fmt: skip
+_KINDS = {"bool": "truth", "f32": "real", "f64": "real"}  # all others are whole
 TENSOR = "const tilec_tensor *"
 
 
@@ -48,30 +50,17 @@ def _argument(name: str, parameters: list[Parameter]) -> Argument | None:
     first = parameters[0]
     if first.is_tensor:
         return Argument(TENSOR, name, f"tilec_of_tensor({name})", first)
-    elements = list(dict.fromkeys(p.element for p in parameters))
-    c_type = _c_type(elements)
-    if c_type is None:
+    scalar = scalar_for(parameter.element for parameter in parameters)
+    if scalar is None:
         return None
-    kind = "truth" if c_type == "bool" else "real" if c_type in ("float", "double") else "whole"
-    return Argument(c_type, name, f"tilec_of_{kind}({name})", first)
+    return Argument(_TYPES[scalar], name, f"tilec_of_{_KINDS.get(scalar, 'whole')}({name})", first)
 
 
 def scalar_type(element: str) -> str:
     """The type in C of a number of an element type."""
-    found = _c_type([element])
-    assert found is not None, f"`{element}` is no type of scalars"
-    return found
-
-
-def _c_type(elements: list[str]) -> str | None:
-    """A type that holds the numbers of all these, or None."""
-    if elements == ["bool"]:
-        return "bool"
-    for types, widest in ((_REALS, "double"), (_WHOLES, "int64_t")):
-        if all(element in types for element in elements):
-            found = {types[element] for element in elements}
-            return found.pop() if len(found) == 1 else widest
-    return None
+    scalar = scalar_for([element])
+    assert scalar is not None, f"`{element}` is no type of scalars"
+    return _TYPES[scalar]
 
 
 def declared(arguments: list[Argument]) -> Iterator[str]:

@@ -10,9 +10,11 @@ from tilec.artifact.manifest import Kernel, Variant
 from tilec.artifact.signature import Parameter
 from tilec.emit.expressions import Expressions
 from tilec.emit.header.expressions import C
-from tilec.emit.header.sets import Group
-from tilec.emit.header.text import braced, filled, identifier, in_comment, string
+from tilec.emit.header.text import braced, filled, in_comment, string
+from tilec.emit.messages import asks, required
+from tilec.emit.names import identifier
 from tilec.emit.numbering import extent_numbers, value_numbers
+from tilec.emit.sets import Group
 
 
 class Arrays:
@@ -135,12 +137,6 @@ def dtype(element: str) -> str:
     return f"TILEC_{element.upper()}"
 
 
-def required(text: str, expression: Expression) -> str:
-    """What messages call a `requires!`."""
-    built = text_of(expression)
-    return f"`requires!({text})`" + ("" if built == text else f" (here `{built}`)")
-
-
 def claim(
     expression: Expression, text: str, kernel: Kernel, expressions: Expressions, arrays: Arrays
 ) -> str:
@@ -194,17 +190,6 @@ def _variant(
          variant.persistent_blocks_per_sm or 0, variant.split, len(variant.preconditions),
          len(variant.tensor_maps), preconditions, maps, cost, entry, int(variant.starts_early))
     )  # fmt: skip
-
-
-def asks(variant: Variant) -> str:
-    """The preconditions of a variant in words."""
-    asked = [
-        f"`{p.param}` at a multiple of {p.base_alignment_bytes} bytes, its strides of "
-        f"{p.stride_multiple_bytes}, its rows of {p.row_multiple} elements"
-        for p in variant.preconditions
-    ]
-    asked += [f"a tensor map of `{m.param}`" for m in variant.tensor_maps]
-    return ", ".join(asked)
 
 
 def _cost(cost: Cost, own: str, expressions: Expressions, arrays: Arrays) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from tilec.emit.names import distinct
+from tilec.emit.names import distinct, identifier
 
 _KEYWORDS = frozenset((
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
@@ -59,12 +59,6 @@ _WIDTH = 112
 _HEADING = 117
 _INDENT = " " * 8
 _SIMPLE = {'"': '\\"', "\\": "\\\\", "?": "\\?", "\n": "\\n"}  # no `??`: it begins a trigraph
-
-
-def identifier(name: str) -> str:
-    """A name as C has it."""
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return f"_{plain}" if plain[:1].isdigit() else plain
 
 
 def header_file(stem: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilec.artifact.manifest import Manifest
-from tilec.emit.header.contract import contract_lines
-from tilec.emit.header.sets import LaunchSet
+from tilec.emit.comments import contract_lines
 from tilec.emit.overview import overview
 from tilec.emit.rust.text import in_comment
+from tilec.emit.sets import LaunchSet
 
 _FUNCTIONS = (
     ("NAME(&stream, …)", "checks the contract, starts it, returns when it is done"),

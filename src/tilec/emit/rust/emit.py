@@ -9,11 +9,8 @@ from textwrap import wrap
 
 from tilec.artifact.manifest import Manifest
 from tilec.emit.emitter import Artifact, EmitOptions
-from tilec.emit.header.cubin import preference
-from tilec.emit.header.pipelines import pipeline_sets
-from tilec.emit.header.sets import LaunchSet, launch_sets, variants_before
-from tilec.emit.header.text import identifier
 from tilec.emit.limits import check_sizes
+from tilec.emit.names import identifier
 from tilec.emit.rust.contract import documentation_of, file_comment
 from tilec.emit.rust.cubin import cubin_lines
 from tilec.emit.rust.functions import (
@@ -32,6 +29,7 @@ from tilec.emit.rust.pipelines import PIPELINES, pipeline_lines
 from tilec.emit.rust.signature import signature_of
 from tilec.emit.rust.tables import kernel_lines
 from tilec.emit.rust.text import function_names
+from tilec.emit.sets import LaunchSet, launch_sets, pipeline_sets, variants_before
 
 # The parts of the support, in the order in which they use each other.
 _SUPPORT = (
@@ -82,7 +80,7 @@ def emit_rust(
 
     Raises:   SetupError if a kernel has more parameters or axes than launchers take
     """
-    ordered = sorted(artifacts, key=preference)
+    ordered = sorted(artifacts, key=lambda artifact: artifact.preference)
     check_sizes(artifact.manifest for artifact in ordered)
     return {f"{stem}.rs": "".join(f"{line}\n" for line in _lines(ordered, options)).encode()}
 

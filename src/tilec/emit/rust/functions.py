@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilec.artifact.manifest import Manifest
-from tilec.emit.header.sets import Group, LaunchSet, groups_of
-from tilec.emit.header.text import identifier
+from tilec.emit.names import identifier
 from tilec.emit.rust.signature import Argument, Signature
 from tilec.emit.rust.tables import table_rows
 from tilec.emit.rust.text import bracketed, listed, string, structure
+from tilec.emit.sets import Group, LaunchSet, groups_of
 
 # What follows a kernel's name in the names of its functions.
 SUFFIXES = ("", "_launch", "_check", "_plan")

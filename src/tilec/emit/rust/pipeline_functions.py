@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilec.artifact.manifest import Manifest
-from tilec.emit.header.pipeline_functions import pipeline_contract
-from tilec.emit.header.sets import LaunchSet
+from tilec.emit.comments import pipeline_lines
 from tilec.emit.rust.functions import (
     Function,
     documented,
@@ -17,6 +16,7 @@ from tilec.emit.rust.functions import (
 )
 from tilec.emit.rust.signature import Argument, Signature
 from tilec.emit.rust.text import in_comment
+from tilec.emit.sets import LaunchSet
 
 # What follows a pipeline's name in the names of its functions.
 SUFFIXES = (
@@ -27,7 +27,7 @@ SUFFIXES = (
 
 def pipeline_documentation(launched: LaunchSet, manifest: Manifest, prefix: str) -> list[str]:
     """What callers promise, and what is launched, as text that no tool reads as markup."""
-    lines = [in_comment(line) for line in pipeline_contract(launched, manifest, prefix)]
+    lines = [in_comment(line) for line in pipeline_lines(launched, manifest, prefix)]
     return ["```text", *(line.replace("```", "'''") for line in lines), "```"]
 
 

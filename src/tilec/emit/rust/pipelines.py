@@ -8,14 +8,14 @@ from tilec.artifact.expression import text_of
 from tilec.artifact.manifest import Kernel
 from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch, Temporary
 from tilec.emit.expressions import Expressions
-from tilec.emit.header.pipelines import contract_of, in_words
-from tilec.emit.header.sets import LaunchSet
-from tilec.emit.header.text import identifier
+from tilec.emit.messages import in_words
+from tilec.emit.names import identifier
 from tilec.emit.numbering import tensor_numbers
 from tilec.emit.rust.expressions import RUST
 from tilec.emit.rust.functions import Build, set_lines
 from tilec.emit.rust.tables import claim, dtype, kernel_lines
 from tilec.emit.rust.text import listed, string, structure
+from tilec.emit.sets import LaunchSet, contract_of
 
 PIPELINES = "PIPELINES_"  # begins the names of `Pipelines`
 

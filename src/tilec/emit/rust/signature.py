@@ -6,22 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilec.artifact.signature import Parameter
-from tilec.emit.header.sets import Choice, LaunchSet, choices_of
-from tilec.emit.header.signature import Argument as CArgument
-from tilec.emit.header.signature import scalar_type
-from tilec.emit.header.signature import signature_of as c_signature_of
 from tilec.emit.rust.text import parameter_names
+from tilec.emit.scalars import scalar_for
+from tilec.emit.sets import Choice, LaunchSet, choices_of
 
 _ELEMENTS = {
     "bool": "bool", "i8": "i8", "u8": "u8", "f8e4m3": "F8E4M3", "f8e5m2": "F8E5M2", "i16": "i16",
     "u16": "u16", "f16": "F16", "bf16": "BF16", "i32": "i32", "u32": "u32", "f32": "f32",
     "i64": "i64", "u64": "u64", "f64": "f64", "usize": "usize",
 }  # fmt: skip
-_SCALARS = {
-    "bool": "bool", "float": "f32", "double": "f64", "int8_t": "i8", "uint8_t": "u8",
-    "int16_t": "i16", "uint16_t": "u16", "int32_t": "i32", "uint32_t": "u32", "int64_t": "i64",
-    "uint64_t": "u64",
-}  # fmt: skip
+_REALS = frozenset({"f32", "f64"})
+_WHOLES = frozenset({"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "usize"})
 
 
 @dataclass(frozen=True)
@@ -39,11 +34,11 @@ class Argument:
             return f"Argument::tensor(&{given}.raw)"
         if self.rust_type == "bool":
             return f"Argument::truth({given})"
-        if self.rust_type in ("f32", "f64"):
+        if self.rust_type in _REALS:
             return f"Argument::real({given})"
-        if self.rust_type not in _SCALARS.values() and self.rust_type != "usize":
-            return f"Argument::number({given})"
-        return f"Argument::whole({given}{' as i128' if self.rust_type == 'usize' else ''})"
+        if self.rust_type in _WHOLES:
+            return f"Argument::whole({given}{' as i128' if self.rust_type == 'usize' else ''})"
+        return f"Argument::number({given})"
 
 
 @dataclass(frozen=True)
@@ -68,23 +63,22 @@ def signature_of(launched: LaunchSet) -> Signature:
     Numbers that are of one kind in all instances have the type that holds all of these; others are
     generic, and say with the tensors which instances are meant.
     """
-    plain = c_signature_of(launched)
-    if plain is None:
-        choices = choices_of(launched, _type)
-    else:
-        numbers = [_type_of_all(one, launched, i) for i, one in enumerate(plain)]
-        choices = [
-            Choice(
-                tuple(
-                    number or _type(parameter)
-                    for number, parameter in zip(numbers, kernel.parameters, strict=True)
-                ),
-                (kernel,),
-                launched,
-            )
-            for kernel in launched.kernels
-        ]
-    return _signature(launched.kernels[0].parameters, choices)
+    parameters = launched.kernels[0].parameters
+    shared = [_shared_type(launched, i) for i in range(len(parameters))]
+    if any(one is None and not p.is_tensor for one, p in zip(shared, parameters, strict=True)):
+        return _signature(parameters, choices_of(launched, _type))
+    choices = [
+        Choice(
+            tuple(
+                one or _type(parameter)
+                for one, parameter in zip(shared, kernel.parameters, strict=True)
+            ),
+            (kernel,),
+            launched,
+        )
+        for kernel in launched.kernels
+    ]
+    return _signature(parameters, choices)
 
 
 def _signature(parameters: Sequence[Parameter], choices: Sequence[Choice]) -> Signature:
@@ -106,16 +100,18 @@ def _signature(parameters: Sequence[Parameter], choices: Sequence[Choice]) -> Si
     )
 
 
-def _type_of_all(argument: CArgument, launched: LaunchSet, position: int) -> str | None:
-    """What all instances take for an argument, if it is a number."""
-    if argument.parameter.is_tensor:
+def _shared_type(launched: LaunchSet, position: int) -> str | None:
+    """What all instances take for a number of one kind."""
+    parameters = [kernel.parameters[position] for kernel in launched.kernels]
+    if parameters[0].is_tensor:
         return None
-    elements = {kernel.parameters[position].element for kernel in launched.kernels}
-    return "usize" if elements == {"usize"} else _SCALARS[argument.c_type]
+    return scalar_for(parameter.element for parameter in parameters)
 
 
 def _type(parameter: Parameter) -> str:
     """What an instance takes for a parameter: a type of elements, or of numbers."""
     if parameter.is_tensor:
         return _ELEMENTS[parameter.element]
-    return "usize" if parameter.element == "usize" else _SCALARS[scalar_type(parameter.element)]
+    scalar = scalar_for([parameter.element])
+    assert scalar is not None, f"`{parameter.element}` is no type of scalars"
+    return scalar

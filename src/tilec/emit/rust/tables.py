@@ -9,11 +9,11 @@ from tilec.artifact.family import Cost
 from tilec.artifact.manifest import Kernel, Precondition, TensorMap, Variant
 from tilec.artifact.signature import Parameter
 from tilec.emit.expressions import Expressions
-from tilec.emit.header.sets import Group
-from tilec.emit.header.tables import asks, required
+from tilec.emit.messages import asks, required
 from tilec.emit.numbering import extent_numbers, value_numbers
 from tilec.emit.rust.expressions import RUST
 from tilec.emit.rust.text import boolean, in_comment, listed, string, structure
+from tilec.emit.sets import Group
 
 
 def kernel_lines(

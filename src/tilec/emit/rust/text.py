@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tilec.emit.header.text import identifier
-from tilec.emit.names import distinct
+from tilec.emit.names import distinct, identifier
 
 _KEYWORDS = frozenset((
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",

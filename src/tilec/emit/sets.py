@@ -1,4 +1,4 @@
-"""What each launch function of a header launches: an instance, a family, or all of a kernel."""
+"""What each launch function launches: an instance, a family, or all of a kernel."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel, Manifest
+from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.signature import Parameter
 
 
@@ -60,6 +61,36 @@ def launch_sets(manifest: Manifest) -> list[LaunchSet]:
     for kernel in manifest.kernels:
         sets.setdefault(kernel.symbol, (kernel,))
     return [LaunchSet(name, kernels) for name, kernels in sets.items()]
+
+
+def contract_of(pipeline: Pipeline) -> Kernel:
+    """The contract of a pipeline, as that of a kernel without a grid and code."""
+    return Kernel(
+        name=pipeline.name,
+        symbol=pipeline.symbol,
+        generics=pipeline.generics,
+        documentation=pipeline.documentation,
+        line=pipeline.line,
+        parameters=pipeline.parameters,
+        dims=pipeline.dims,
+        grid=(),
+        requires=pipeline.requires,
+        unsafe=(),
+        accesses=(),
+        coverage=pipeline.coverage,
+        variants=(),
+    )
+
+
+def pipeline_sets(manifest: Manifest) -> list[LaunchSet]:
+    """By name all instances of a pipeline, by symbol each one; as contracts."""
+    sets: dict[str, tuple[Kernel, ...]] = {}
+    contracts = [contract_of(pipeline) for pipeline in manifest.pipelines]
+    for contract in contracts:
+        sets[contract.name] = (*sets.get(contract.name, ()), contract)
+    for contract in contracts:
+        sets.setdefault(contract.symbol, (contract,))
+    return [LaunchSet(name, instances) for name, instances in sets.items()]
 
 
 @dataclass(frozen=True)
