@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import sysconfig
 from pathlib import Path
+from zlib import crc32
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 
+SOURCE = Path("src/tilec/runtime/hot_path.c")
 HOT_PATH = Extension(
     "tilec.runtime._hot_path",
-    ["src/tilec/runtime/hot_path.c"],
+    [str(SOURCE)],
+    define_macros=[("SOURCE", f"{crc32(SOURCE.read_bytes())}ul")],
     py_limited_api=True,  # one build is for Python 3.10 and all later ones
     optional=True,
 )

@@ -10,6 +10,7 @@ import sys
 import sysconfig
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from noting_driver import NotingDriver, started_by_c
@@ -40,10 +41,12 @@ def by_c(monkeypatch):
     return driver, add, only_c
 
 
-def test_it_is_built_where_there_is_a_compiler():
+def test_it_is_built_where_there_is_a_compiler(monkeypatch):
+    monkeypatch.delenv("TILEC_PURE_PYTHON", raising=False)
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         pytest.skip("this Python takes no such module")
-    assert native._hot_path is not None or not (COMPILERS and (HEADERS / "Python.h").exists())
+    usable = native._usable(native._hot_path) is not None
+    assert usable or not (COMPILERS and (HEADERS / "Python.h").exists())
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -68,6 +71,20 @@ def test_it_compiles_without_warnings(compiler, tmp_path):
 def test_python_alone_is_an_option():
     code = "from tilec.runtime import native; assert native.built() is None"
     subprocess.run([sys.executable, "-c", code], check=True, env={"TILEC_PURE_PYTHON": "1"})
+
+
+def test_what_was_built_of_another_source_is_not_used(tmp_path, monkeypatch):
+    """An upgrade in place leaves it, and it is called as it no longer is."""
+    monkeypatch.delenv("TILEC_PURE_PYTHON", raising=False)
+    source = tmp_path / "hot_path.c"
+    source.write_bytes(b"a")
+    of_this = SimpleNamespace(source=0xE8B7BE43)  # the CRC-32 of an `a`
+    assert native._usable(of_this, source) is of_this
+    source.write_bytes(b"b")
+    assert native._usable(of_this, source) is None
+    assert native._usable(SimpleNamespace(), source) is None  # before it had a checksum
+    source.unlink()
+    assert native._usable(of_this, source) is of_this  # in a wheel
 
 
 @needs_c_path

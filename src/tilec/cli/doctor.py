@@ -80,9 +80,10 @@ def _launches() -> Finding:
         from tilec.runtime import native
     except ImportError:
         return "launches", "none without these packages", True
-    if native.built() is not None:
+    reason = native.why_not()
+    if reason is None:
         return "launches", "by C", True
-    return "launches", "by Python alone, which takes longer: hot_path.c is not built or used", True
+    return "launches", f"by Python alone, which takes longer: {reason}", True
 
 
 def _tools() -> Iterator[Finding]:

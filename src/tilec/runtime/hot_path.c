@@ -15,6 +15,10 @@
 
 #include <stdint.h>
 
+#ifndef SOURCE
+#define SOURCE 0ul /* by setup.py the checksum of this file, by which native.py knows it */
+#endif
+
 enum {
     LEGACY_STREAM = 1, /* of cuda.h; 0 is what callers call it */
     PER_THREAD_STREAM = 2,
@@ -930,7 +934,8 @@ PyMODINIT_FUNC PyInit__hot_path(void)
         return NULL;
     if (make_names() || !(start_type = (PyTypeObject *)PyType_FromSpec(&start_spec))
         || PyModule_AddObjectRef(made, "Start", (PyObject *)start_type)
-        || !(hot = PyType_FromSpec(&hot_spec)) || PyModule_AddObjectRef(made, "HotPath", hot))
+        || !(hot = PyType_FromSpec(&hot_spec)) || PyModule_AddObjectRef(made, "HotPath", hot)
+        || PyModule_AddObject(made, "source", PyLong_FromUnsignedLong(SOURCE)))
         Py_CLEAR(made);
     Py_XDECREF(hot);
     return made;

@@ -7,7 +7,9 @@ without it.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
+from zlib import crc32
 
 try:
     from tilec.runtime import _hot_path  # type: ignore[attr-defined, unused-ignore]
@@ -45,12 +47,36 @@ class Built(Protocol):
     HotPath: Callable[..., HotPath]
 
 
-_BUILT = None if os.environ.get("TILEC_PURE_PYTHON") else cast("Built | None", _hot_path)
+_SOURCE = Path(__file__).with_name("hot_path.c")
+
+
+def _usable(module: object, source: Path = _SOURCE) -> Built | None:
+    """The C path, if it may be used. What `git pull` left under an editable install was built of
+    another source than the one that lies there now; a wheel has no source."""
+    if module is None or os.environ.get("TILEC_PURE_PYTHON"):
+        return None
+    if source.exists() and getattr(module, "source", None) != crc32(source.read_bytes()):
+        return None
+    return cast("Built", module)
+
+
+_BUILT = _usable(_hot_path)
 
 
 def built() -> Built | None:
-    """The C path; None where it was not built."""
+    """The C path; None where it was not built, or of another source."""
     return _BUILT
+
+
+def why_not() -> str | None:
+    """Why the C path is not used; None if it is."""
+    if _BUILT is not None:
+        return None
+    if os.environ.get("TILEC_PURE_PYTHON"):
+        return "TILEC_PURE_PYTHON is set"
+    if _hot_path is None:
+        return "hot_path.c was not built"
+    return "hot_path.c has changed since it was built: install tilec again"
 
 
 def is_native(start: Start) -> bool:
