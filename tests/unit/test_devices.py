@@ -218,6 +218,20 @@ def said_by_child(use):
         return said.read()
 
 
+def test_streams_of_a_cuda_core_that_does_not_say_whether_they_are_closed(cuda, monkeypatch):
+    """Before version 1.2."""
+
+    class Stream:
+        def __cuda_stream__(self):
+            return 0, 64
+
+    monkeypatch.setattr(streams, "Stream", Stream)
+    monkeypatch.setattr(streams, "_CLOSABLE", {})
+    given = Stream()
+    assert driver.stream_of(given) == 64
+    assert not streams._is_closed(64)
+
+
 def test_streams_of_cuda_core_are_forgotten_with_their_objects(cuda, monkeypatch):
     monkeypatch.setattr(streams, "Stream", Closable)
     monkeypatch.setattr(streams, "_CLOSABLE", {})

@@ -53,7 +53,7 @@ def _address_of(given: Any) -> object:
     require_device()
     if not isinstance(given, Stream):
         return given.__cuda_stream__()[1] if hasattr(given, "__cuda_stream__") else given
-    if given.is_closed:
+    if _says_closed(given):
         raise TilecError(f"the stream {given!r} is closed")
     address: int = given.__cuda_stream__()[1]
     known = _CLOSABLE.get(address)
@@ -78,7 +78,12 @@ def _note_closable(address: int, given: Stream) -> None:
 def _is_closed(stream: int) -> bool:
     known = _CLOSABLE.get(stream)
     given = None if known is None else known()
-    return given is not None and bool(given.is_closed)
+    return given is not None and _says_closed(given)
+
+
+def _says_closed(given: Stream) -> bool:
+    """False of all streams of a cuda.core before 1.2, which does not say it."""
+    return bool(getattr(given, "is_closed", False))
 
 
 # Streams as `cuda.bindings` takes them, by address. These objects are numbers only, and may outlive
