@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -51,8 +50,3 @@ def tilec_process():
         return Ended(done.returncode, done.stdout, done.stderr)
 
     return run
-
-
-def files_in(folder: Path) -> list[str]:
-    """Every file below a folder, hidden ones too."""
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import files_in
+from built_files import files_in
 
 import tilec.driver
 from tilec.compilation import Compiled

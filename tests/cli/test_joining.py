@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import files_in
+from built_files import files_in
 
 from tilec.artifact.fatbin import cubins_of
 from tilec.diagnostics.setup_error import SetupError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import files_in
+from built_files import files_in
 
 from tilec.artifact.embed import extract
 from tilec.artifact.manifest import from_json

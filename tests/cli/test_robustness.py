@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from conftest import files_in
+from built_files import files_in
 
 from tilec.children import RECURSION_LIMIT, Crashed, run_in_children
 from tilec.compilation import Options

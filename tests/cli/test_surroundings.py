@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import files_in
+from built_files import files_in
 
 from tilec.cli.output import say
 
