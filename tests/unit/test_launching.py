@@ -275,6 +275,31 @@ def test_a_tensor_of_torch_without_memory_is_refused_by_name():
     assert not driver.cells
 
 
+# What a broken library may call an address.
+NO_ADDRESSES = pytest.mark.parametrize("wrong", [None, "1024", 4096.0, -4096, 2**64, 2**70 + 4096])
+
+
+def as_it_is(array):
+    return array
+
+
+@NO_ADDRESSES
+@pytest.mark.parametrize("kind", [as_it_is, of_torch])
+@pytest.mark.parametrize("extent", [1000, 0])
+def test_what_is_no_address_is_refused_by_name(kind, extent, wrong):
+    driver = NotingDriver()
+    add = module(driver).add
+    given = list(map(kind, arrays(extent)))
+    broken = [given[0], kind(arrays(extent)[1]._replace(pointer=wrong)), given[2]]
+    for _ in range(2):  # of new shapes, then of known ones
+        for attempt in (add.launch, add.plan):
+            with pytest.raises(rt.ContractError, match="`x`: expected an address"):
+                attempt(*broken, 1.0)
+        started = len(driver.cells)
+        add.launch(*given, 1.0)
+        assert len(driver.cells) == started + (extent > 0)
+
+
 def test_threads_that_launch_at_once_have_their_own_arguments():
     both = threading.Barrier(2, timeout=20)
 

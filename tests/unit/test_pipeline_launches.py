@@ -12,7 +12,14 @@ import pytest
 from manifest_samples import add_kernel, manifest
 from noting_driver import WORKSPACE, NotingDriver, arrays, module_of
 from pipeline_samples import launch, sums, with_pipelines
-from test_launching import OfProtocol, TorchTensor, f32_bits, of_runtime, of_torch
+from test_launching import (
+    NO_ADDRESSES,
+    OfProtocol,
+    TorchTensor,
+    f32_bits,
+    of_runtime,
+    of_torch,
+)
 
 import tilec.runtime as rt
 from tilec.artifact.pipeline import Argument, Temporary
@@ -779,3 +786,15 @@ def test_what_other_libraries_export_is_theirs_again_when_all_is_done():
     handle.wait()
     gc.collect()
     assert not driver.views
+
+
+@NO_ADDRESSES
+def test_what_is_no_address_is_refused_by_name(wrong):
+    driver = NotingDriver()
+    pipeline = loaded(driver, sums()).sums
+    out, x = given()
+    for broken in (x._replace(pointer=wrong), of_torch(x._replace(pointer=wrong))):
+        for _ in range(2):  # of new shapes, then of known ones
+            with pytest.raises(rt.ContractError, match="`x`: expected an address"):
+                pipeline.launch(out, broken, 1.0)
+            pipeline.launch(out, x, 1.0)

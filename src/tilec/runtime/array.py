@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from tilec.artifact.abi import ELEMENT_BYTES
 
+ADDRESS_BITS = 64
+
 
 class Array(NamedTuple):
     """A strided tensor in device memory.

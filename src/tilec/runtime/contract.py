@@ -22,7 +22,7 @@ from tilec.artifact.expression import (
     values_in,
 )
 from tilec.artifact.signature import Parameter, Requirement
-from tilec.runtime.array import Array
+from tilec.runtime.array import ADDRESS_BITS, Array
 from tilec.runtime.errors import ContractError
 from tilec.runtime.overlap import may_overlap, overlaps_itself
 
@@ -143,6 +143,11 @@ def grid_extents(grid: Iterable[Expression], values: Mapping[str, Value]) -> tup
 
 def check_address(parameter: Parameter, array: Array) -> None:
     """That a tensor has memory, and begins at a multiple of its element's size."""
+    if array.pointer >> ADDRESS_BITS:
+        raise ContractError(
+            f"`{parameter.name}`: expected an address of {ADDRESS_BITS} bits, "
+            f"got {array.pointer:#x}"
+        )
     if array.is_empty:
         return
     if not array.pointer:

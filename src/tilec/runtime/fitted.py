@@ -12,7 +12,7 @@ from tilec.artifact.geometry import Grid, grid_of
 from tilec.artifact.manifest import Kernel, Precondition, Variant
 from tilec.artifact.signature import Parameter
 from tilec.artifact.tensor_maps import MULTIPLE_BYTES
-from tilec.runtime.array import Array
+from tilec.runtime.array import ADDRESS_BITS, Array
 from tilec.runtime.borrows import Range, range_at
 from tilec.runtime.contract import (
     bound_dims,
@@ -218,7 +218,7 @@ class Fitted:
         Raises:   ContractError, with the instance's name
         """
         entry = self.first
-        if bits & self.low_bits or not all(addresses) or entry is None:
+        if bits & self.low_bits or bits >> ADDRESS_BITS or not all(addresses) or entry is None:
             return self.entry_at(addresses)
         for i, j, i_bytes, j_bytes in self.pairs:
             one, other = addresses[i], addresses[j]

@@ -9,7 +9,7 @@ from tilec.artifact.expression import Expression, Value, names_in
 from tilec.artifact.manifest import Manifest
 from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.workspace import Workspace
-from tilec.runtime.array import Array
+from tilec.runtime.array import ADDRESS_BITS, Array
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.contract import check_type
 from tilec.runtime.errors import ContractError, TilecError
@@ -162,7 +162,12 @@ class PipelineLauncher:
         except TypeError:  # a scalar that cannot be hashed is no number: the contract says so
             planned = self._planned(self._described(given, stream))
         addressed = planned.first
-        if addressed is None or address_bits & planned.low_bits or not all(addresses):
+        if (
+            addressed is None
+            or address_bits & planned.low_bits
+            or address_bits >> ADDRESS_BITS
+            or not all(addresses)
+        ):
             addressed = planned.at(addresses)
         for i, j, i_bytes, j_bytes in planned.pairs:
             if (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -37,17 +38,17 @@ def read(
     key: list[object] = []
     bits = 0
     torch_device = -1
-    for index in tensor_at:
-        tensor = given[index]
-        kind = type(tensor)
-        if kind is Tensor:
-            address = tensor.pointer
-            key.append(tensor.facts)
-        elif kind is Array:
-            address = tensor[0]
-            key.append(tensor[1:])
-        else:
-            try:
+    try:
+        for index in tensor_at:
+            tensor = given[index]
+            kind = type(tensor)
+            if kind is Tensor:
+                address = tensor.pointer
+                key.append(tensor.facts)
+            elif kind is Array:
+                address = tensor[0]
+                key.append(tensor[1:])
+            else:
                 # One that is negated when it is read looks like another one in all else.
                 if not tensor.is_cuda or tensor.is_neg():
                     return None
@@ -61,10 +62,10 @@ def read(
                     key.append(torch_device)
                 else:
                     torch_device = 0
-            except (AttributeError, RuntimeError, TypeError):
-                return None
-        addresses.append(address)
-        bits |= address
+            addresses.append(address)
+            bits |= address
+    except (AttributeError, RuntimeError, TypeError):  # no tensor of PyTorch, or no address
+        return None
     for index in deciding_at:
         argument = given[index]
         key.append(type(argument))
@@ -109,15 +110,22 @@ def array_of(
             raise BorrowError(f"`{name}` was freed")
         return given.array
     if isinstance(given, Array):
-        return given
+        return _with_address(name, given)
     if _is_torch(given):
-        return _array_of_torch(name, given)
+        return _with_address(name, _array_of_torch(name, given))
     found = driver().array_of(name, given, stream)
     if not isinstance(found, Imported):
         return found
     if held is not None:
         held.append(found.held)
     return Array(*found)
+
+
+def _with_address(name: str, array: Array) -> Array:
+    try:
+        return array._replace(pointer=operator.index(array.pointer))
+    except TypeError:
+        raise ContractError(f"`{name}`: expected an address, got {array.pointer!r}") from None
 
 
 def stream_for(given: Sequence[Any], tensor_at: Sequence[int]) -> int:
