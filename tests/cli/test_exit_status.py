@@ -42,6 +42,8 @@ def tilec_commands():
         ("build", "."),
         ("build", "empty.tile", "--emit", "nonsense"),
         ("build", "empty.tile", "--target", "sm_1"),
+        ("build", "empty.tile", "--target", ","),
+        ("build", "empty.tile", "--emit", " , "),
         ("build", "empty.tile", "-D", "B"),
         ("build", "empty.tile", "-j", "0"),
         ("build", "empty.tile", "none.tile"),

@@ -20,7 +20,7 @@ from tilec.diagnostics.setup_error import SetupError
 from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.plan import Planner
 from tilec.tune.arguments import Arguments, Values
-from tilec.tune.session import Listener, Request, families_named, output_of, run
+from tilec.tune.session import Listener, Request, cubin_of, families_named, output_of, run
 from tilec.tune.shapes import extents_of, listed
 from tilec.tune.trial import DisagreementError, NoMemberError, tried
 
@@ -327,6 +327,14 @@ def test_families_are_found_by_kernel_and_by_types():
         families_named(manifest(), None)
     with pytest.raises(SetupError, match="no two instances of `add`"):
         families_named(manifest(), "add")
+
+
+def test_what_is_no_cubin_is_said_to_be_none(tmp_path):
+    program = tmp_path / "add.tile"
+    program.write_text("#[kernel]")
+    with pytest.raises(SetupError, match="neither a cubin nor a manifest") as refused:
+        cubin_of(program)
+    assert "tilec build" in refused.value.help
 
 
 def test_where_the_file_goes(tmp_path):

@@ -184,6 +184,7 @@ def test_arguments_may_be_named():
     assert planner.positional((1, 2), {"scale": 4, "y": 3}) == (1, 2, 3, 4)
     for given, named, message in [
         ((1, 2, 3), {}, "expected 4 arguments .z, x, y, scale.; `scale` is missing"),
+        ((1, 2), {}, "expected 4 arguments .z, x, y, scale.; `y`, `scale` are missing"),
         ((1, 2, 3, 4, 5), {}, "expected 4 arguments .*, got 5"),
         ((1, 2, 3, 4), {"z": 1}, "`z` is given twice"),
         ((1, 2, 3), {"alpha": 1}, "got one named `alpha`"),

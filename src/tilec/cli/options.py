@@ -81,6 +81,9 @@ def words(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The distinct words of an option that takes commas and repeats."""
+    for value in values:
+        if not value.replace(",", "").strip():
+            raise click.BadParameter(f"expected words between commas, got `{value}`")
     given = (word.strip() for value in values for word in value.split(","))
     return tuple(dict.fromkeys(word for word in given if word))
 

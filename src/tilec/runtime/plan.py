@@ -149,7 +149,8 @@ def positional(
         values[one] = value
     missing = [f"`{one}`" for one in names if one not in values]
     if missing:
-        raise ContractError(f"{expected}; {', '.join(missing)} is missing")
+        verb = "is" if len(missing) == 1 else "are"
+        raise ContractError(f"{expected}; {', '.join(missing)} {verb} missing")
     return tuple(values[one] for one in names)
 
 

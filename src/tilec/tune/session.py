@@ -60,6 +60,11 @@ def cubin_of(path: Path) -> tuple[Path, Manifest]:
     try:
         content = path.read_bytes()
         if not content.startswith(b"\x7fELF"):
+            if not content.lstrip().startswith((b"{", b"[")):
+                raise SetupError(
+                    f"`{path}` is neither a cubin nor a manifest",
+                    help="`tilec build` makes both of a `.tile` file",
+                )
             told = from_json(content)
             path = path.parent / f"{Path(told.source.file).stem}.{told.target}.cubin"
             content = path.read_bytes()
