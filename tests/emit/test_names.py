@@ -254,6 +254,12 @@ def test_a_header_is_none_that_others_include(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("stem", ["chunk", "pipes", "tomllib", "annotationlib", "compression"])
+def test_a_module_has_one_name_by_each_python(stem):
+    """Some of them have a module that is called so, and some have not."""
+    assert module_name(stem) == f"{stem}_"
+
+
 def test_a_module_is_none_of_pythons_nor_one_that_it_imports():
     names = ["math", "typing", "tilec", "torch", "__init__", "class", "copy"]
     assert [module_name(name) for name in names] == [f"{name}_" for name in names]

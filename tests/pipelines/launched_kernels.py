@@ -9,7 +9,7 @@ import numpy as np
 
 Array = np.ndarray
 
-TEXT = """
+BOTH_AND_MORE = """
 #[kernel]
 pub fn both<N: Dim>(
     z: Part<&mut Tensor<i32, N>, 16>, a: &Tensor<i32, N>, b: &Tensor<i32, N>, c: i32,
@@ -22,6 +22,8 @@ pub fn more<N: Dim>(
 ) {
     z.store(z.load() * 7 + a.load_like(&z) - b.load_like(&z) + c);
 }
+"""
+_OTHERS = """
 #[kernel]
 pub fn half<N: Dim>(z: Part<&mut Tensor<i32, N>, 16>, a: &Tensor<i32, N>, c: i32) {
     if z.id(0) % 2 == 0 {
@@ -145,6 +147,7 @@ pub fn flat<A: Dim, B: Dim, C: Dim>(
     z.store(t);
 }
 """
+TEXT = BOTH_AND_MORE + _OTHERS
 
 
 class Refused(Exception):  # noqa: N818, no fault: the contract of a launch does not hold

@@ -8,6 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from launched_kernels import BOTH_AND_MORE
 
 from tilec.compilation import Options
 from tilec.driver import front_end
@@ -17,19 +18,9 @@ from tilec.ir.dialect import context
 from tilec.source import SourceFile
 from tilec.sources import Sources
 
-KERNELS = """
-#[kernel]
-pub fn both<N: Dim>(
-    z: Part<&mut Tensor<i32, N>, 16>, a: &Tensor<i32, N>, b: &Tensor<i32, N>, c: i32,
-) {
-    z.store(a.load_like(&z) * 3 + b.load_like(&z) * 5 + c);
-}
-#[kernel]
-pub fn more<N: Dim>(
-    z: Part<&mut Tensor<i32, N>, 16>, a: &Tensor<i32, N>, b: &Tensor<i32, N>, c: i32,
-) {
-    z.store(z.load() * 7 + a.load_like(&z) - b.load_like(&z) + c);
-}
+KERNELS = (
+    BOTH_AND_MORE
+    + """
 #[kernel]
 pub fn half<N: Dim>(
     z: Part<&mut Tensor<i32, N>, 16>, a: &Tensor<i32, N>, b: &Tensor<i32, N>, c: i32,
@@ -39,6 +30,7 @@ pub fn half<N: Dim>(
     }
 }
 """
+)
 HEAD = "pub fn {}<N: Dim>(y: &mut Tensor<i32, N>, w: &mut Tensor<i32, N>, x: &Tensor<i32, N>) {{"
 Memory = dict[str, np.ndarray]
 

@@ -15,7 +15,7 @@ from tilec.layout.linear_map import LinearMap, combine
 LANE_BITS = 5
 LANES = 1 << LANE_BITS
 
-# A block has 1024 threads, and a thread 255 registers of 4 bytes. What is read may say anything.
+# Far more than any block has registers. What is read may say anything, and is then not built up.
 _MOST_BITS = 24
 
 Basis = tuple[int, ...]

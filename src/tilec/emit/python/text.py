@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tilec.emit.names import distinct
 
-_MODULES = sys.stdlib_module_names | {"__init__", "__main__", "numpy", "tilec", "torch"}
+# What some Python from 3.10 to 3.14 has and another has not: files have the same names by each.
+_PASSING = frozenset((
+    "aifc", "annotationlib", "asynchat", "asyncore", "audioop", "binhex", "cgi", "cgitb", "chunk",
+    "compression", "crypt", "distutils", "imghdr", "imp", "lib2to3", "mailcap", "msilib", "nis",
+    "nntplib", "ossaudiodev", "pipes", "smtpd", "sndhdr", "spwd", "sunau", "telnetlib", "tomllib",
+    "uu", "xdrlib",
+))  # fmt: skip
+_IMPORTED = frozenset({"__init__", "__main__", "numpy", "tilec", "torch"})
+_MODULES = sys.stdlib_module_names | _PASSING | _IMPORTED
 # What a function has beside its parameters, or Python gives a meaning by its place.
 _OWN = frozenset({"self", "stream", "streams", "workspace", "order"})
 
