@@ -17,6 +17,9 @@ INTERMEDIATE = {"tile": ".tile.mlir", "mlir": ".mlir", "llvm": ".ll", "ptx": ".p
 LAUNCHERS = ("header", "rust", "python")  # in the languages of programs that launch
 EMITTABLE = (*INTERMEDIATE, *LAUNCHERS, "dep")
 
+# Steps that proofs of one instance may take: five seconds at most (`tilec.integers.budget`).
+DEFAULT_PROOF_BUDGET = 7_000_000
+
 IN_KERNEL_CHECKS = "in-kernel-checks"
 DENIABLE = (IN_KERNEL_CHECKS,)
 
@@ -34,6 +37,7 @@ class Options:
     fatbin: bool = False  # whether to join the cubins of all targets in one file
     report: bool = False  # whether to say what was proved
     deny: tuple[str, ...] = ()  # what of `DENIABLE` is an error
+    proof_budget: int = DEFAULT_PROOF_BUDGET  # steps that proofs of one instance may take
 
 
 @dataclass(frozen=True)

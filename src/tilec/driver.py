@@ -173,7 +173,8 @@ def front_end(sources: Sources, options: Options) -> Front:
             emitted = text_with_places(module) if "tile" in options.emit else None
             with stage("proofs"):
                 inline_helpers(module)
-                proofs = [Proof(function) for function in functions(module)]
+                steps = options.proof_budget
+                proofs = [Proof(function, steps) for function in functions(module)]
                 diagnostics += once(_wrong(proofs, program.sources, options))
         # After proofs, which tell what kernels write in full and what they read before.
         if module is not None and not _errors(diagnostics):

@@ -18,6 +18,7 @@ from tilec.checks.places import Sources, place_of
 from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.walk import functions
 from tilec.proofs.access import Access
+from tilec.proofs.arithmetic import UNDECIDED
 from tilec.proofs.races import Race, find_races
 from tilec.proofs.reasoning import Reasoning
 from tilec.proofs.witness import box_text, program_text
@@ -29,6 +30,11 @@ INLINED = True
 _HELP = (
     "take it as a `Part<&mut Tensor<…>, …>`, let the index name every program, state what it takes "
     "in `requires!`, or vouch for it in `unsafe { … }`"
+)
+
+_TOO_COSTLY = (
+    "not decided within the budget of the proofs: a simpler index, or more in `requires!`, takes "
+    "fewer steps, and `--proof-budget` allows more"
 )
 
 
@@ -103,9 +109,13 @@ def _undecided(race: Race, code: str, fault: Access, other: Access, sources: Sou
         code,
         f"it cannot be decided whether two programs {kind} the same element of `{race.tensor}`",
         tuple(labels),
-        notes=() if race.beyond else ("too many products of unknown numbers are compared",),
+        notes=(_TOO_COSTLY,) if _is_too_costly(race) else (),
         help=_HELP,
     )
+
+
+def _is_too_costly(race: Race) -> bool:
+    return race.is_given_up or any(u.name == UNDECIDED for u in race.beyond)
 
 
 def _beyond(race: Race, sources: Sources, said: set[Span]) -> Sequence[Label]:

@@ -9,7 +9,7 @@ import click
 
 from tilec.buildsystem.build import Request, Result, Status, build
 from tilec.buildsystem.cache import Cache, cache_folder
-from tilec.cli.options import instances, reviewing, words
+from tilec.cli.options import instances, proving, reviewing, words
 from tilec.cli.report import Reporter
 from tilec.cli.results import in_order, report_problems, status_of
 from tilec.cli.timings import report_timings, write_timings
@@ -77,6 +77,7 @@ def _prefix(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     is_flag=True,
     help="Print what each stage took, per file and in total, and write it as NAME.timings.json.",
 )
+@proving
 @instances
 @reviewing
 def command(
@@ -90,6 +91,7 @@ def command(
     jobs: int | None,
     no_cache: bool,
     timings: bool,
+    proof_budget: int,
     defines: tuple[str, ...],
     instances: tuple[str, ...],
     include: tuple[str, ...],
@@ -109,7 +111,16 @@ def command(
     kept = cache_folder()
     request = Request(
         files=files,
-        options=Options(targets, defines, instances, emit, prefix, checked, fatbin),
+        options=Options(
+            targets,
+            defines,
+            instances,
+            emit,
+            prefix,
+            checked,
+            fatbin,
+            proof_budget=proof_budget,
+        ),
         folder=Path(folder),
         include=include,
         jobs=jobs,

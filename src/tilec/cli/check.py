@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tilec.buildsystem.build import Request, Status, check
-from tilec.cli.options import instances, reviewing
+from tilec.cli.options import instances, proving, reviewing
 from tilec.cli.output import say
 from tilec.cli.proofs import report_json, report_lines
 from tilec.cli.report import Reporter
@@ -24,6 +24,7 @@ from tilec.diagnostics.setup_error import SetupError
     type=click.Choice(DENIABLE),
     help="Make it an error that a kernel checks at run time whether an access is inside.",
 )
+@proving
 @instances
 @reviewing
 def command(
@@ -31,6 +32,7 @@ def command(
     jobs: int | None,
     report: bool,
     deny: tuple[str, ...],
+    proof_budget: int,
     defines: tuple[str, ...],
     instances: tuple[str, ...],
     include: tuple[str, ...],
@@ -49,7 +51,13 @@ def command(
         raise SetupError("a SARIF document holds no report: ask for one of the two")
     request = Request(
         files=files,
-        options=Options(defines=defines, instances=instances, report=report, deny=deny),
+        options=Options(
+            defines=defines,
+            instances=instances,
+            report=report,
+            deny=deny,
+            proof_budget=proof_budget,
+        ),
         include=include,
         jobs=jobs,
     )

@@ -19,6 +19,8 @@ from tilec.proofs.proof import Proof
 
 # Of an access whose elements are chosen by indices that may be data: the code asks for each.
 DATA_DEPENDENT = "data-dependent"
+# Of an access that is left to the kernel because proofs came to the end of their budget.
+NOT_DECIDED = "not decided within the budget (`--proof-budget`)"
 
 
 def accesses_of(proof: Proof) -> tuple[Access, ...]:
@@ -66,6 +68,8 @@ def _access(proof: Proof, bounds: Bounds) -> Access:
         facts = tuple(_texts(needed_facts(proof.reasoning, bounds.access)))
     elif bounds.verdict is Verdict.IN_KERNEL and bounds.access.starts is None:
         facts = (DATA_DEPENDENT,)
+    elif bounds.is_given_up:
+        facts = (NOT_DECIDED,)
     conditions = tuple(text_of(proof.expression_of(c)) for c in bounds.conditions)
     op = bounds.access.op
     what = op.operation.name.removeprefix("tile.")

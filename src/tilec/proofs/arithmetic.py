@@ -32,6 +32,9 @@ INDEX = (-(2**63), 2**63 - 1)
 _FOLLOWED_SIZE = 2**16
 _FOLLOWED_TIMES = 4
 
+# What an unknown is called that is not followed because a question took too many steps.
+UNDECIDED = "was not decided within the budget"
+
 
 @dataclass
 class Arithmetic(ABC):
@@ -45,7 +48,9 @@ class Arithmetic(ABC):
     _unwrapped: dict[Unknown, Polynomial] = field(default_factory=dict)
 
     @abstractmethod
-    def _opaque(self, interval: tuple[int, int] | None, op: ir.OpView) -> Unknown:
+    def _opaque(
+        self, interval: tuple[int, int] | None, op: ir.OpView, name: str | None = None
+    ) -> Unknown:
         """An unknown for what is not followed."""
 
     @property
@@ -97,8 +102,9 @@ class Arithmetic(ABC):
         around = (at_least_low - low) // size, (at_most_high - low) // size
         # isl takes remainders of small numbers, and few cases; not those of large ones.
         is_followed = size <= _FOLLOWED_SIZE or around[1] - around[0] < _FOLLOWED_TIMES
+        name = "may wrap" if not self.knowledge.is_given_up else UNDECIDED
         unknown = self.knowledge.unknown(
-            "may wrap", interval, uniform=uniform, opaque=not is_followed, about=op
+            name, interval, uniform=uniform, opaque=not is_followed, about=op
         )
         if is_followed:
             times = self.knowledge.unknown("times around", around, uniform=uniform)
@@ -148,7 +154,8 @@ class Arithmetic(ABC):
             and positive not in when
             and self.knowledge.possible([*when, negated(positive)], self._path)
         ):
-            return variable(self._opaque(interval_of(op.results[0].type), op))
+            name = UNDECIDED if self.knowledge.is_given_up else None
+            return variable(self._opaque(interval_of(op.results[0].type), op, name))
         exact = _exact_quotient(a, b)
         return exact if exact is not None else self._new_quotient(a, b, rounding)
 

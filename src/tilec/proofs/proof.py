@@ -7,6 +7,8 @@ from functools import cached_property
 
 from mlir import ir
 
+from tilec.compilation import DEFAULT_PROOF_BUDGET
+from tilec.integers.budget import Budget, Phase
 from tilec.integers.conditions import Condition
 from tilec.integers.polynomial import Unknown
 from tilec.ops.rules import HostExpression
@@ -19,13 +21,14 @@ from tilec.proofs.reasoning import Reasoning
 
 @dataclass
 class Proof:
-    """One kernel of a module, helpers inlined and not changed since."""
+    """One kernel of a module, helpers inlined and not changed since, proved in so many steps."""
 
     function: ir.OpView
+    steps: int = DEFAULT_PROOF_BUDGET
 
     @cached_property
     def reasoning(self) -> Reasoning:
-        return Reasoning.of(self.function)
+        return Reasoning.of(self.function, Budget(self.steps))
 
     @cached_property
     def races(self) -> list[Race]:
@@ -37,7 +40,8 @@ class Proof:
 
     @cached_property
     def coverage(self) -> list[Coverage]:
-        return find_coverage(self.reasoning, self.function)
+        with self.reasoning.budget.phase(Phase.COVERAGE):
+            return find_coverage(self.reasoning, self.function)
 
     @cached_property
     def names(self) -> dict[Unknown, str]:

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import prod
 
 from mlir import ir
 
 from tilec.artifact.abi import COUNT_LIMIT, ELEMENT_LIMIT
+from tilec.compilation import DEFAULT_PROOF_BUDGET
+from tilec.integers.budget import Budget, Phase
 from tilec.integers.formula import (
     FORMULAS,
     TRUE,
@@ -43,6 +45,9 @@ from tilec.proofs.knowledge import Fact
 # A loop has fewer turns than this, and no variable of one is taken to leave this range while it is
 # only being looked at.
 _FAR = 2**61
+# How often the body of a loop is executed to see by how much its variables grow. A loop inside of
+# others is met often, each time with more known of the variables around it.
+_LOOKS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +59,19 @@ class Cut:
     block: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class _Loop:
+    """By how much each variable of a loop grows in an iteration, and how often that was looked at."""
+
+    steps: tuple[Polynomial | None, ...]
+    looks: int
+
+
 @dataclass
 class Reasoning(Arithmetic):
     """The abstract execution of one kernel, helpers inlined."""
 
+    budget: Budget = field(default_factory=lambda: Budget(DEFAULT_PROOF_BUDGET))
     accesses: list[Access] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)
     dims: dict[str, Unknown] = field(default_factory=dict)
@@ -68,13 +82,15 @@ class Reasoning(Arithmetic):
     _values: dict[ir.Value, Abstract] = field(default_factory=dict)
     _uniform: set[ir.Value] = field(default_factory=set)
     _only_looking: bool = False
+    _loops: dict[ir.OpView, _Loop] = field(default_factory=dict)
 
     @staticmethod
-    def of(function: ir.OpView) -> Reasoning:
-        """Execute a kernel."""
-        found = Reasoning()
+    def of(function: ir.OpView, budget: Budget | None = None) -> Reasoning:
+        """Execute a kernel; what is asked then, and later, is within the budget."""
+        found = Reasoning(budget=budget or Budget(DEFAULT_PROOF_BUDGET))
         [entry] = function.regions[0].blocks
-        found.run(entry, found._arguments(function), [], function)
+        with found.budget.phase(Phase.EXECUTION):
+            found.run(entry, found._arguments(function), [], function)
         return found
 
     def value_of(self, value: ir.Value) -> Abstract:
@@ -273,12 +289,16 @@ class Reasoning(Arithmetic):
         interval = interval_of(kind)
         return None if interval is None else always(variable(self._opaque(interval, op)))
 
-    def _opaque(self, interval: tuple[int, int] | None, op: ir.OpView) -> Unknown:
+    def _opaque(
+        self, interval: tuple[int, int] | None, op: ir.OpView, name: str | None = None
+    ) -> Unknown:
         assert interval is not None, "an integer has a range"
         uniform = self._is_pure_of_uniform(op)
         loop = "changes a variable in a way that is not followed"
-        name = loop if rules()[op.operation.name].loop else "is beyond the analysis"
-        return self.knowledge.unknown(name, interval, uniform=uniform, opaque=True, about=op)
+        otherwise = loop if rules()[op.operation.name].loop else "is beyond the analysis"
+        return self.knowledge.unknown(
+            name or otherwise, interval, uniform=uniform, opaque=True, about=op
+        )
 
     def _is_pure_of_uniform(self, op: ir.OpView) -> bool:
         """Whether an operation gives the same in every program."""
@@ -315,7 +335,7 @@ class Reasoning(Arithmetic):
         count = self.knowledge.unknown(
             "turns as often as it likes", (0, last), uniform=False, opaque=turns is None, about=op
         )
-        steps = self._steps(starts, kinds, turn, count, op)
+        steps = self._steps_seen(starts, kinds, turn, count, op)
         first = [self.single(s) if isinstance(s, Number) else None for s in starts]
         while True:
             before = [
@@ -335,12 +355,61 @@ class Reasoning(Arithmetic):
             if not wrong:
                 break
             del self.accesses[kept:]
-            steps = [None if i in wrong else step for i, step in enumerate(steps)]
+            steps = self._other_steps(steps, wrong, starts, kinds, turn, count, op)
+        self._loops[op] = replace(self._loops[op], steps=tuple(steps))
         return [
             always(start + step * turns)
             if start is not None and step is not None and turns is not None
             else self._opaque_value(kind, op)
             for start, step, kind in zip(first, steps, kinds, strict=True)
+        ]
+
+    def _steps_seen(
+        self,
+        starts: Sequence[Abstract],
+        kinds: Sequence[ir.Type],
+        turn: Callable[[Polynomial, Sequence[Abstract]], Sequence[Abstract]],
+        count: Unknown,
+        op: ir.OpView,
+    ) -> list[Polynomial | None]:
+        """By how much each variable grows in an iteration: as it was seen before, if that is known.
+
+        A loop inside of another one is executed each time that the body of the outer one is. That
+        must not double with each level of nesting, so that what was seen the last time is tried
+        first: it is right if an iteration moves by it, and that is asked in any case.
+        """
+        seen = self._loops.get(op)
+        is_known = seen is not None and all(
+            step is not None
+            for start, step in zip(starts, seen.steps, strict=True)
+            if isinstance(start, Number)
+        )
+        if seen is not None and (is_known or seen.looks >= _LOOKS):
+            return list(seen.steps)
+        looks = 1 if seen is None else seen.looks + 1
+        steps = self._steps(starts, kinds, turn, count, op)
+        self._loops[op] = _Loop(tuple(steps), looks)
+        return steps
+
+    def _other_steps(
+        self,
+        steps: Sequence[Polynomial | None],
+        wrong: Sequence[int],
+        starts: Sequence[Abstract],
+        kinds: Sequence[ir.Type],
+        turn: Callable[[Polynomial, Sequence[Abstract]], Sequence[Abstract]],
+        count: Unknown,
+        op: ir.OpView,
+    ) -> list[Polynomial | None]:
+        """Steps to try after some were wrong: looked for again, if they were from before."""
+        seen = self._loops[op]
+        found: Sequence[Polynomial | None] = steps
+        if seen.looks < _LOOKS:
+            found = self._steps(starts, kinds, turn, count, op)
+            self._loops[op] = _Loop(tuple(found), seen.looks + 1)
+        return [
+            None if i in wrong and step == old else step
+            for i, (step, old) in enumerate(zip(found, steps, strict=True))
         ]
 
     def _steps(
