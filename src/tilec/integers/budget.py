@@ -103,7 +103,7 @@ class _Question:
     """Steps of one question: taken so far, how many it may take, and those of an isl operation."""
 
     limit: int
-    weight: int
+    is_eager: bool
     taken: int = 0
     price: int = 1
 
@@ -113,10 +113,10 @@ _question: _Question | None = None
 
 
 @contextmanager
-def question(part: float = SHARE, weight: int = 1) -> Iterator[None]:
+def question(part: float = SHARE, *, is_eager: bool = False) -> Iterator[None]:
     """While one question is asked: it may take `part` of what the phase has left.
 
-    `weight` is how many steps an operation of isl takes at least.
+    `is_eager`: whether isl is asked for sets of many pieces.
 
     Raises:   Undecided where nothing is left
     """
@@ -125,7 +125,7 @@ def question(part: float = SHARE, weight: int = 1) -> Iterator[None]:
         yield
         return
     purse = _current if _current is not None else _Purse(_ALONE)
-    _question = asked = _Question(int(purse.left * part), weight)
+    _question = asked = _Question(int(purse.left * part), is_eager)
     try:
         spend(_LEAST)
         yield
@@ -179,8 +179,15 @@ def steps_left() -> int:
 def weigh(dimensions: int) -> None:
     """Say of how many dimensions the sets of the question are: operations on them cost as much."""
     if _question is not None:
-        # Pivots of a simplex table, which isl does not count, grow with its size.
-        _question.price = max(_question.price, _question.weight * (1 + dimensions // _FEW))
+        _question.price = max(_question.price, _price(dimensions, is_eager=_question.is_eager))
+
+
+def _price(dimensions: int, *, is_eager: bool) -> int:
+    """Pivots of simplex tables, and basis reductions, which isl does not count, grow with size.
+
+    There are many of the latter where sets of many pieces are made and projected.
+    """
+    return 3 + (dimensions // 8) ** 3 if is_eager else 1 + dimensions // _FEW
 
 
 def price() -> int:

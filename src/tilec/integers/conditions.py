@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilec.integers.formula import Formula
+from tilec.integers.formula import FALSE, Formula, NotNegative, both, negated
 from tilec.integers.isl_sets import Dimensions, limited, one_question
-from tilec.integers.polynomial import Unknown
+from tilec.integers.polynomial import Polynomial, Unknown
+from tilec.integers.solver import can_hold
 
 _SET, _DIV, _IN = isl.dim_type.set, isl.dim_type.div, isl.dim_type.in_
 
@@ -91,6 +92,10 @@ def _never_holds(
     wanted: Sequence[Formula],
     unknowns: Sequence[Unknown],
 ) -> Condition | None:
+    opposite = negated(both(*formulas)) if not where else FALSE
+    if isinstance(opposite, NotNegative) and _is_about(opposite.polynomial, unknowns):
+        comparison = Comparison(_linear(opposite.polynomial), is_equality=False)
+        return ((comparison,),) if can_hold([*wanted, opposite]) else None
     bad = projected(formulas, unknowns)
     known = projected(where, unknowns)
     used = limited(lambda: known.intersect(projected(wanted, unknowns)))
@@ -108,6 +113,18 @@ def _never_holds(
     found = tuple(_comparisons(part, unknowns) for part in parts)
     numbers = (n for comparisons in found for c in comparisons for n in _numbers_in(c.value))
     return None if any(abs(n) > _LARGEST for n in numbers) else found
+
+
+def _is_about(value: Polynomial, unknowns: Sequence[Unknown]) -> bool:
+    """Whether it is a sum of multiples of these unknowns, with numbers that are not too large."""
+    return value.unknowns <= set(unknowns) and all(
+        len(monomial) <= 1 and abs(coefficient) <= _LARGEST for monomial, coefficient in value.terms
+    )
+
+
+def _linear(value: Polynomial) -> Linear:
+    terms = tuple((coefficient, monomial[0]) for monomial, coefficient in value.terms if monomial)
+    return Linear(terms, value.constant)
 
 
 def _numbers_in(value: Linear) -> Iterator[int]:

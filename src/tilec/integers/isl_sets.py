@@ -126,17 +126,15 @@ _Answer = TypeVar("_Answer")
 # What a call takes beside isl's operations, and what making a constraint does.
 _CALL = 30
 _CONSTRAINT = 6
-# How an operation of isl is weighted: what it does not count is more where sets are hard.
-_LAZY, _EAGER = 1, 3
 
 
 @contextmanager
 def one_question(part: float = budget.SHARE, *, is_eager: bool = True) -> Iterator[None]:
     """While one question is asked, that may take `part` of what is left.
 
-    `is_eager`: whether sets are of many pieces, or their least points are asked for.
+    `is_eager`: whether sets may be of many pieces.
     """
-    with budget.question(part, _EAGER if is_eager else _LAZY):
+    with budget.question(part, is_eager=is_eager):
         yield
 
 
