@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import combinations
 from typing import TypeVar
 
@@ -57,6 +58,35 @@ class Dimensions:
     def set_of(self, formulas: Iterable[Formula], *, in_range: bool = True) -> isl.Set:
         """The points at which all formulas hold; without the ranges of unknowns if so asked."""
         return limited(lambda: self._all([*(self._ranges() if in_range else ()), *formulas]))
+
+    def relaxed(self, formulas: Iterable[Formula], *, in_range: bool = True) -> isl.BasicSet | None:
+        """As `set_of`, where coordinates need not be whole; None of what is not one piece."""
+        found = list(self._ranges()) if in_range else []
+        waiting = list(formulas)
+        while waiting:
+            match waiting.pop():
+                case All(parts):
+                    waiting += parts
+                case Any():
+                    return None
+                case comparison:
+                    found.append(comparison)
+        return limited(lambda: self._piece(found, self._rational))
+
+    def _piece(self, comparisons: Iterable[Formula], piece: isl.BasicSet) -> isl.BasicSet:
+        for comparison in comparisons:
+            assert isinstance(comparison, (NotNegative, IsZero)), "alternatives are apart"
+            is_equality = isinstance(comparison, IsZero)
+            piece = piece.add_constraint(
+                self._constraint(comparison.polynomial, equal=is_equality)
+            )
+        return piece
+
+    @cached_property
+    def _rational(self) -> isl.BasicSet:
+        """Everything; isl has no other way to say that coordinates need not be whole."""
+        names = ", ".join(f"i{place}" for place in range(len(self._places)))
+        return isl.BasicSet(f"{{ rat: [{names}] }}")
 
     def _ranges(self) -> Iterator[Formula]:
         """What each unknown, and each product, can be at all."""

@@ -9,6 +9,7 @@ where the truths added are too many there is none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
@@ -45,7 +46,7 @@ _PART_OF_ANY_POINT = 0.12
 # How many numbers are tried for a least value, and which part of the steps one may take.
 _SMALL = 12
 # Least numbers take basis reductions, of which isl counts little.
-_LEAST = 1
+_LEAST = 4
 _PART_OF_A_VALUE = 0.2
 
 _SET = isl.dim_type.set
@@ -83,7 +84,7 @@ def _is_possible(formulas: Sequence[Formula]) -> bool:
     sets = []
     for search in searches:
         sets.append(search.everything())
-        if limited(sets[-1].is_empty):
+        if limited(sets[-1].exact.is_empty):
             return False
     return all(
         guessed(group, _GUESSES) is not None or _is_found(group, search, known)
@@ -91,7 +92,7 @@ def _is_possible(formulas: Sequence[Formula]) -> bool:
     )
 
 
-def _is_found(formulas: Sequence[Formula], search: _Search, known: isl.Set) -> bool:
+def _is_found(formulas: Sequence[Formula], search: _Search, known: _Points) -> bool:
     """Whether formulas can hold, of which a search is not finished with a set."""
     if not search.has_products:
         return search.values(known) is not None
@@ -144,6 +145,25 @@ def _can_be(formulas: Sequence[Formula], unknown: Unknown, value: int) -> bool:
         return False
 
 
+@dataclass(frozen=True)
+class _Points:
+    """A set, and the same without asking for whole numbers, where it is one piece.
+
+    That the latter is empty is seen quickly; integers may take basis reductions.
+    """
+
+    exact: isl.Set
+    relaxed: isl.BasicSet | None
+
+
+@dataclass(frozen=True)
+class _Way:
+    """An alternative that may leave something of a set, and what it leaves without whole numbers."""
+
+    alternative: Formula
+    relaxed: isl.BasicSet | None
+
+
 class _Search:
     """One question: sets of points, split where there are several ways on.
 
@@ -172,22 +192,24 @@ class _Search:
         self._waiting = [f for f in formulas if is_waiting and isinstance(f, Any)]
         self._known = [f for f in formulas if not (is_waiting and isinstance(f, Any))]
         self._points = 0
-        self._alternatives: dict[Formula, isl.Set] = {}
+        self._exact: dict[Formula, isl.Set] = {}
+        self._relaxed: dict[Formula, isl.BasicSet | None] = {}
 
     @property
     def has_products(self) -> bool:
         return bool(self._dimensions.products)
 
-    def everything(self) -> isl.Set:
+    def everything(self) -> _Points:
         """Where what is known holds, whatever products are."""
-        return self._dimensions.set_of(self._known)
+        exact = self._dimensions.set_of(self._known)
+        return _Points(exact, self._dimensions.relaxed(self._known))
 
-    def values(self, known: isl.Set) -> dict[Monomial, int] | None:
+    def values(self, known: _Points) -> dict[Monomial, int] | None:
         """Values within a set at which every product is what it says; None if there are none."""
-        while not limited(known.is_empty):
+        while not limited(known.exact.is_empty):
             if not (self._wants_least or self._dimensions.products or self._waiting):
                 return {}
-            values = self._point(known)
+            values = self._point(known.exact)
             if next(self._ignored(values), None) is None:
                 return values
             # Ever more rarely, as it gets less likely that this decides it.
@@ -199,7 +221,7 @@ class _Search:
                 if fixed is not None:
                     known = fixed
                     continue
-            ways: list[isl.Set] | None = None
+            ways: list[_Way] | None = None
             for truth in islice(self._ignored(values), _TRIED):
                 left = self._left_by(truth, known)
                 if ways is None or len(left) < len(ways):
@@ -207,9 +229,10 @@ class _Search:
                 if len(ways) <= 1:
                     break
             assert ways is not None, "something is ignored"
-            if len(ways) != 1:
-                return self._of_any(ways)
-            [known] = ways
+            left_over = self._exactly(known, ways)
+            if len(left_over) != 1:
+                return self._of_any(left_over)
+            [known] = left_over
         return None
 
     @property
@@ -240,7 +263,7 @@ class _Search:
             self._fallback = found
         return None
 
-    def _fixed(self, known: isl.Set, values: dict[Monomial, int]) -> isl.Set | None:
+    def _fixed(self, known: _Points, values: dict[Monomial, int]) -> _Points | None:
         """The set with products as multiples, where a factor can only be what it is at a point."""
         for unknown in self._factors:
             at = values[unknown,]
@@ -248,8 +271,11 @@ class _Search:
             if all(holds_at(formula, values) for formula in multiples):
                 continue
             value = variable(unknown)
-            if not self._left_by((less(value, at), at_least(value, at + 1)), known):
-                return _both(known, self._dimensions.set_of(multiples, in_range=False))
+            others = self._left_by((less(value, at), at_least(value, at + 1)), known)
+            if not self._exactly(known, others):
+                exact = self._dimensions.set_of(multiples, in_range=False)
+                relaxed = self._dimensions.relaxed(multiples, in_range=False)
+                return _Points(_both(known.exact, exact), _relaxed_both(known.relaxed, relaxed))
         return None
 
     def _ignored(self, values: dict[Monomial, int]) -> Iterator[Truth]:
@@ -257,25 +283,36 @@ class _Search:
         yield from (f.parts for f in self._waiting if not holds_at(f, values))
         yield from ignored_truths(self._dimensions.products, values)
 
-    def _left_by(self, truth: Truth, known: isl.Set) -> list[isl.Set]:
-        """What the alternatives of a truth leave of a set, where that is anything."""
+    def _left_by(self, truth: Truth, known: _Points) -> list[_Way]:
+        """The alternatives of a truth that may leave anything of a set."""
         found = []
         for alternative in truth:
-            if alternative not in self._alternatives:
-                self._alternatives[alternative] = self._dimensions.set_of(
-                    [alternative], in_range=False
-                )
-            left = _both(known, self._alternatives[alternative])
-            if not limited(left.is_empty):
-                found.append(left)
+            if alternative not in self._relaxed:
+                self._relaxed[alternative] = self._dimensions.relaxed([alternative], in_range=False)
+            relaxed = _relaxed_both(known.relaxed, self._relaxed[alternative])
+            if relaxed is None or not limited(relaxed.is_empty):
+                found.append(_Way(alternative, relaxed))
         return found
 
-    def _of_any(self, ways: Sequence[isl.Set]) -> dict[Monomial, int] | None:
+    def _exactly(self, known: _Points, ways: Sequence[_Way]) -> list[_Points]:
+        """What the alternatives leave of a set, where that is anything."""
+        found = []
+        for way in ways:
+            if way.alternative not in self._exact:
+                self._exact[way.alternative] = self._dimensions.set_of(
+                    [way.alternative], in_range=False
+                )
+            left = _both(known.exact, self._exact[way.alternative])
+            if not limited(left.is_empty):
+                found.append(_Points(left, way.relaxed))
+        return found
+
+    def _of_any(self, ways: Sequence[_Points]) -> dict[Monomial, int] | None:
         """Values within one of several sets: the least, if that is asked for."""
         best: dict[Monomial, int] | None = None
         if self._wants_least:
             # The least point is a bound: where it is not below what was found, nothing is.
-            bounds = [_in_order(self._point(way)) for way in ways]
+            bounds = [_in_order(self._point(way.exact)) for way in ways]
             order = sorted(range(len(ways)), key=bounds.__getitem__)
         else:
             bounds, order = [], list(range(len(ways)))
@@ -338,6 +375,12 @@ def _least_of(piece: isl.BasicSet, count: int) -> isl.Point:
 
 def _with_least(points: isl.Set, place: int) -> isl.Set:
     return limited(lambda: points.fix_val(_SET, place, points.dim_min_val(place)), _LEAST)
+
+
+def _relaxed_both(left: isl.BasicSet | None, right: isl.BasicSet | None) -> isl.BasicSet | None:
+    if left is None or right is None:
+        return None
+    return limited(lambda: left.intersect(right))
 
 
 def _both(left: isl.Set, right: isl.Set) -> isl.Set:
