@@ -86,7 +86,7 @@ def proving(callback: Command) -> Command:
         default=DEFAULT_PROOF_BUDGET,
         show_default=True,
         metavar="STEPS",
-        help="Steps that the proofs of one instance may take; seven million take five seconds at most.",
+        help="Steps that proofs of one instance may take: 7 million take 5 seconds at most.",
     )(callback)
 
 

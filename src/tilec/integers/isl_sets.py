@@ -77,9 +77,7 @@ class Dimensions:
         for comparison in comparisons:
             assert isinstance(comparison, (NotNegative, IsZero)), "alternatives are apart"
             is_equality = isinstance(comparison, IsZero)
-            piece = piece.add_constraint(
-                self._constraint(comparison.polynomial, equal=is_equality)
-            )
+            piece = piece.add_constraint(self._constraint(comparison.polynomial, equal=is_equality))
         return piece
 
     @cached_property

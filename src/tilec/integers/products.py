@@ -32,7 +32,6 @@ from tilec.integers.formula import (
 )
 from tilec.integers.polynomial import ZERO, Monomial, Polynomial, Unknown, number, variable
 
-
 # What it takes to compare two multiples of a factor at a point.
 _COMPARED = 10
 

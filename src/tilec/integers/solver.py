@@ -41,7 +41,7 @@ _QUICK_GUESSES = range(4)
 _GUESSES = range(4, SMALL_FROM)
 _SMALL_GUESSES = range(SMALL_FROM, 3 * SMALL_FROM)
 # The part of the steps in which any point is looked at, which is mostly quicker than the least.
-_PART_OF_ANY_POINT = 0.12
+_PART_OF_ANY_POINT = 0.2
 
 # How many numbers are tried for a least value, and which part of the steps one may take.
 _SMALL = 12
@@ -106,9 +106,7 @@ def _is_found(formulas: Sequence[Formula], search: _Search, known: _Points) -> b
         return _Search(formulas, None, has_least_points=True).values(known) is not None
 
 
-def _one_by_one(
-    formulas: Sequence[Formula], first: Sequence[Unknown]
-) -> dict[Unknown, int] | None:
+def _one_by_one(formulas: Sequence[Formula], first: Sequence[Unknown]) -> dict[Unknown, int] | None:
     """Least values by trying small ones: each that is found makes what is left easier.
 
     Where a value is not decided within a part of the steps, a larger one is taken.
@@ -158,7 +156,7 @@ class _Points:
 
 @dataclass(frozen=True)
 class _Way:
-    """An alternative that may leave something of a set, and what it leaves without whole numbers."""
+    """An alternative, and what it leaves of a set where coordinates need not be whole."""
 
     alternative: Formula
     relaxed: isl.BasicSet | None

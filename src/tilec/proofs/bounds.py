@@ -182,9 +182,7 @@ def needed_facts(reasoning: Reasoning, access: Access) -> tuple[Fact, ...]:
     return tuple(kept)
 
 
-def _near(
-    reasoning: Reasoning, formulas: Sequence[Formula], facts: Sequence[Fact]
-) -> list[Fact]:
+def _near(reasoning: Reasoning, formulas: Sequence[Formula], facts: Sequence[Fact]) -> list[Fact]:
     """The facts that share unknowns with formulas, also by way of others."""
     meant = reasoning.knowledge.context(formulas, (), wide=False, only=True)
     known = frozenset[Unknown]().union(*(f.unknowns for f in meant))

@@ -49,7 +49,9 @@ class Cluster:
         if self.is_single:
             return self.members[0]
         first = self.members[0]
-        moved = [_moved(*pair, knowledge) for pair in zip(_starts(first), self.offsets, strict=True)]
+        moved = [
+            _moved(*pair, knowledge) for pair in zip(_starts(first), self.offsets, strict=True)
+        ]
         return replace(first, starts=tuple(moved))
 
     def halves(self) -> tuple[Cluster, Cluster]:

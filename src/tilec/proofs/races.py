@@ -36,7 +36,7 @@ from tilec.proofs.witness import Witness, box_of, least_values
 # The part of the steps that are left which a first look at a pair may take.
 _QUICK = 0.04
 # The part that pairs may take which may meet by that; the rest is for witnesses.
-_THOROUGH = 0.9
+_THOROUGH = 0.7
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,7 @@ def _of_tensor(reasoning: Reasoning, accesses: Sequence[Access]) -> Iterator[Rac
             yield found
 
 
-def _meeting_pairs(
-    reasoning: Reasoning, accesses: Sequence[Access]
-) -> list[tuple[Access, Access]]:
+def _meeting_pairs(reasoning: Reasoning, accesses: Sequence[Access]) -> list[tuple[Access, Access]]:
     """Pairs of which one writes and that may meet, in program order, by a first quick look."""
     kept: set[tuple[int, int]] = set()
     places = {access: place for place, access in enumerate(accesses)}

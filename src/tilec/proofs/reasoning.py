@@ -61,7 +61,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class _Loop:
-    """By how much each variable of a loop grows in an iteration, and how often that was looked at."""
+    """By how much each variable of a loop grows in an iteration, and how often that was sought."""
 
     steps: tuple[Polynomial | None, ...]
     looks: int
