@@ -36,7 +36,7 @@ from tilec.proofs.witness import Witness, box_of, least_values
 # The part of the steps that are left which a first look at a pair may take.
 _QUICK = 0.04
 # The part that pairs may take which may meet by that; the rest is for witnesses.
-_THOROUGH = 0.7
+_THOROUGH = 0.9
 
 
 @dataclass(frozen=True)
