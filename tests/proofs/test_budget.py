@@ -48,7 +48,8 @@ def test_random_chains_take_no_more_steps_than_there_are(
 
 def test_an_access_that_took_too_many_steps_says_so() -> None:
     text = (
-        "#[kernel]\npub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>, n: usize) {\n"
+        "#[kernel]\n"
+        "pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>, n: usize) {\n"
         "let a = n * 3 / 2 % 97; let b = (a * 5 + 1) / 3 % 98; z.store(x.load::<64>([b]));\n}\n"
     )
     [report] = checked(text, 1_000).reports

@@ -41,7 +41,7 @@ _QUICK_GUESSES = range(4)
 _GUESSES = range(4, SMALL_FROM)
 _SMALL_GUESSES = range(SMALL_FROM, 3 * SMALL_FROM)
 # The part of the steps in which any point is looked at, which is mostly quicker than the least.
-_PART_OF_ANY_POINT = 0.2
+_PART_OF_ANY_POINT = 0.12
 
 # How many numbers are tried for a least value, and which part of the steps one may take.
 _SMALL = 12
