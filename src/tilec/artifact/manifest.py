@@ -113,7 +113,7 @@ class Access:
     in launches whose extents and scalars meet `conditions`; "in-kernel": only the code itself
     knows; "unchecked": vouched for in `unsafe`. What is neither proved nor vouched for has masks.
     `facts` are what the proof needs; or "data-dependent", where indices choose the elements: of
-    `gather`, `scatter` and atomic updates.
+    `gather`, `scatter` and atomic updates; or that the budget of proofs did not decide it.
 
     Units:    `line` and `column` are one-based
     """
