@@ -13,6 +13,7 @@ from mlir import ir
 
 from tilec.integers.formula import Formula, negated, renamed
 from tilec.integers.polynomial import Interval, Polynomial, Unknown, variable
+from tilec.integers.refutation import contradict, has_products
 from tilec.integers.solver import Undecided, can_hold
 
 # How many points a question may look at. That a number fits its type is asked often, and mostly
@@ -52,11 +53,12 @@ class Knowledge:
         uniform: bool,
         opaque: bool = False,
         about: object = None,
+        twin: Unknown | None = None,
     ) -> Unknown:
         """A further unknown."""
         self._count += 1
         low, high = interval
-        return Unknown(name, low, high, self._count, uniform, opaque, about)
+        return Unknown(name, low, high, self._count, uniform, opaque, about, twin)
 
     @property
     def count(self) -> int:
@@ -139,6 +141,7 @@ class Knowledge:
                     uniform=False,
                     opaque=unknown.opaque,
                     about=unknown.about,
+                    twin=unknown,
                 )
         return self._twins
 
@@ -158,6 +161,10 @@ def _is_near(unknowns: frozenset[Unknown], known: set[Unknown], *, wide: bool) -
 
 
 def _can_hold(formulas: Sequence[Formula], points: int = _POINTS) -> bool:
+    if has_products(formulas):
+        found = contradict(formulas)
+        if found is not None:
+            return not found
     try:
         return can_hold(formulas, points=points)
     except Undecided:

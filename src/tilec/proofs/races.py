@@ -23,6 +23,7 @@ from itertools import combinations_with_replacement
 
 from tilec.integers.formula import Formula, either, equal, negated
 from tilec.integers.polynomial import Unknown, variable
+from tilec.integers.refutation import contradict, has_products
 from tilec.integers.solver import Undecided, can_hold
 from tilec.proofs.access import Access
 from tilec.proofs.reasoning import Reasoning
@@ -117,6 +118,10 @@ def _race(reasoning: Reasoning, first: Access, second: Access, effort: int) -> R
 
 
 def _can_hold(formulas: Sequence[Formula], effort: int = 1) -> bool:
+    if has_products(formulas):
+        found = contradict(formulas)
+        if found is not None:
+            return not found
     try:
         return can_hold(formulas, effort=effort)
     except Undecided:
