@@ -346,19 +346,18 @@ def _substituted(state: _State, equalities: Sequence[Polynomial]) -> _State | No
 def _solved(value: Polynomial, state: _State) -> tuple[Unknown, Polynomial] | None:
     """An unknown, and what it is by a polynomial that is 0; the one that was made last.
 
-    In products it is only replaced by what is linear, so that degrees do not grow.
+    In products it is only replaced by what has one term and a constant, so that they stay few.
     """
-    is_linear = all(len(m) <= 1 for m in value.monomials)
+    if any(len(m) > 1 for m in value.monomials):
+        return None
     in_products = {u for m in state.monomials if len(m) > 1 for u in m}
     occurring = {u for m in state.monomials for u in m}
     for monomial, coefficient in reversed(value.terms):
         if len(monomial) != 1 or abs(coefficient) != 1 or monomial[0] not in occurring:
             continue
         [unknown] = monomial
-        rest = value.scaled(-coefficient) + variable(unknown)
-        if unknown in rest.unknowns or (unknown in in_products and not is_linear):
-            continue
-        return unknown, rest
+        if unknown not in in_products or len(value.monomials) <= 2:
+            return unknown, value.scaled(-coefficient) + variable(unknown)
     return None
 
 

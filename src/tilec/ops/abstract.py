@@ -74,6 +74,9 @@ class Reasoning(Protocol):
     def quotient(self, a: Number, b: Number, rounding: str, op: ir.OpView) -> Number:
         """`a / b` where `b` is not 0; `rounding` is "truncated", "floor" or "ceiling"."""
 
+    def remainder(self, a: Number, b: Number, op: ir.OpView) -> Number:
+        """What truncated division of `a` by `b`, which is not 0, leaves."""
+
     def single(self, number: Number) -> Polynomial:
         """The number without cases."""
 

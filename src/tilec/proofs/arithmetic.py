@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -41,6 +41,8 @@ class Arithmetic(ABC):
     _path: tuple[Fact, ...] = ()
     _decided: dict[tuple[Formula, tuple[Fact, ...]], bool | None] = field(default_factory=dict)
     _quotients: dict[tuple[str, Polynomial, Polynomial], Polynomial] = field(default_factory=dict)
+    _sums: dict[Polynomial, Polynomial] = field(default_factory=dict)
+    _rests: dict[Polynomial, Polynomial] = field(default_factory=dict)
     _singles: dict[Number, Polynomial] = field(default_factory=dict)
     _unwrapped: dict[Unknown, Polynomial] = field(default_factory=dict)
 
@@ -122,13 +124,63 @@ class Arithmetic(ABC):
         )
 
     def quotient(self, a: Number, b: Number, rounding: str, op: ir.OpView) -> Number:
+        def divided(x: Polynomial, y: Polynomial, when: Sequence[Formula]) -> Polynomial:
+            return self._divided(x, y, when, rounding, op)
+
+        return self._of_division(a, b, divided)
+
+    def remainder(self, a: Number, b: Number, op: ir.OpView) -> Number:
+        def rest(x: Polynomial, y: Polynomial, when: Sequence[Formula]) -> Polynomial:
+            return self._rest(x, self._divided(x, y, when, "truncated", op), y)
+
+        return self._of_division(a, b, rest)
+
+    def _of_division(
+        self,
+        a: Number,
+        b: Number,
+        function: Callable[[Polynomial, Polynomial, Sequence[Formula]], Polynomial],
+    ) -> Number:
+        """A function of dividend, divisor and what holds there, in each case that can be."""
         found = []
         for left, right in product(a.cases, b.cases):
             when = together(left.when, right.when)
             if when is not None:
-                value = self._divided(left.value, right.value, when, rounding, op)
+                value = function(left.value, self._short(right.value), when)
                 found.append(Case(when, value))
         return self._few(Number(tuple(found)))
+
+    def _short(self, divisor: Polynomial) -> Polynomial:
+        """The divisor as one unknown, where it is a sum: so that multiples of it are one product."""
+        if len(divisor.monomials) <= 1:
+            return divisor
+        if divisor not in self._sums:
+            uniform = all(u.uniform for u in divisor.unknowns)
+            unknown = self.knowledge.unknown(str(divisor), divisor.interval, uniform=uniform)
+            self._sums[divisor] = self.knowledge.define(
+                unknown, equal(variable(unknown), divisor)
+            )
+        return self._sums[divisor]
+
+    def _rest(self, a: Polynomial, quotient: Polynomial, b: Polynomial) -> Polynomial:
+        """What a division leaves; an unknown of its own, where that takes products."""
+        rest = a - quotient * b
+        is_linear = all(len(m) <= 1 for m in rest.monomials)
+        if is_linear or any(u.opaque for u in quotient.unknowns):
+            return rest
+        if rest not in self._rests:
+            most = max(b.interval[1] - 1, 0)
+            low, high = (-most if a.interval[0] < 0 else 0), min(most, max(a.interval[1], 0))
+            uniform = all(u.uniform for u in rest.unknowns)
+            unknown = self.knowledge.unknown(f"({a})%({b})", (low, high), uniform=uniform)
+            found = variable(unknown)
+            size = both(less(found, b), less(-found, b))
+            signs = at_least(found, 0) if low == 0 else TRUE
+            within_divisor = either(negated(at_least(b, 1)), both(size, signs))
+            self._rests[rest] = self.knowledge.define(
+                unknown, both(equal(found, rest), within_divisor)
+            )
+        return self._rests[rest]
 
     def _divided(
         self,
