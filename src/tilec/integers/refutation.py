@@ -112,15 +112,15 @@ class _Search:
             points = dimensions.set_of([*_formulas(state, waiting=False), *within], in_range=False)
             if limited(points.is_empty):
                 return True
-            found = _implied(points, dimensions, state)
-            if found is not None:
-                state = found
-                continue
             values = dimensions.values(limited(points.sample_point))
             cuts = list(islice(self._cuts(state, ranges, values), _CUTS_AT_ONCE))
-            if not cuts:
+            if cuts:
+                state = replace(state, cuts=(*state.cuts, *cuts))
+                continue
+            found = _implied(points, dimensions, state)
+            if found is None:
                 return self._by_cases(state, dimensions, values)
-            state = replace(state, cuts=(*state.cuts, *cuts))
+            state = found
         return None
 
     def _by_cases(

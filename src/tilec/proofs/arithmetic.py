@@ -24,7 +24,7 @@ from tilec.integers.formula import (
     within,
 )
 from tilec.integers.number import Case, Number, always, by_cases, chosen, together
-from tilec.integers.polynomial import ZERO, Polynomial, Unknown, number, variable
+from tilec.integers.polynomial import ONE, ZERO, Polynomial, Unknown, number, variable
 from tilec.proofs.knowledge import Fact, Knowledge
 
 INDEX = (-(2**63), 2**63 - 1)
@@ -142,6 +142,8 @@ class Arithmetic(ABC):
         function: Callable[[Polynomial, Polynomial, Sequence[Formula]], Polynomial],
     ) -> Number:
         """A function of dividend, divisor and what holds there, in each case that can be."""
+        if _is_choice(b):
+            b = always(self.single(b))
         found = []
         for left, right in product(a.cases, b.cases):
             when = together(left.when, right.when)
@@ -244,6 +246,12 @@ class Arithmetic(ABC):
             factors = (self.exact(self._unwrapped.get(u, variable(u))) for u in monomial)
             found = found + prod(factors, start=number(coefficient))
         return found
+
+
+def _is_choice(divisor: Number) -> bool:
+    """Whether it is one of several, not all constants: `min(rest, 8)`, and no guard against 0."""
+    values = [case.value for case in divisor.cases]
+    return len(values) > 1 and ONE not in values and not all(v.is_constant for v in values)
 
 
 def interval_of(kind: ir.Type) -> tuple[int, int] | None:

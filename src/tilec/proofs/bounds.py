@@ -16,10 +16,14 @@ from enum import Enum
 from tilec.integers.conditions import Condition, never_holds
 from tilec.integers.formula import Formula
 from tilec.integers.polynomial import variable
-from tilec.integers.solver import Undecided, can_hold
+from tilec.integers.satisfiable import can_hold
+from tilec.integers.solver import Undecided
 from tilec.proofs.access import Access
 from tilec.proofs.knowledge import Fact
 from tilec.proofs.reasoning import Reasoning
+
+# What a fact is needed for is only reported: it is not worth a long search.
+_POINTS_FOR_FACTS = 10
 
 
 class Verdict(Enum):
@@ -166,6 +170,7 @@ def needed_facts(reasoning: Reasoning, access: Access) -> tuple[Fact, ...]:
 def _is_impossible(reasoning: Reasoning, formula: Formula, facts: Sequence[Fact]) -> bool:
     knowledge = reasoning.knowledge
     try:
-        return not can_hold(knowledge.context([formula], facts, wide=True, only=True))
+        found = knowledge.context([formula], facts, wide=True, only=True)
+        return not can_hold(found, points=_POINTS_FOR_FACTS)
     except Undecided:
         return False

@@ -13,8 +13,8 @@ from mlir import ir
 
 from tilec.integers.formula import Formula, negated, renamed
 from tilec.integers.polynomial import Interval, Polynomial, Unknown, variable
-from tilec.integers.refutation import contradict, has_products
-from tilec.integers.solver import Undecided, can_hold
+from tilec.integers.satisfiable import can_hold
+from tilec.integers.solver import Undecided
 
 # How many points a question may look at. That a number fits its type is asked often, and mostly
 # seen at once if it does.
@@ -161,10 +161,6 @@ def _is_near(unknowns: frozenset[Unknown], known: set[Unknown], *, wide: bool) -
 
 
 def _can_hold(formulas: Sequence[Formula], points: int = _POINTS) -> bool:
-    if has_products(formulas):
-        found = contradict(formulas)
-        if found is not None:
-            return not found
     try:
         return can_hold(formulas, points=points)
     except Undecided:

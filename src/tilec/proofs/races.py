@@ -23,8 +23,8 @@ from itertools import combinations_with_replacement
 
 from tilec.integers.formula import Formula, either, equal, negated
 from tilec.integers.polynomial import Unknown, variable
-from tilec.integers.refutation import contradict, has_products
-from tilec.integers.solver import Undecided, can_hold
+from tilec.integers.satisfiable import can_hold
+from tilec.integers.solver import Undecided
 from tilec.proofs.access import Access
 from tilec.proofs.reasoning import Reasoning
 from tilec.proofs.witness import Witness, box_of, least_values
@@ -118,10 +118,6 @@ def _race(reasoning: Reasoning, first: Access, second: Access, effort: int) -> R
 
 
 def _can_hold(formulas: Sequence[Formula], effort: int = 1) -> bool:
-    if has_products(formulas):
-        found = contradict(formulas)
-        if found is not None:
-            return not found
     try:
         return can_hold(formulas, effort=effort)
     except Undecided:
