@@ -209,16 +209,21 @@ def _is_violated(value: Polynomial, values: Mapping[Monomial, int]) -> bool:
 
 
 def _multipliers(state: _State, ranges: Ranges) -> list[Polynomial]:
-    """Linear inequalities that are worth multiplying."""
-    found = {
-        p: None
-        for p in state.not_negative
-        if len(p.terms) <= _TERMS and all(len(m) <= 1 for m in p.monomials)
-    }
+    """Linear inequalities that are worth multiplying, also of what sums are defined by."""
+    found = {p: None for p in state.not_negative if _is_short(p)}
+    for value in filter(_is_short, state.zero):
+        monomial, coefficient = value.terms[-1]
+        if abs(coefficient) == 1 and len(monomial) == 1:
+            by = value.scaled(-coefficient) + variable(monomial[0])
+            found |= {replaced: None for p in found if _is_short(replaced := _at(p, monomial[0], by))}
     for monomial, (low, _) in ranges.items():
         if len(monomial) == 1:
             found[Polynomial(((monomial, 1),)) - low] = None
     return list(found)
+
+
+def _is_short(value: Polynomial) -> bool:
+    return len(value.terms) <= _TERMS and all(len(m) <= 1 for m in value.monomials)
 
 
 # ---- states --------------------------------------------------------------------------------------
@@ -363,20 +368,25 @@ def _solved(value: Polynomial, state: _State) -> tuple[Unknown, Polynomial] | No
 
 def _replaced(state: _State, unknown: Unknown, by: Polynomial) -> _State | None:
     def change(value: Polynomial) -> Polynomial:
-        if unknown not in value.unknowns:
-            return value
-        found = ZERO
-        for monomial, coefficient in value.terms:
-            term = number(coefficient)
-            for factor in monomial:
-                term = term * (by if factor is unknown else variable(factor))
-            found = found + term
-        return found
+        return _at(value, unknown, by)
 
     kept = [mapped(f, change) for f in _formulas(replace(state, cuts=()))]
     kept += [at_least(by, unknown.low), at_least(number(unknown.high), by)]
     cuts = tuple(dict.fromkeys(map(change, state.cuts)))
     return _with(_State(cuts=cuts), kept)
+
+
+def _at(value: Polynomial, unknown: Unknown, by: Polynomial) -> Polynomial:
+    """A polynomial with another in the place of an unknown."""
+    if unknown not in value.unknowns:
+        return value
+    found = ZERO
+    for monomial, coefficient in value.terms:
+        term = number(coefficient)
+        for factor in monomial:
+            term = term * (by if factor is unknown else variable(factor))
+        found = found + term
+    return found
 
 
 def _all_monomials(state: _State) -> set[Monomial]:

@@ -41,6 +41,9 @@ class Arithmetic(ABC):
     _path: tuple[Fact, ...] = ()
     _decided: dict[tuple[Formula, tuple[Fact, ...]], bool | None] = field(default_factory=dict)
     _quotients: dict[tuple[str, Polynomial, Polynomial], Polynomial] = field(default_factory=dict)
+    _positive: dict[tuple[Polynomial, tuple[Formula, ...], tuple[Fact, ...]], bool] = field(
+        default_factory=dict
+    )
     _sums: dict[Polynomial, Polynomial] = field(default_factory=dict)
     _rests: dict[Polynomial, Polynomial] = field(default_factory=dict)
     _singles: dict[Number, Polynomial] = field(default_factory=dict)
@@ -178,7 +181,7 @@ class Arithmetic(ABC):
             found = variable(unknown)
             size = both(less(found, b), less(-found, b))
             signs = at_least(found, 0) if low == 0 else TRUE
-            within_divisor = either(negated(at_least(b, 1)), both(size, signs))
+            within_divisor = self._where_positive(b, both(size, signs))
             self._rests[rest] = self.knowledge.define(
                 unknown, both(equal(found, rest), within_divisor)
             )
@@ -196,15 +199,22 @@ class Arithmetic(ABC):
             a, b = -a, -b
         if b.is_constant and b.constant == 0:
             return ZERO  # the emitter sees to it that this is not asked
-        positive = at_least(b, 1)
-        if (
-            positive != TRUE
-            and positive not in when
-            and self.knowledge.possible([*when, negated(positive)], self._path)
-        ):
+        if not self._is_positive(b) and not self._is_positive(b, when, self._path):
             return variable(self._opaque(interval_of(op.results[0].type), op))
         exact = _exact_quotient(a, b)
         return exact if exact is not None else self._new_quotient(a, b, rounding)
+
+    def _is_positive(
+        self, b: Polynomial, when: Sequence[Formula] = (), path: tuple[Fact, ...] = ()
+    ) -> bool:
+        """Whether a number is above 0: wherever programs run, or where more is known."""
+        positive = at_least(b, 1)
+        if positive == TRUE or positive in when:
+            return True
+        key = b, tuple(when), path
+        if key not in self._positive:
+            self._positive[key] = not self.knowledge.possible([*when, negated(positive)], path)
+        return self._positive[key]
 
     def _new_quotient(self, a: Polynomial, b: Polynomial, rounding: str) -> Polynomial:
         if rounding == "truncated" and a.interval[0] >= 0:
@@ -217,9 +227,16 @@ class Arithmetic(ABC):
         unknown = self.knowledge.unknown(f"({a})/({b})", interval, uniform=uniform)
         relation = {"floor": is_floor, "ceiling": is_ceiling, "truncated": is_truncated}[rounding]
         meant = relation(variable(unknown), a, b)
-        found = self.knowledge.define(unknown, either(negated(at_least(b, 1)), meant))
+        found = self.knowledge.define(unknown, self._where_positive(b, meant))
         self._quotients[key] = found
         return found
+
+    def _where_positive(self, b: Polynomial, meant: Formula) -> Formula:
+        """What a division means; of a divisor that is only known here to be above 0, with a case
+        for where it is not."""
+        if self._is_positive(b):
+            return both(at_least(b, 1), meant)
+        return either(negated(at_least(b, 1)), meant)
 
     def single(self, value: Number) -> Polynomial:
         if value.only is not None:
