@@ -107,6 +107,10 @@ class _Search:
             if simple is None:
                 return True
             state, ranges = simple
+            multiples = _multiples(state, ranges)
+            if multiples:
+                state = replace(state, zero=(*state.zero, *multiples))
+                continue
             within = list(_in_ranges(ranges))
             dimensions = Dimensions([*_formulas(state), *within], ())
             points = dimensions.set_of([*_formulas(state, waiting=False), *within], in_range=False)
@@ -220,6 +224,28 @@ def _multipliers(state: _State, ranges: Ranges) -> list[Polynomial]:
         if len(monomial) == 1:
             found[Polynomial(((monomial, 1),)) - low] = None
     return list(found)
+
+
+def _multiples(state: _State, ranges: Ranges) -> list[Polynomial]:
+    """What an unknown that stands for a sum is, times an unknown that each of its terms is a factor
+    with: of `s = n - g`, and `n * k` and `g * k`, that `s * k = n * k - g * k`."""
+    known = {m for m, _ in ranges.items()}
+    found: dict[Polynomial, None] = {}
+    for value in state.zero:
+        terms = [m for m in value.monomials if len(m) == 1]
+        if len(terms) < len(value.monomials) or not 3 <= len(terms) <= _TERMS:
+            continue
+        others = [{_without(m, term[0]) for m in known if len(m) == 2} for term in terms[:-1]]
+        for unknown in sorted(u for u in set.intersection(*others) if u is not None):
+            found[value * variable(unknown)] = None
+    return [value for value in found if value not in state.zero]
+
+
+def _without(product: Monomial, factor: Unknown) -> Unknown | None:
+    """The other factor of a product of two."""
+    if factor not in product:
+        return None
+    return product[1] if product[0] is factor else product[0]
 
 
 def _is_short(value: Polynomial) -> bool:
