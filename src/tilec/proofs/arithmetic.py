@@ -31,6 +31,7 @@ INDEX = (-(2**63), 2**63 - 1)
 # What of wrapping is followed exactly: types of few numbers, and numbers that go around few times.
 _FOLLOWED_SIZE = 2**16
 _FOLLOWED_TIMES = 4
+_RELATIONS = {"floor": is_floor, "ceiling": is_ceiling, "truncated": is_truncated}
 
 
 @dataclass
@@ -47,7 +48,8 @@ class Arithmetic(ABC):
     _sums: dict[Polynomial, Polynomial] = field(default_factory=dict)
     _rests: dict[Polynomial, Polynomial] = field(default_factory=dict)
     _singles: dict[Number, Polynomial] = field(default_factory=dict)
-    _unwrapped: dict[Unknown, Polynomial] = field(default_factory=dict)
+    # What depends on an `usize` that may wrap, and what it is where nothing does.
+    _of_wrapped: dict[Unknown, Callable[[], Polynomial]] = field(default_factory=dict)
 
     @abstractmethod
     def _opaque(self, interval: tuple[int, int] | None, op: ir.OpView) -> Unknown:
@@ -113,7 +115,7 @@ class Arithmetic(ABC):
             same = equal(variable(unknown), case.value)
             self.knowledge.define(unknown, either(negated(fits), same))
         if interval == INDEX:
-            self._unwrapped[unknown] = case.value
+            self._of_wrapped[unknown] = lambda: self.exact(case.value)
         return Case(case.when, variable(unknown))
 
     def unsigned(self, value: Number, kind: ir.Type) -> Number:
@@ -185,6 +187,8 @@ class Arithmetic(ABC):
             self._rests[rest] = self.knowledge.define(
                 unknown, both(equal(found, rest), within_divisor)
             )
+            if self._may_wrap(rest):
+                self._of_wrapped[unknown] = lambda: self.exact(rest)
         return self._rests[rest]
 
     def _divided(
@@ -200,6 +204,8 @@ class Arithmetic(ABC):
         if b.is_constant and b.constant == 0:
             return ZERO  # the emitter sees to it that this is not asked
         if not self._is_positive(b) and not self._is_positive(b, when, self._path):
+            if all(u.uniform and not u.opaque for u in a.unknowns | b.unknowns - self._of_wrapped.keys()):
+                return self._signed_quotient(a, b, rounding)
             return variable(self._opaque(interval_of(op.results[0].type), op))
         exact = _exact_quotient(a, b)
         return exact if exact is not None else self._new_quotient(a, b, rounding)
@@ -225,10 +231,30 @@ class Arithmetic(ABC):
         interval = _quotients_between(a.interval, (max(b.interval[0], 1), b.interval[1]))
         uniform = all(u.uniform for u in a.unknowns | b.unknowns)
         unknown = self.knowledge.unknown(f"({a})/({b})", interval, uniform=uniform)
-        relation = {"floor": is_floor, "ceiling": is_ceiling, "truncated": is_truncated}[rounding]
-        meant = relation(variable(unknown), a, b)
+        meant = _RELATIONS[rounding](variable(unknown), a, b)
         found = self.knowledge.define(unknown, self._where_positive(b, meant))
         self._quotients[key] = found
+        return found
+
+    def _signed_quotient(self, a: Polynomial, b: Polynomial, rounding: str) -> Polynomial:
+        """A quotient by what may be of either sign; by 0 it is anything (nobody asks)."""
+        key = f"signed {rounding}", a, b
+        if key in self._quotients:
+            return self._quotients[key]
+        size = max(map(abs, a.interval))
+        unknown = self.knowledge.unknown(f"({a})/({b})", (-size, size), uniform=True)
+        found = variable(unknown)
+        relation = _RELATIONS[rounding]
+        meant = either(
+            both(at_least(b, 1), relation(found, a, b)),
+            both(at_least(-b, 1), relation(found, -a, -b)),
+            equal(b, 0),
+        )
+        self._quotients[key] = self.knowledge.define(unknown, meant)
+        if self._may_wrap(a) or self._may_wrap(b):
+            self._of_wrapped[unknown] = lambda: self._signed_quotient(
+                self.exact(a), self.exact(b), rounding
+            )
         return found
 
     def _where_positive(self, b: Polynomial, meant: Formula) -> Formula:
@@ -256,13 +282,18 @@ class Arithmetic(ABC):
 
     def exact(self, value: Polynomial) -> Polynomial:
         """What a number is where nothing wraps."""
-        if self._unwrapped.keys().isdisjoint(value.unknowns):
+        if not self._may_wrap(value):
             return value
         found = ZERO
         for monomial, coefficient in value.terms:
-            factors = (self.exact(self._unwrapped.get(u, variable(u))) for u in monomial)
+            factors = [
+                self._of_wrapped[u]() if u in self._of_wrapped else variable(u) for u in monomial
+            ]
             found = found + prod(factors, start=number(coefficient))
         return found
+
+    def _may_wrap(self, value: Polynomial) -> bool:
+        return not self._of_wrapped.keys().isdisjoint(value.unknowns)
 
 
 def _is_choice(divisor: Number) -> bool:

@@ -177,7 +177,7 @@ class Reasoning(Arithmetic):
         """
         exact = mapped(formula, self.exact)
         meant = self.knowledge.context([exact], (), wide=False, only=True)
-        follows = all(self._unwrapped.keys().isdisjoint(f.unknowns) for f in meant)
+        follows = all(self._of_wrapped.keys().isdisjoint(f.unknowns) for f in meant)
         return exact if follows else TRUE
 
     def is_cut(self, view: AbstractView, block: Sequence[int], op: ir.OpView) -> None:
