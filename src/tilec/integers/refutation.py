@@ -57,7 +57,9 @@ _CUTS = 24
 _CUTS_AT_ONCE = 6
 # Inequalities of more terms are not multiplied.
 _TERMS = 6
-_TRIED = 12
+# How many cases in one another are those of a point's own numbers: what these do not decide, more
+# of them seldom do.
+_GUESSES = 4
 
 _SET = isl.dim_type.set
 
@@ -70,6 +72,7 @@ class _State:
     not_negative: tuple[Polynomial, ...] = ()
     waiting: tuple[Any, ...] = ()
     cuts: tuple[Polynomial, ...] = ()
+    guesses: int = 0  # how many distinctions were by the numbers of some point
 
     @property
     def monomials(self) -> set[Monomial]:
@@ -132,7 +135,12 @@ class _Search:
     ) -> bool | None:
         truth = next(_open_truths(state, dimensions, values), None)
         if truth is None:
-            return False  # the point fulfils everything
+            truth = next(ignored_truths(dimensions.products, values), None)
+            if truth is None:
+                return False  # the point fulfils everything
+            if state.guesses == _GUESSES:
+                return None
+            state = replace(state, guesses=state.guesses + 1)
         ways = _ways(state, truth)
         for way in ways:
             found = self.contradicts(way)
@@ -166,11 +174,10 @@ class _Search:
 def _open_truths(
     state: _State, dimensions: Dimensions, values: Mapping[Monomial, int]
 ) -> Iterator[Truth]:
-    """What a point ignores, best first: the order of factors, alternatives, and all else."""
+    """What a point ignores: the order of factors, then alternatives."""
     if next(ignored_truths(dimensions.products, values), None) is not None:
         yield from _orders(state, dimensions.products)
     yield from (f.parts for f in state.waiting if not holds_at(f, values))
-    yield from ignored_truths(dimensions.products, values)
 
 
 def _orders(state: _State, products: Sequence[Monomial]) -> Iterator[Truth]:
@@ -272,7 +279,12 @@ def _with(state: _State, formulas: Sequence[Formula]) -> _State | None:
                 if not parts:
                     return None
                 alternatives[formula] = None
-    return _State(tuple(zero), tuple(not_negative), tuple(alternatives), state.cuts)
+    return replace(
+        state,
+        zero=tuple(zero),
+        not_negative=tuple(not_negative),
+        waiting=tuple(alternatives),
+    )
 
 
 def _formulas(state: _State, *, waiting: bool = True) -> list[Formula]:
@@ -399,7 +411,7 @@ def _replaced(state: _State, unknown: Unknown, by: Polynomial) -> _State | None:
     kept = [mapped(f, change) for f in _formulas(replace(state, cuts=()))]
     kept += [at_least(by, unknown.low), at_least(number(unknown.high), by)]
     cuts = tuple(dict.fromkeys(map(change, state.cuts)))
-    return _with(_State(cuts=cuts), kept)
+    return _with(_State(cuts=cuts, guesses=state.guesses), kept)
 
 
 def _at(value: Polynomial, unknown: Unknown, by: Polynomial) -> Polynomial:

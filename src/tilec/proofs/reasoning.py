@@ -37,8 +37,9 @@ from tilec.ir.dialect import declarations
 from tilec.ops.abstract import Abstract, AbstractView
 from tilec.ops.registry import rules
 from tilec.proofs.access import Access
-from tilec.proofs.arithmetic import INDEX, Arithmetic, interval_of
+from tilec.proofs.arithmetic import INDEX, interval_of
 from tilec.proofs.knowledge import Fact
+from tilec.proofs.powers import Powers
 
 # A loop has fewer turns than this, and no variable of one is taken to leave this range while it is
 # only being looked at.
@@ -55,7 +56,7 @@ class Cut:
 
 
 @dataclass
-class Reasoning(Arithmetic):
+class Reasoning(Powers):
     """The abstract execution of one kernel, helpers inlined."""
 
     accesses: list[Access] = field(default_factory=list)
