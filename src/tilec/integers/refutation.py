@@ -271,7 +271,7 @@ def _with(state: _State, formulas: Sequence[Formula]) -> _State | None:
         match waiting.pop():
             case NotNegative(value):
                 not_negative[value] = None
-            case IsZero(value):
+            case IsZero(value) if value != ZERO:
                 zero[value] = None
             case All(parts):
                 waiting += reversed(parts)
