@@ -17,6 +17,7 @@ from tilec.checks.check_bounds import outside_of
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
 from tilec.checks.check_grids import grids_of
 from tilec.checks.check_in_kernel import in_kernel_checks_of
+from tilec.checks.check_launchable import contradictions_of
 from tilec.checks.check_moves import check_moves
 from tilec.checks.check_preconditions import check_preconditions
 from tilec.checks.check_races import races_of
@@ -242,6 +243,10 @@ def _wrong(
             yield from different
             if different:
                 continue  # nothing is known of programs that have no one grid
+            contradictions = list(contradictions_of(proof.reasoning, sources))
+            yield from contradictions
+            if contradictions:
+                continue  # whatever is asked of programs that never run is so
             yield from races_of(proof.reasoning, sources)
             yield from outside_of(proof.reasoning, sources)
             if IN_KERNEL_CHECKS in options.deny:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilec.integers.formula import Formula
+from tilec.integers.formula import Formula, at_least
 from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
-from tilec.integers.polynomial import Unknown
+from tilec.integers.polynomial import Unknown, number, variable
 
 _SET, _DIV, _IN = isl.dim_type.set, isl.dim_type.div, isl.dim_type.in_
 
@@ -22,6 +22,8 @@ _SET, _DIV, _IN = isl.dim_type.set, isl.dim_type.div, isl.dim_type.in_
 _ALTERNATIVES = 3
 # Nor one with larger numbers.
 _LARGEST = 2**53
+# The range of an unknown of which the ends are nothing that anybody means.
+_LARGE = 2**31
 
 
 @dataclass(frozen=True)
@@ -95,19 +97,32 @@ def _never_holds(
     known = projected(where, unknowns)
     used = limited(lambda: known.intersect(projected(wanted, unknowns)))
     good = limited(lambda: known.subtract(bad))
-    if limited(lambda: good.intersect(used).is_empty()):
+    # What only holds for arguments at the ends of their ranges is no condition anybody means.
+    meant = limited(lambda: used.intersect(projected(_within_ends(unknowns), unknowns)))
+    if not _meet(good, meant):
         return None
     # What is simple where something happens may still be right where nothing does.
     for context in (used, known):
         shown = _simplified(good, context)
         if _implies(known, shown, good):
             break
-    parts = shown.get_basic_sets()
-    if len(parts) > _ALTERNATIVES:
+    parts = [p for p in shown.get_basic_sets() if _meet(isl.Set.from_basic_set(p), meant)]
+    if not 0 < len(parts) <= _ALTERNATIVES:
         return None
     found = limited(lambda: tuple(_comparisons(part, unknowns) for part in parts))
     numbers = (n for comparisons in found for c in comparisons for n in _numbers_in(c.value))
     return None if any(abs(n) > _LARGEST for n in numbers) else found
+
+
+def _meet(left: isl.Set, right: isl.Set) -> bool:
+    return not limited(lambda: left.intersect(right).is_empty())
+
+
+def _within_ends(unknowns: Sequence[Unknown]) -> list[Formula]:
+    """That unknowns of large ranges are in the inner half of them."""
+    large = [u for u in unknowns if u.high - u.low >= _LARGE]
+    highs = [at_least(number(u.high // 2), variable(u)) for u in large]
+    return highs + [at_least(variable(u), -(-u.low // 2)) for u in large]
 
 
 def _numbers_in(value: Linear) -> Iterator[int]:
