@@ -117,6 +117,13 @@ def _race(reasoning: Reasoning, first: Access, second: Access, effort: int) -> R
     return Race(first, second, witness, beyond)
 
 
+def meet(reasoning: Reasoning, first: Access, second: Access) -> bool:
+    """Whether two programs may touch one element by these accesses; if nobody knows, they may."""
+    ids = list(reasoning.ids.values())
+    near = _meeting(reasoning, first, second, ids, wide=False)
+    return _can_hold(near) and _can_hold(_meeting(reasoning, first, second, ids, wide=True))
+
+
 def _can_hold(formulas: Sequence[Formula], effort: int = 1) -> bool:
     try:
         return can_hold(formulas, effort=effort)

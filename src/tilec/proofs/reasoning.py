@@ -59,6 +59,7 @@ class Cut:
 class Reasoning(Powers):
     """The abstract execution of one kernel, helpers inlined."""
 
+    function: ir.OpView | None = None
     accesses: list[Access] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)
     dims: dict[str, Unknown] = field(default_factory=dict)
@@ -71,11 +72,15 @@ class Reasoning(Powers):
     _only_looking: bool = False
 
     @staticmethod
-    def of(function: ir.OpView) -> Reasoning:
-        """Execute a kernel."""
-        found = Reasoning()
+    def of(
+        function: ir.OpView, required: Callable[[Reasoning], Sequence[Formula]] = lambda _: ()
+    ) -> Reasoning:
+        """Execute a kernel, with what is required of its arguments beside what it says itself."""
+        found = Reasoning(function=function)
         [entry] = function.regions[0].blocks
-        found.run(entry, found._arguments(function), [], function)
+        arguments = found._arguments(function)
+        found.knowledge.facts += [Fact(f, "requires") for f in required(found) if f != TRUE]
+        found.run(entry, arguments, [], function)
         return found
 
     def value_of(self, value: ir.Value) -> Abstract:
