@@ -39,7 +39,9 @@ def can_hold(formulas: list[Formula], every: list[Unknown]) -> bool:
 def random_polynomial(chance: random.Random, every: list[Unknown]) -> Polynomial:
     terms = []
     for _ in range(chance.randint(1, 3)):
-        monomial = tuple(sorted(chance.choice(every) for _ in range(chance.choice((1, 1, 2, 2, 3)))))
+        monomial = tuple(
+            sorted(chance.choice(every) for _ in range(chance.choice((1, 1, 2, 2, 3))))
+        )
         terms.append((monomial, chance.choice((-3, -2, -1, 1, 2, 3))))
     return polynomial([*terms, ((), chance.randint(-9, 9))])
 

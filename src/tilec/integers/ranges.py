@@ -164,4 +164,3 @@ def ranges_of(
     found = Ranges(monomials)
     found.narrow(zero, not_negative)
     return found
-

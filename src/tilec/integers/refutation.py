@@ -24,22 +24,17 @@ from itertools import combinations, combinations_with_replacement, islice
 import islpy as isl
 
 from tilec.integers.formula import (
-    FALSE,
-    TRUE,
     All,
     Any,
     Formula,
     IsZero,
     NotNegative,
     at_least,
-    both,
-    either,
     equal,
     mapped,
 )
 from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
 from tilec.integers.polynomial import (
-    ONE,
     ZERO,
     Monomial,
     Polynomial,
@@ -226,7 +221,9 @@ def _multipliers(state: _State, ranges: Ranges) -> list[Polynomial]:
         monomial, coefficient = value.terms[-1]
         if abs(coefficient) == 1 and len(monomial) == 1:
             by = value.scaled(-coefficient) + variable(monomial[0])
-            found |= {replaced: None for p in found if _is_short(replaced := _at(p, monomial[0], by))}
+            found |= {
+                replaced: None for p in found if _is_short(replaced := _at(p, monomial[0], by))
+            }
     for monomial, (low, _) in ranges.items():
         if len(monomial) == 1:
             found[Polynomial(((monomial, 1),)) - low] = None

@@ -183,9 +183,7 @@ RULES: tuple[OpRules, ...] = (
         truths=either,
         decided_by=True,
     ),
-    Elementwise(
-        "arith.xori", np.bitwise_xor, launcher="bitxor", numbers=_xor, truths=_differ
-    ),
+    Elementwise("arith.xori", np.bitwise_xor, launcher="bitxor", numbers=_xor, truths=_differ),
     _ShiftLeft("arith.shli", np.left_shift, "shl"),
     _ShiftRight("arith.shrui", np.right_shift, "shr", _shifted_right),
     Elementwise("arith.shrsi", np.right_shift, launcher="shr", numbers=_shifted_right),

@@ -164,9 +164,7 @@ class Arithmetic(ABC):
         if divisor not in self._sums:
             uniform = all(u.uniform for u in divisor.unknowns)
             unknown = self.knowledge.unknown(str(divisor), divisor.interval, uniform=uniform)
-            self._sums[divisor] = self.knowledge.define(
-                unknown, equal(variable(unknown), divisor)
-            )
+            self._sums[divisor] = self.knowledge.define(unknown, equal(variable(unknown), divisor))
         return self._sums[divisor]
 
     def _rest(self, a: Polynomial, quotient: Polynomial, b: Polynomial) -> Polynomial:
@@ -204,7 +202,10 @@ class Arithmetic(ABC):
         if b.is_constant and b.constant == 0:
             return ZERO  # the emitter sees to it that this is not asked
         if not self._is_positive(b) and not self._is_positive(b, when, self._path):
-            if all(u.uniform and not u.opaque for u in a.unknowns | b.unknowns - self._of_wrapped.keys()):
+            if all(
+                u.uniform and not u.opaque
+                for u in a.unknowns | b.unknowns - self._of_wrapped.keys()
+            ):
                 return self._signed_quotient(a, b, rounding)
             return variable(self._opaque(interval_of(op.results[0].type), op))
         exact = _exact_quotient(a, b)

@@ -87,10 +87,16 @@ class Powers(Arithmetic, ABC):
         if only not in self._powers:
             uniform = all(u.uniform for u in only.unknowns)
             unknown = self.knowledge.unknown(
-                "is a power of two", (1, 2**_LARGEST_EXPONENT), uniform=uniform, opaque=True, about=op
+                "is a power of two",
+                (1, 2**_LARGEST_EXPONENT),
+                uniform=uniform,
+                opaque=True,
+                about=op,
             )
             # 2^s > s, and the larger the exponent, the larger the power: that much is said of it.
-            self._powers[only] = self.knowledge.define(unknown, at_least(variable(unknown), only + 1))
+            self._powers[only] = self.knowledge.define(
+                unknown, at_least(variable(unknown), only + 1)
+            )
         return always(self._powers[only])
 
 

@@ -101,9 +101,7 @@ def _largest(bounds: _Bounds, race: Race, reasoning: Reasoning) -> _Bounds:
 
 
 def _with_most(bounds: _Bounds, exponent: int) -> _Bounds:
-    return tuple(
-        _Bound(b.name, b.low, None if b.high is None else 2**exponent - 1) for b in bounds
-    )
+    return tuple(_Bound(b.name, b.low, None if b.high is None else 2**exponent - 1) for b in bounds)
 
 
 def _helps(bounds: _Bounds, race: Race, reasoning: Reasoning) -> bool:
