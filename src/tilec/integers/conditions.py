@@ -153,8 +153,8 @@ def projected(formulas: Sequence[Formula], unknowns: Sequence[Unknown]) -> isl.S
 
 def _comparisons(part: isl.BasicSet, unknowns: Sequence[Unknown]) -> tuple[Comparison, ...]:
     floors: list[Floor] = []
-    for number in range(part.dim(_DIV)):
-        meant = part.get_div(number)
+    for place in range(part.dim(_DIV)):
+        meant = part.get_div(place)
         divisor = _number(meant.get_denominator_val())
         floors.append(Floor(_dividend(meant, divisor, unknowns, floors), divisor))
     found = []

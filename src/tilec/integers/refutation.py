@@ -7,8 +7,8 @@ factors is found here:
 - *equal unknowns*: an equality that follows from what is linear is substituted, so that products
   of equal factors become one (`j * n = k * m` once `j = k` and `n = m`);
 - *multiplied inequalities*: of `a >= 0` and `b >= 0` follows `a * b >= 0`, which is linear in
-  products. One is added where a point does not fulfil it (the reformulation-linearisation technique,
-  Sherali and Adams 1990; degree two of Handelman's theorem);
+  products. One is added where a point does not fulfil it (the reformulation-linearisation
+  technique, Sherali and Adams 1990; degree two of Handelman's theorem);
 - last, a case distinction: alternatives of a formula, or the order of two factors (`products.py`).
 
 Each step is a consequence of the formulas, so a contradiction is one. A point at which every
@@ -61,7 +61,7 @@ _SET = isl.dim_type.set
 
 @dataclass(frozen=True)
 class _State:
-    """Comparisons that hold, and alternatives that are waiting; `cuts` are products of the former."""
+    """Comparisons that hold, alternatives that wait; `cuts` are products of comparisons."""
 
     zero: tuple[Polynomial, ...] = ()
     not_negative: tuple[Polynomial, ...] = ()
@@ -351,7 +351,7 @@ def _decided(state: _State, ranges: Ranges) -> _State | None:
 
 
 def _implied(points: isl.Set, dimensions: Dimensions, state: _State) -> _State | None:
-    """The state after replacing unknowns that are equal to others at all points, if there are any."""
+    """The state with unknowns replaced that are equal to others at all points, if any are."""
     hull = limited(points.affine_hull)
     found = [_polynomial_of(c, dimensions) for c in hull.get_constraints() if c.is_equality()]
     changed = _substituted(state, found)

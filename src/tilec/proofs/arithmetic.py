@@ -158,7 +158,7 @@ class Arithmetic(ABC):
         return self._few(Number(tuple(found)))
 
     def _short(self, divisor: Polynomial) -> Polynomial:
-        """The divisor as one unknown, where it is a sum: so that multiples of it are one product."""
+        """The divisor as one unknown, where it is a sum: its multiples are one product then."""
         if len(divisor.monomials) <= 1:
             return divisor
         if divisor not in self._sums:
@@ -202,14 +202,15 @@ class Arithmetic(ABC):
         if b.is_constant and b.constant == 0:
             return ZERO  # the emitter sees to it that this is not asked
         if not self._is_positive(b) and not self._is_positive(b, when, self._path):
-            if all(
-                u.uniform and not u.opaque
-                for u in a.unknowns | b.unknowns - self._of_wrapped.keys()
-            ):
+            if all(self._is_of_launch(u) for u in a.unknowns | b.unknowns):
                 return self._signed_quotient(a, b, rounding)
             return variable(self._opaque(interval_of(op.results[0].type), op))
         exact = _exact_quotient(a, b)
         return exact if exact is not None else self._new_quotient(a, b, rounding)
+
+    def _is_of_launch(self, unknown: Unknown) -> bool:
+        """Whether it is a number of the launch, and what it is where nothing wraps is known."""
+        return unknown.uniform and (not unknown.opaque or unknown in self._of_wrapped)
 
     def _is_positive(
         self, b: Polynomial, when: Sequence[Formula] = (), path: tuple[Fact, ...] = ()

@@ -50,7 +50,7 @@ _Bounds = tuple[_Bound, ...]
 
 
 def precondition_against(race: Race, reasoning: Reasoning) -> str | None:
-    """What to require so that two accesses do not race, as it is written; None if none was found."""
+    """What to require so that two accesses do not race; None if nothing was found."""
     for bounds in islice(_candidates(race, reasoning), _CANDIDATES):
         if _helps(bounds, race, reasoning):
             largest = _largest(bounds, race, reasoning)
