@@ -174,17 +174,19 @@ class Arithmetic(ABC):
         if is_linear or any(u.opaque for u in quotient.unknowns):
             return rest
         if rest not in self._rests:
-            most = max(b.interval[1] - 1, 0)
+            is_signed = self._quotients.get(("signed truncated", a, b)) == quotient
+            most = max(map(abs, b.interval)) if is_signed else max(b.interval[1] - 1, 0)
             low, high = (-most if a.interval[0] < 0 else 0), min(most, max(a.interval[1], 0))
             uniform = all(u.uniform for u in rest.unknowns)
             unknown = self.knowledge.unknown(f"({a})%({b})", (low, high), uniform=uniform)
             found = variable(unknown)
-            size = both(less(found, b), less(-found, b))
-            signs = at_least(found, 0) if low == 0 else TRUE
-            within_divisor = self._where_positive(b, both(size, signs))
-            self._rests[rest] = self.knowledge.define(
-                unknown, both(equal(found, rest), within_divisor)
-            )
+            meant = both(equal(found, rest), at_least(found, 0) if low == 0 else TRUE)
+            if is_signed:
+                # By 0 it is anything: nobody asks.
+                definition = either(equal(b, 0), meant)
+            else:
+                definition = self._where_positive(b, both(meant, less(found, b), less(-found, b)))
+            self._rests[rest] = self.knowledge.define(unknown, definition)
             if self._may_wrap(rest):
                 self._of_wrapped[unknown] = lambda: self.exact(rest)
         return self._rests[rest]
