@@ -38,11 +38,15 @@ class Options:
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What was proved of one instance of a kernel."""
+    """What was proved of one instance of a kernel.
+
+    `shortfalls` say of tensors that are not known to be written in full why not.
+    """
 
     symbol: str
     accesses: tuple[Access, ...]
     coverage: tuple[Coverage, ...]
+    shortfalls: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from tilec.ops.lowering import NoGpuCodeError
 from tilec.ops.registry import rules
 from tilec.pipelines.plan import followers, leaders, plan
 from tilec.pipelines.preconditions import Contract, check_contracts
-from tilec.proofs.account import accesses_of, coverage_of
+from tilec.proofs.account import accesses_of, coverage_of, shortfall_of
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
 from tilec.recursion import deep_recursion
@@ -49,6 +49,7 @@ from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.stages import stage
+from tilec.summaries import KernelSummaries
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
@@ -108,7 +109,10 @@ def compile_sources(sources: Sources, options: Options, workers: int = 1) -> Com
 
 
 def _report(proof: Proof) -> KernelReport:
-    return KernelReport(_symbol(proof), accesses_of(proof), coverage_of(proof))
+    coverage = coverage_of(proof)
+    told = {one.tensor: shortfall_of(proof, one.tensor) for one in coverage}
+    shortfalls = {tensor: why for tensor, why in told.items() if why is not None}
+    return KernelReport(_symbol(proof), accesses_of(proof), coverage, shortfalls)
 
 
 def _symbol(proof: Proof) -> str:
@@ -210,7 +214,7 @@ def _planned(
         launched = {symbol: by_symbol[symbol] for symbol in symbols}
         contracts = {symbol: _contract(proof) for symbol, proof in launched.items()}
         found += check_contracts(pipeline, contracts)
-        made, wrong = plan(pipeline, {s: coverage_of(proof) for s, proof in launched.items()})
+        made, wrong = plan(pipeline, KernelSummaries(launched))
         found += wrong
         pipelines += [made] if made is not None else []
     # Kernels that multiply make barriers, fetch tensor maps and meet in clusters before they load.

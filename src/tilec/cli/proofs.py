@@ -23,7 +23,7 @@ def report_lines(file: str, report: KernelReport) -> Iterator[str]:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         yield f"  {'  '.join(cells)}".rstrip()
     for coverage in report.coverage:
-        writes = "in full" if coverage.writes_all else "in part, or not on every path"
+        writes = report.shortfalls.get(coverage.tensor, "in full")
         reads = ", and reads it" if coverage.reads_first else ""
         yield f"  writes {coverage.tensor} {writes}{reads}"
 

@@ -110,6 +110,16 @@ class Polynomial:
             (tuple(sorted(names.get(u, u) for u in monomial)), c) for monomial, c in self.terms
         )
 
+    def replaced(self, values: Mapping[Unknown, Polynomial]) -> Polynomial:
+        """The same with values in the place of some unknowns."""
+        total = Polynomial()
+        for monomial, coefficient in self.terms:
+            term = number(coefficient)
+            for unknown in monomial:
+                term = term * values.get(unknown, variable(unknown))
+            total = total + term
+        return total
+
     def __str__(self) -> str:
         texts = [_text(monomial, coefficient) for monomial, coefficient in self.terms]
         return " + ".join(texts) or "0"

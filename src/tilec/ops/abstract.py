@@ -77,6 +77,9 @@ class Reasoning(Protocol):
     def single(self, number: Number) -> Polynomial:
         """The number without cases."""
 
+    def unwrapped(self, number: Number, ops: Sequence[ir.OpView]) -> Polynomial:
+        """The number without cases, of which it is known that these operations do not wrap."""
+
     def opaque(self, op: ir.OpView) -> list[Abstract]:
         """Results of an operation that is not followed."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mlir import ir
@@ -16,6 +16,7 @@ from tilec.ops.abstract import AbstractView
 from tilec.proofs.bounds import Bounds, Verdict, needed_facts
 from tilec.proofs.knowledge import Fact
 from tilec.proofs.proof import Proof
+from tilec.proofs.unwritten import unwritten
 
 # Of an access whose elements are chosen by indices that may be data: the code asks for each.
 DATA_DEPENDENT = "data-dependent"
@@ -48,9 +49,37 @@ def is_checked_update(op: ir.OpView) -> bool:
     return bool(ir.MemRefType(op.operands[0].type).rank)
 
 
-def coverage_of(proof: Proof) -> tuple[Coverage, ...]:
-    """What is done with each tensor that the kernel may write."""
-    return tuple(Coverage(c.tensor, c.writes_all, c.reads_first) for c in proof.coverage)
+def coverage_of(proof: Proof, given: Mapping[str, int] | None = None) -> tuple[Coverage, ...]:
+    """What is done with each tensor that the kernel may write; `given` are scalars of a launch."""
+    told = proof.coverage_given(given or {})
+    return tuple(Coverage(c.tensor, c.writes_all, c.reads_first) for c in told)
+
+
+def shortfall_of(proof: Proof, tensor: str, given: Mapping[str, int] | None = None) -> str | None:
+    """Why a kernel is not known to write a tensor in full; None where it is.
+
+    Goes on after "writes x": an element that it does not write, if one is found, or what is not
+    decided.
+    """
+    [told] = [one for one in proof.coverage_given(given or {}) if one.tensor == tensor]
+    if told.writes_all:
+        return None
+    if not told.is_written:
+        return "by atomic updates only" if _is_updated(proof, tensor) else "nowhere"
+    left = unwritten(proof.reasoning, tensor, given)
+    if left is not None:
+        element = f"{tensor}[{', '.join(map(str, left.element))}]"
+        return f"in part: not {element}{f' at {left.arguments}' if left.arguments else ''}"
+    if not told.doubts:
+        return "in full or not, which is not decided"
+    doubt = told.doubts[0]
+    place = f"the store at line {doubt.access.op.location.start_line}"
+    return f"in full or not, which is not decided: of {place}, {doubt.why}; {doubt.way_out}"
+
+
+def _is_updated(proof: Proof, tensor: str) -> bool:
+    updates = (op for op in operations(proof.function) if is_update(op))
+    return any(updated_tensor(proof, op) == tensor for op in updates)
 
 
 def updated_tensor(proof: Proof, op: ir.OpView) -> str:

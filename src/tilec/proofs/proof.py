@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,6 +39,13 @@ class Proof:
     @cached_property
     def coverage(self) -> list[Coverage]:
         return find_coverage(self.reasoning, self.function)
+
+    def coverage_given(self, scalars: Mapping[str, int]) -> list[Coverage]:
+        """The same where a launch gives some scalars."""
+        known = scalars.keys() & self.reasoning.scalars.keys()
+        if not known or all(one.writes_all for one in self.coverage):
+            return self.coverage
+        return find_coverage(self.reasoning, self.function, scalars)
 
     @cached_property
     def names(self) -> dict[Unknown, str]:

@@ -64,6 +64,7 @@ class Reasoning(Arithmetic):
     scalars: dict[str, Unknown] = field(default_factory=dict)
     programs_of: list[Polynomial] = field(default_factory=list)
     ids: dict[int, Unknown] = field(default_factory=dict)
+    turns: set[Unknown] = field(default_factory=set)  # of loops: the number of a turn of each
     is_grid_followed: bool = True  # whether facts say which programs run
     _values: dict[ir.Value, Abstract] = field(default_factory=dict)
     _uniform: set[ir.Value] = field(default_factory=set)
@@ -259,6 +260,13 @@ class Reasoning(Arithmetic):
             sizes[axis] = size
         return Access(op, view, tuple(starts), tuple(sizes), writes, self._path)
 
+    def unwrapped(self, number: Number, ops: Sequence[ir.OpView]) -> Polynomial:
+        found = self.single(number)
+        wrapping = {u: v for u, v in self._unwrapped.items() if u.about in ops}
+        while not wrapping.keys().isdisjoint(found.unknowns):
+            found = found.replaced(wrapping)
+        return found
+
     # ---- what is not followed --------------------------------------------------------------------
 
     def unknown(self, name: str, low: int, high: int, *, uniform: bool) -> Polynomial:
@@ -315,6 +323,7 @@ class Reasoning(Arithmetic):
         count = self.knowledge.unknown(
             "turns as often as it likes", (0, last), uniform=False, opaque=turns is None, about=op
         )
+        self.turns.add(count)
         steps = self._steps(starts, kinds, turn, count, op)
         first = [self.single(s) if isinstance(s, Number) else None for s in starts]
         while True:
