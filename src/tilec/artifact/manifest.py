@@ -110,8 +110,9 @@ class Access:
     """One access of a kernel to a tensor, and what is known of its place.
 
     `verdict`: "proved" inside for every launch that meets the contract; "launch-checked": inside
-    in launches whose extents and scalars meet `conditions`; "in-kernel": only the code itself
-    knows; "unchecked": vouched for in `unsafe`. What is neither proved nor vouched for has masks.
+    in launches whose extents and scalars meet `conditions`, read as integers of any size, which
+    no launcher evaluates; "in-kernel": only the code itself knows; "unchecked": vouched for in
+    `unsafe`. What is neither proved nor vouched for has masks.
     `facts` are what the proof needs; or "data-dependent", where indices choose the elements: of
     `gather`, `scatter` and atomic updates.
 

@@ -39,9 +39,11 @@ def command(
     """Find the errors of FILES, and write nothing.
 
     With --report, each load and store is listed with its place, and how it is known to be inside
-    its tensor: `proved` for every launch, `launch-checked` where the launch's extents and scalars
-    meet a condition, or `in-kernel` where only the machine code can know. With --error-format=json
-    the report is one object an instance, on standard output; a SARIF document has no place for it.
+    its tensor: `proved` for every launch, `launch-checked` where it is in each launch whose extents
+    and scalars meet the condition shown (integers of any size), or `in-kernel` where only the
+    machine code can know. What is not proved keeps its mask in the code, whatever a launch's
+    numbers: state the condition in `requires!` to have none. With --error-format=json the report
+    is one object an instance, on standard output; a SARIF document has no place for it.
 
     Operations that type-check but have no GPU code yet are accepted here and refused by `build`.
     """

@@ -199,6 +199,8 @@ def _is_definition(comparison: Comparison, floors: Sequence[Floor]) -> bool:
         meant = {t: -sign * c for c, t in floor.dividend.terms}
         constant = comparison.value.constant
         own = -sign * floor.dividend.constant
-        if rest == meant and constant in (own, own + floor.divisor - 1):
+        # `divisor * floor >= dividend` says that there is no remainder, and is no definition.
+        always = {own + floor.divisor - 1} if sign > 0 else {own, own + floor.divisor - 1}
+        if rest == meant and constant in always:
             return True
     return False

@@ -4,7 +4,7 @@ For each access and each axis of it, two questions: can some of its elements be 
 can some be past its end? What cannot be is *proved*. Where it can be, the arguments for which it
 cannot are asked for (`tilec.integers.conditions`): if there is such a condition on extents and
 scalars, a launch decides, and the access is *launch-checked*; what remains is *in-kernel*. The code
-masks both: that costs no time.
+masks both, and no launcher asks for the condition: it is for reports.
 """
 
 from __future__ import annotations
