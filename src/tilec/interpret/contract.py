@@ -11,6 +11,7 @@ import numpy as np
 from mlir import ir
 from numpy.typing import DTypeLike
 
+from tilec.artifact.scalar_range import fault_of_scalar, rounded_to_bf16
 from tilec.interpret.memory import Array
 
 
@@ -99,25 +100,15 @@ def _scalar(parameter: Parameter, value: Any) -> Array:
     given = np.asarray(value)
     if given.ndim:
         raise BrokenContract(f"`{parameter.name}` is a scalar, got shape {given.shape}")
+    fault = fault_of_scalar(parameter.element, given.item())
+    if fault is not None:
+        raise BrokenContract(f"`{parameter.name}`: {fault}")
     wanted = np.dtype(DTYPES[parameter.element])
-    if not _is_held(given.item(), wanted):
-        raise BrokenContract(f"`{parameter.name}` is `{parameter.element}`, got {given.item()}")
-    scalar = given.astype(wanted)
+    number = given.item()
+    if wanted.kind not in "biu":  # rounded once: a float of Python first, as callers have it
+        number = rounded_to_bf16(float(number)) if parameter.element == "bf16" else float(number)
+    scalar = np.asarray(number).astype(wanted)
     return scalar.view(f"i{wanted.itemsize}") if wanted.kind == "u" else scalar
-
-
-def _is_held(value: Any, wanted: np.dtype[Any]) -> bool:
-    """Whether a number is one of a type, or is rounded to one: a bool, an integer, any number."""
-    if wanted.kind == "b" or isinstance(value, bool):
-        return wanted.kind == "b" and isinstance(value, bool)
-    if wanted.kind in "iu":
-        limits = np.iinfo(wanted)
-        return isinstance(value, int) and limits.min <= value <= limits.max
-    try:
-        float(value)
-    except (OverflowError, TypeError, ValueError):
-        return False
-    return True
 
 
 def _tensor(parameter: Parameter, array: Any) -> Array:

@@ -120,7 +120,8 @@ class Reasoning(Arithmetic):
             unknown = self.knowledge.unknown(name, (0, size - 1), uniform=True)
             self.scalars[name] = unknown
             return self.signed(always(variable(unknown)), kind)
-        unknown = self.knowledge.unknown(name, interval, uniform=True)
+        low = 0 if element == "usize" else interval[0]  # launchers refuse negative ones
+        unknown = self.knowledge.unknown(name, (low, interval[1]), uniform=True)
         self.scalars[name] = unknown
         return always(variable(unknown))
 
