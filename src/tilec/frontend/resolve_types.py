@@ -50,6 +50,13 @@ _ELSEWHERE = {
 }
 
 
+def check_array_length(length: int, span: Span) -> None:
+    """Raises:   CompileError: E0203 for an array of too many items, or none"""
+    if not 0 < length <= MAX_ARRAY:
+        text = f"this has {length}"
+        raise refusal("E0203", f"an array has 1 to {MAX_ARRAY} items", span, text)
+
+
 def resolve_type(node: ast.TypeNode, environment: Environment) -> Type:
     """The type that a type expression stands for.
 
@@ -65,8 +72,7 @@ def resolve_type(node: ast.TypeNode, environment: Environment) -> Type:
                     "E0203", "an array holds scalars", node.item.span, f"this is `{item}`"
                 )
             length = as_integer(evaluate(node.length, environment, USIZE), node.length.span)
-            if not 0 < length <= MAX_ARRAY:
-                raise refusal("E0203", f"an array has 1 to {MAX_ARRAY} items", node.length.span)
+            check_array_length(length, node.length.span)
             return ArrayType(item, length)
         case ast.ReferenceType():
             return _reference(node, environment)

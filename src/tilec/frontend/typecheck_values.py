@@ -9,7 +9,7 @@ from tilec.frontend.bindings import Constant
 from tilec.frontend.checker import Checker, expression_rule
 from tilec.frontend.constants import binding_of, element_constant, extent, unknown_name
 from tilec.frontend.refusal import AlreadyReportedError, refusal
-from tilec.frontend.resolve_types import MAX_ARRAY
+from tilec.frontend.resolve_types import check_array_length
 from tilec.types import (
     BOOL,
     USIZE,
@@ -98,9 +98,8 @@ def tuple_(checker: Checker, node: ast.Tuple) -> typed.Expression:
 
 @expression_rule(ast.Array)
 def array(checker: Checker, node: ast.Array) -> typed.Expression:
+    check_array_length(len(node.items), node.span)
     items = index_list(checker, node).items
-    if not items:
-        raise refusal("E0203", "an array has at least one item", node.span)
     first = items[0]
     if isinstance(first.type, TileType) and not first.type.is_scalar:
         raise refusal("E0203", "an array holds scalars", first.span, f"this is `{first.type}`")
@@ -145,8 +144,7 @@ def array_repeat(checker: Checker, node: ast.ArrayRepeat) -> typed.Expression:
     length = extent(node.length, checker.environment)
     if not isinstance(item.type, TileType) or not item.type.is_scalar:
         raise refusal("E0203", "an array holds scalars", node.item.span, f"this is `{item.type}`")
-    if not 0 < length <= MAX_ARRAY:
-        raise refusal("E0203", f"an array has 1 to {MAX_ARRAY} items", node.length.span)
+    check_array_length(length, node.length.span)
     return typed.MakeTuple(node.span, ArrayType(item.type, length), (item,) * length)
 
 
