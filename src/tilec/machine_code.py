@@ -138,6 +138,7 @@ def _kernel(
         coverage=told.coverage,
         variants=variants,
         layouts=recorder.layouts,
+        touched=told.touched,
     )
 
 

@@ -223,7 +223,8 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
     The function that is not taken is erased.
     """
     hints, target, told = wanted.hints, wanted.target, wanted.instance.description
-    launch = Launch(told.grid, told.dims, {one.name: one.extents for one in told.parameters})
+    read = {one.tensor: one.extents for one in told.touched if one.direction == "read"}
+    launch = Launch(told.grid, told.dims, {p.name: p.extents for p in told.parameters}, read)
     with stage("schedule"):
         schedule: Schedule | NoSchedule = NoSchedule()
         if wanted.may_have_roles:

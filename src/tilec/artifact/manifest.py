@@ -20,7 +20,7 @@ from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.signature import Coverage, Generic, Parameter, Requirement
 from tilec.artifact.structure import StructureError, decoded, encoded, parsed
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 
@@ -130,6 +130,20 @@ class Access:
 
 
 @dataclass(frozen=True)
+class Touched:
+    """How much of each axis of a tensor all programs of a launch read, or write, together.
+
+    Said only where it is not the whole tensor, and for written ones only where it is exact.
+
+    Units:    `extents` are elements of each axis, as expressions of the `Dim`s
+    """
+
+    tensor: str
+    direction: Literal["read", "written"]
+    extents: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
 class Variant:
     """One entry point of the cubin that does what the instance says.
 
@@ -185,6 +199,7 @@ class Kernel:
     coverage: tuple[Coverage, ...]
     variants: tuple[Variant, ...]
     layouts: tuple[HeldLayout, ...] = ()
+    touched: tuple[Touched, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,16 @@ from pathlib import Path
 from mlir import ir
 
 from tilec.artifact.expression import text_of
-from tilec.artifact.manifest import Access
+from tilec.artifact.manifest import Access, Touched
 from tilec.artifact.signature import Coverage
 from tilec.ir.dialect import declarations
 from tilec.ir.walk import operations
 from tilec.ops.abstract import AbstractView
+from tilec.proofs.access import Access as TensorAccess
 from tilec.proofs.bounds import Bounds, Verdict, needed_facts
 from tilec.proofs.knowledge import Fact
 from tilec.proofs.proof import Proof
+from tilec.proofs.touched import touched_extents
 from tilec.proofs.unwritten import unwritten
 
 # Of an access whose elements are chosen by indices that may be data: the code asks for each.
@@ -53,6 +55,23 @@ def coverage_of(proof: Proof, given: Mapping[str, int] | None = None) -> tuple[C
     """What is done with each tensor that the kernel may write; `given` are scalars of a launch."""
     told = proof.coverage_given(given or {})
     return tuple(Coverage(c.tensor, c.writes_all, c.reads_first) for c in told)
+
+
+def touched_of(proof: Proof) -> tuple[Touched, ...]:
+    """What all programs touch of tensors of which it is not the whole, as far as that is known."""
+    found = []
+    written = {one.tensor for one in proof.coverage if one.writes_all}
+    for tensor, writes in dict.fromkeys((a.view.tensor, a.writes) for a in _all(proof)):
+        accesses = [a for a in _all(proof) if a.view.tensor == tensor and a.writes == writes]
+        told = None if writes and tensor in written else touched_extents(proof.reasoning, accesses)
+        # At most so much is read, and that may be said; what is written in part must be exact.
+        if told is not None and (told.is_exact if writes else told.is_part):
+            found.append(Touched(tensor, "written" if writes else "read", told.counts))
+    return tuple(found)
+
+
+def _all(proof: Proof) -> list[TensorAccess]:
+    return proof.reasoning.accesses
 
 
 def shortfall_of(proof: Proof, tensor: str, given: Mapping[str, int] | None = None) -> str | None:

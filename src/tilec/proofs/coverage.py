@@ -90,7 +90,8 @@ def _covers(
     stores = [one for one in found if isinstance(one, Store)]
     doubts = [one for one in found if isinstance(one, Doubt)]
     doubts += [Doubt(s.access, *_ON_DATA) for s in stores if s.data]
-    shared, whole = _whole(launch, stores, element, inside(accesses[0], element), given)
+    whole = known_of_launch(launch, stores, inside(accesses[0], element), given)
+    shared = [*dict.fromkeys([*shared_by(launch, stores), *element])]
     try:
         with one_question():
             rest = projected(whole, shared)
@@ -109,23 +110,19 @@ def inside(access: Access, element: Sequence[Unknown]) -> list[Formula]:
     return [less(variable(e), extent) for e, extent in zip(element, extents, strict=True)]
 
 
-def _whole(
+def known_of_launch(
     launch: Launch,
     stores: Sequence[Store],
-    element: Sequence[Unknown],
     wanted: Sequence[Formula],
     given: Mapping[str, int],
-) -> tuple[list[Unknown], list[Formula]]:
-    """What the launch shares, with the element, and what is known of them."""
+) -> list[Formula]:
+    """What is known of the arguments, and of what else stores are about, where `wanted` holds."""
     reasoning = launch.reasoning
     stated = [f.formula for f in reasoning.knowledge.facts if f.why == "requires"]
     scalars = {name: u for name, u in reasoning.scalars.items() if name in given}
     stated += [equal(variable(u), given[name]) for name, u in scalars.items()]
-    of_stores = shared_by(launch, stores)
     known = reasoning.knowledge.context([*stated, *wanted], (), wide=False, only=True)
-    known += launch.of_quotients(of_stores)
-    known = launch.linear(known)
-    return [*dict.fromkeys([*of_stores, *element])], known
+    return launch.linear([*known, *launch.of_quotients(shared_by(launch, stores))])
 
 
 def shared_by(launch: Launch, stores: Sequence[Store]) -> list[Unknown]:
