@@ -77,7 +77,8 @@ class Compiled:
 class Executed:
     """What came of running a kernel on the CPU.
 
-    `written` are `.npy` files by the tensor's name, `shown` what changed, for reading. `broken`
+    `symbol` is the instance that ran, if one did. `written` are `.npy` files by the tensor's name,
+    `shown` what changed, for reading. `broken`
     says what of the launch's contract does not hold, `findings` what a sanitized launch did wrong;
     nothing is written then.
     """
@@ -87,3 +88,4 @@ class Executed:
     shown: str = ""
     broken: str | None = None
     findings: tuple[Diagnostic, ...] = ()
+    symbol: str = ""

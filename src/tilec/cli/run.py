@@ -76,8 +76,9 @@ def command(
 ) -> int:
     """Execute a kernel or a pipeline of FILE on .npy files: what it means, without a GPU.
 
-    The first instance that fits the arguments is run. A tensor without --arg is zeros, of the
-    extents that the others bind. Without --out, what changed is printed.
+    The first instance that fits the arguments is run, and named; where several fit that differ in
+    types, no argument says which one is meant, and --kernel takes its symbol. A tensor without
+    --arg is zeros, of the extents that the others bind. Without --out, what changed is printed.
 
     NumPy has no bf16 and f8: they are read from files of uint16 and uint8 (or of the untyped
     bytes that np.save makes of ml_dtypes arrays), and written as uint16 and uint8.
@@ -103,6 +104,8 @@ def command(
     reporter.diagnostics(found, {**sources.files, **texts})
     if answer.broken:
         reporter.error(answer.broken)
+    if answer.symbol not in ("", kernel):
+        reporter.note(f"ran `{answer.symbol}`")
     if answer.broken or answer.findings or answer.compiled.is_refused:
         return REFUSED
     for name, path in outputs.items():
