@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from mlir import ir
 
+from tilec.artifact.manifest import Kernel
 from tilec.artifact.pipeline import Pipeline
 from tilec.checks.check_borrows import check_borrows
 from tilec.checks.check_bounds import outside_of
@@ -23,6 +26,7 @@ from tilec.checks.check_races import races_of
 from tilec.checks.check_resources import check_resources, is_within_shared_memory
 from tilec.checks.check_writes import check_writes
 from tilec.codegen.describe import parameters_of, requirements_of
+from tilec.codegen.spills import spills_of
 from tilec.codegen.start_early import FOLLOWS, PRECEDES
 from tilec.compilation import IN_KERNEL_CHECKS, Compiled, KernelReport, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
@@ -55,6 +59,9 @@ from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
 from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
+
+if TYPE_CHECKING:
+    from tilec.outputs import Outputs
 
 # The checks, which read and never rewrite.
 CHECKS = (check_writes, check_moves, check_borrows, check_preconditions)
@@ -101,8 +108,13 @@ def compile_sources(sources: Sources, options: Options, workers: int = 1) -> Com
             drop_markers(front.module)
             simplify(front.module)
         try:
-            outputs = outputs_of(kernels, sources, options, front.emitted, workers, front.pipelines)
-            return replace(front.compiled, outputs=outputs)
+            made = outputs_of(kernels, sources, options, front.emitted, workers, front.pipelines)
+            spilling = chain.from_iterable(
+                spills_of(proof.function.location, _kernels(made, _symbol(proof)), front.sources)
+                for proof in front.proofs
+            )
+            found = [*front.compiled.diagnostics, *spilling]
+            return replace(front.compiled, outputs=made.files, diagnostics=tuple(found))
         except (NoGpuCodeError, DoesNotFitError) as error:
             found = [_not_lowered(error, front.sources)]
         return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
@@ -113,6 +125,16 @@ def _report(proof: Proof) -> KernelReport:
     told = {one.tensor: shortfall_of(proof, one.tensor) for one in coverage}
     shortfalls = {tensor: why for tensor, why in told.items() if why is not None}
     return KernelReport(_symbol(proof), accesses_of(proof), coverage, shortfalls)
+
+
+def _kernels(made: Outputs, symbol: str) -> dict[str, Kernel]:
+    """An instance as it was built for each target."""
+    return {
+        target: kernel
+        for target, manifest in made.manifests.items()
+        for kernel in manifest.kernels
+        if kernel.symbol == symbol
+    }
 
 
 def _symbol(proof: Proof) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 import tilec.cli.entry
 from tilec import __version__
+from tilec.diagnostics.pages import page
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("--version",), ("build", "--help")])
@@ -206,3 +207,15 @@ def test_opt_reports_a_program_that_the_front_end_refuses(tilec):
     ended = tilec("opt", "a.tile", "--passes", "cse")
     assert (ended.status, ended.out) == (1, "")
     assert "error[E0201]" in ended.err
+
+
+def test_quiet_prints_errors_only(tilec, workplace):
+    Path("twice.tile").write_text(page("W0803").wrong)
+    assert "warning[W0803]" in tilec("check", "twice.tile").err
+    ended = tilec("check", "-q", "twice.tile")
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+    # A document holds what was found, whatever is printed.
+    document = tilec("check", "-q", "--error-format", "sarif", "twice.tile").out
+    assert "W0803" in document
+    Path("twice.tile").write_text(page("E0801").wrong)
+    assert "error[E0801]" in tilec("check", "-q", "twice.tile").err

@@ -7,6 +7,7 @@ from math import prod
 from typing import NamedTuple, cast
 
 from tilec.artifact.abi import ELEMENT_BYTES
+from tilec.artifact.asked import asked
 from tilec.artifact.expression import Value
 from tilec.artifact.geometry import Grid, grid_of
 from tilec.artifact.manifest import Kernel, Precondition, Variant
@@ -413,10 +414,6 @@ def _strides_fit(precondition: Precondition, array: Array) -> bool:
 
 
 def _preconditions_text(variant: Variant) -> str:
-    asked = ", ".join(
-        f"`{p.param}` at a multiple of {p.base_alignment_bytes} bytes, its strides of "
-        f"{p.stride_multiple_bytes}, its rows of {p.row_multiple} elements"
-        for p in variant.preconditions
-    )
-    maps = ", ".join(f"a tensor map of `{one.param}`" for one in variant.tensor_maps)
-    return f"`{variant.symbol}` asks for {', '.join(filter(None, (asked, maps)))}"
+    wanted = [asked(p) for p in variant.preconditions]
+    wanted += [f"a tensor map of `{one.param}`" for one in variant.tensor_maps]
+    return f"`{variant.symbol}` asks for {', '.join(wanted)}"
