@@ -17,7 +17,7 @@ from tilec.frontend.constants import literal_value
 from tilec.frontend.inference import ElementInference
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.scope import Scope
-from tilec.types import BOOL, ELEMENTS, Dim, ElementVariable, Own, TileType, Type
+from tilec.types import BOOL, ELEMENTS, Dim, Element, ElementVariable, Own, TileType, Type
 
 # Checks a helper: the kernel's state, where its names are looked up, the types of its parameters
 # and how they are lent, its `Dim`s and its symbol.
@@ -113,9 +113,16 @@ class Checker:
             self.conditional_depth -= 1
 
     def finish(self) -> None:
-        """Once everything was seen: each literal must fit the type that it got."""
+        """Once everything was seen: each literal must fit the type that it got.
+
+        After an error, nothing is said of literals that nothing gave a type: what was refused may
+        have been what gives it.
+        """
         for literal in self.literals:
             assert isinstance(literal.type, TileType), "a literal is a scalar"
+            decided = isinstance(self.inference.resolve(literal.type.element), Element)
+            if self.kernel.diagnostics and not decided:
+                continue
             element = self.inference.known(literal.type.element)
             try:
                 literal_value(literal.value, element, literal.span)

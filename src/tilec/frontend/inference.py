@@ -32,8 +32,13 @@ class ElementInference:
 
     def resolve(self, element: ElementLike) -> ElementLike:
         """The element type, if it is known by now; else the variable that stands for its class."""
+        passed: list[ElementVariable] = []
         while isinstance(element, ElementVariable) and element in self._links:
+            passed.append(element)
             element = self._links[element]
+        # Each is linked to the end at once: chains of variables are walked once.
+        for variable in passed:
+            self._links[variable] = element
         return element
 
     def unify(self, left: ElementLike, right: ElementLike) -> bool:

@@ -7,7 +7,6 @@ references only as arguments, patterns that can fail only in `match`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import ast
@@ -23,7 +22,7 @@ def check_places(file: ast.File) -> Iterator[Diagnostic]:
         if id(node) not in allowed:
             yield from _misplaced(node)
         allowed.update(id(child) for child in _allowed_children(node))
-        waiting.extend(_children(node))
+        waiting.extend(ast.children(node))
 
 
 def _misplaced(node: ast.Node) -> Iterator[Diagnostic]:
@@ -67,11 +66,3 @@ def _range_under_methods(iterable: ast.Expression) -> ast.Expression:
     while isinstance(iterable, ast.MethodCall):
         iterable = iterable.receiver
     return iterable
-
-
-def _children(node: ast.Node) -> Iterator[ast.Node]:
-    for field in fields(node):
-        value = getattr(node, field.name)
-        for child in value if isinstance(value, tuple) else (value,):
-            if isinstance(child, ast.Node):
-                yield child

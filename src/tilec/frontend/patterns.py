@@ -56,10 +56,24 @@ def poison(checker: Checker, pattern: ast.Pattern) -> None:
     """Declare the variables of a pattern whose value was refused: their uses report nothing."""
     match pattern:
         case ast.BindingPattern():
-            checker.scope.declare(typed.Local(pattern.name.text, pattern.name.span, None))
+            name = pattern.name
+            checker.scope.declare(typed.Local(name.text, name.span, None, pattern.mutable))
         case ast.TuplePattern() | ast.ArrayPattern():
             for item in pattern.items:
                 poison(checker, item)
+
+
+def settle(checker: Checker, node: ast.Node) -> None:
+    """Take the variables that a refused statement assigns as having a value, so that later reads
+    of them report nothing."""
+    for target in (found.target for found in ast.below(node, ast.Assign)):
+        while isinstance(target, (ast.Field, ast.Index)):
+            target = target.value
+        match target:
+            case ast.Path(segments=(ast.Segment(name=name),)):
+                local = checker.scope.find(name.text)
+                if local is not None:
+                    checker.scope.assign(local)
 
 
 def bound_values(pattern: typed.Pattern, value: Value) -> dict[typed.Local, Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilec.diagnostics import CompileError
 from tilec.frontend import ast, typed
 from tilec.frontend.checker import Checker, expression_rule
+from tilec.frontend.patterns import settle
 from tilec.frontend.refusal import refusal
 from tilec.frontend.typecheck_statements import branches, checked_statements
 from tilec.source import Span
@@ -78,6 +79,7 @@ def _top_level(checker: Checker, node: ast.Statement) -> tuple[typed.Statement, 
                 found = guard(checker, conditional)
             except CompileError as error:
                 checker.report(error)
+                settle(checker, conditional)
                 return ()
             if found is not None:
                 return (found,)

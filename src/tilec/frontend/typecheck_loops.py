@@ -113,13 +113,24 @@ def _adapter(checker: Checker, node: ast.MethodCall) -> tuple[str, typed.Express
 
 @statement_rule(ast.While)
 def while_(checker: Checker, node: ast.While) -> typed.Statement:
-    tested = condition(checker, node.condition)
+    errors: list[CompileError] = []
+    tested: typed.Expression | None = None
+    body: typed.Expression | None = None
+    try:
+        tested = condition(checker, node.condition)
+    except CompileError as error:
+        errors.append(error)
     state = checker.scope.snapshot()
     with checker.conditional():
         checker.scope.fresh = frozenset()
-        body = checker.expression(node.body)
+        try:
+            body = checker.expression(node.body)
+        except CompileError as error:
+            errors.append(error)
     checker.scope.restore(state)
-    assert isinstance(body, typed.Block), "the body is a block"
+    if errors:
+        raise CompileError(*(d for error in errors for d in error.diagnostics))
+    assert tested is not None and isinstance(body, typed.Block), "everything was read"
     _expect_no_value(checker, body)
     return typed.While(node.span, tested, body)
 

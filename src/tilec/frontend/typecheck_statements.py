@@ -7,7 +7,7 @@ from tilec.frontend import ast, typed
 from tilec.frontend.agreement import expect
 from tilec.frontend.checker import Checker, expression_rule, statement_rule
 from tilec.frontend.host import is_host
-from tilec.frontend.patterns import bind_pattern, poison
+from tilec.frontend.patterns import bind_pattern, poison, settle
 from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import resolve_type
 from tilec.frontend.typecheck_helpers import is_fresh
@@ -41,6 +41,7 @@ def checked_statements(
             found.append(checker.statement(node))
         except CompileError as error:
             checker.report(error)
+            settle(checker, node)
             if isinstance(node, ast.Let):
                 poison(checker, node.pattern)
     return tuple(found)
