@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from front_end import refusals
 
 _HEAD = """\

@@ -10,7 +10,8 @@ from tilec.frontend import ast
 from tilec.frontend.bindings import Constant, Environment
 from tilec.frontend.constants import evaluate
 from tilec.frontend.modules import Module
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.source import Span
 from tilec.types import BOOL
 

@@ -8,7 +8,8 @@ from tilec.diagnostics import CompileError, Diagnostic, Label
 from tilec.frontend import ast
 from tilec.frontend.bindings import Constant
 from tilec.frontend.constants import fitted
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.source import Span
 from tilec.types import BOOL, F32, I32, STORAGE_ONLY, TF32, USIZE, Element
 

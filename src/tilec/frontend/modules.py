@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from tilec.diagnostics import CompileError, Diagnostic, Label
 from tilec.frontend import ast
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.source import SourceFile
 
 # Gives the file of a module, by its name and the file that uses it; None if there is none.

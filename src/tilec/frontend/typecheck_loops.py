@@ -7,7 +7,8 @@ from tilec.frontend import ast, typed
 from tilec.frontend.agreement import expect
 from tilec.frontend.checker import Checker, expression_rule, statement_rule
 from tilec.frontend.patterns import bind_pattern, poison
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.frontend.typecheck_operators import condition
 from tilec.types import UNIT, USIZE, ElementLike, TileType, scalar
 

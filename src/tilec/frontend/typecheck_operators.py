@@ -9,9 +9,10 @@ from tilec.frontend.checker import Checker, expression_rule
 from tilec.frontend.refusal import refusal
 from tilec.frontend.resolve_types import resolve_element
 from tilec.frontend.typecheck_operations import Use, operate
+from tilec.ops import conversions
 from tilec.ops.call import Form, Receiver
 from tilec.source import Span
-from tilec.types import BOOL, STORAGE_ONLY, Element, ElementVariable, TileType, scalar
+from tilec.types import BOOL, STORAGE_ONLY, Element, ElementLike, ElementVariable, TileType, scalar
 
 
 @expression_rule(ast.Unary)
@@ -81,7 +82,7 @@ def cast(checker: Checker, node: ast.Cast) -> typed.Expression:
         )
     source = checker.inference.resolve(value.type.element)
     if target in STORAGE_ONLY or (target == BOOL and source != BOOL):
-        raise _bad_cast(node, target)
+        raise _bad_cast(node, source, target)
     if isinstance(source, ElementVariable) and source.is_integer and target.is_integer:
         # As in Rust: `5000000000 as u64` is a literal of the target's type.
         checker.inference.unify(source, target)
@@ -96,6 +97,10 @@ def convert(
     return operate(checker, use, (value,))
 
 
-def _bad_cast(node: ast.Cast, target: Element) -> CompileError:
-    help = "compare it: `x != 0`" if target == BOOL else f"convert with `.to::<{target}>()`"
+def _bad_cast(node: ast.Cast, source: ElementLike, target: Element) -> CompileError:
+    help = (
+        f"compare it: `x != {conversions.zero(source)}`"
+        if target == BOOL
+        else f"convert with {conversions.converted(source, target)}"
+    )
     return refusal("E0203", f"nothing is cast to `{target}`", node.target.span, help=help)

@@ -8,8 +8,10 @@ from tilec.frontend.agreement import expect
 from tilec.frontend.bindings import Constant
 from tilec.frontend.checker import Checker, expression_rule
 from tilec.frontend.constants import binding_of, element_constant, extent, unknown_name
+from tilec.frontend.names_elsewhere import VALUES
 from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import MAX_ARRAY
+from tilec.frontend.ways import Use
 from tilec.types import (
     BOOL,
     USIZE,
@@ -71,8 +73,10 @@ def _name(checker: Checker, name: ast.Name) -> typed.Expression:
         raise refusal("E0102", "a function is not a value", name.span, help="call it")
     if name.text in checker.module.missing:
         raise AlreadyReportedError
+    if name.text in VALUES:
+        raise unknown_name(name, set(), Use(()).text(VALUES[name.text]))
     known = checker.scope.names() | set(checker.environment.generics) | checker.module.names()
-    raise unknown_name(name, known)
+    raise unknown_name(name, known | {"true", "false"})
 
 
 def read(checker: Checker, local: typed.Local, name: ast.Name) -> typed.Read:

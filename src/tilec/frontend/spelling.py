@@ -1,0 +1,33 @@
+"""Names that are close to a misspelt one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """The help for a misspelt name, if a known one is close: one letter in three at most differs,
+    or only the case."""
+    limit = len(name) // 3
+    ranked = sorted((_distance(name.lower(), one.lower(), limit), one) for one in set(known))
+    close = [one for distance, one in ranked if distance <= limit and one != name]
+    return f"did you mean `{close[0]}`?" if close else None
+
+
+def _distance(left: str, right: str, limit: int) -> int:
+    """How many letters are put in, left out, replaced or swapped with the next; above `limit`, any
+    number above it."""
+    if abs(len(left) - len(right)) > limit:
+        return limit + 1
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, one in enumerate(left, 1):
+        earlier, before, row = before, row, [i]
+        for j, other in enumerate(right, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (one != other))
+            if i > 1 and j > 1 and one == right[j - 2] and left[i - 2] == other:
+                cost = min(cost, earlier[j - 2] + 1)
+            row.append(cost)
+        if min(row) > limit:
+            return limit + 1
+    return row[-1]
