@@ -66,12 +66,18 @@ class ExpressionBuilder(TypeBuilder):
         return self.borrow(parts)
 
     def dereference(self, parts: Parts) -> ast.Expression:
+        start = self.span(parts[0]).start
+        if self.source.text[max(0, start - 1) : start] == "*":
+            help = "write `t.powf(0.5)`, or `t.powi(2)`"
+            self.refuse(self.span(parts[0]), "powers with `**`", help)
+            return expression_of(parts[-1])
         help = "tiles are values, and a part or a tensor is used by its methods: leave the `*` out"
         self.refuse(self.span(parts[0]), "dereferences with `*`", help)
         return expression_of(parts[-1])
 
     def try_(self, parts: Parts) -> ast.Expression:
-        self.refuse(self.span(parts[-1]), "`?` and the results that it unwraps")
+        help = "nothing fails; a choice is `if n > 0 { a } else { b }`"
+        self.refuse(self.span(parts[-1]), "`?` and the results that it unwraps", help)
         return expression_of(parts[0])
 
     def cast(self, parts: Parts) -> ast.Cast:

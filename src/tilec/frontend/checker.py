@@ -17,6 +17,7 @@ from tilec.frontend.constants import literal_value
 from tilec.frontend.inference import ElementInference
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.scope import Scope
+from tilec.source import Span
 from tilec.types import BOOL, ELEMENTS, Dim, Element, ElementVariable, Own, TileType, Type
 
 # Checks a helper: the kernel's state, where its names are looked up, the types of its parameters
@@ -74,6 +75,10 @@ class Checker:
     @property
     def module(self) -> Module:
         return self.environment.module
+
+    def text(self, span: Span) -> str:
+        """What is written at a place."""
+        return self.kernel.program.sources[span.file].text[span.start : span.end]
 
     def report(self, error: CompileError) -> None:
         """Note what was found and go on."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import ast
+from tilec.frontend.names_elsewhere import FUNCTIONS
 
 
 def check_places(file: ast.File) -> Iterator[Diagnostic]:
@@ -46,6 +47,8 @@ def _misplaced(node: ast.Node) -> Iterator[Diagnostic]:
 def _allowed_children(node: ast.Node) -> tuple[ast.Node, ...]:
     """The children that may be here what they may not be elsewhere."""
     match node:
+        case ast.Call() if node.function.segments[-1].name.text in FUNCTIONS:
+            return node.arguments  # as `printf("%d", n)`, which the type checker refuses
         case ast.Call(arguments=arguments) | ast.MethodCall(arguments=arguments):
             return tuple(a for a in arguments if isinstance(a, ast.Closure | ast.Borrow))
         case ast.MacroCall(arguments=arguments):

@@ -108,7 +108,7 @@ def _associated(
             "E0203",
             "a tile has an element type",
             owner.span,
-            help=f"write `Tile::<T, …>::{function.name.text}(…)`",
+            help=f"write `{_maker(function.name.text)}`",
         )
     tile = tile_of(owner.arguments, checker.environment, owner.span)
     generics, spans = generic_values(checker, owner.arguments)
@@ -116,6 +116,11 @@ def _associated(
     use = Use(function.name.text, node.span, function.name.span, Form.TILE, None, generics, spans)
     arguments, combiner = _arguments(checker, node.arguments)
     return operate(checker, use, arguments, combiner)
+
+
+def _maker(name: str) -> str:
+    made = operations.lookup(name, Form.TILE, None, True)
+    return made.signature if made else f"Tile::<T, …>::{name}(…)"
 
 
 def _arguments(

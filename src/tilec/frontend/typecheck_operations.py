@@ -68,6 +68,7 @@ def operate(
         use.generic_spans,
         typed_closure,
         checker.in_unsafe,
+        operation.signature,
     )
     result = operation.result_type(call)
     return typed.Operate(

@@ -43,16 +43,19 @@ def binary(checker: Checker, node: ast.Binary) -> typed.Expression:
 
 
 def _short_circuit(checker: Checker, node: ast.Binary) -> typed.Expression:
-    left = condition(checker, node.left)
+    masks = f"masks are combined by element: `{node.operator[0]}`"
+    left = condition(checker, node.left, masks)
     unset = checker.scope.snapshot()
     with checker.conditional():
-        right = condition(checker, node.right)
+        right = condition(checker, node.right, masks)
     checker.scope.restore(unset)
     return typed.ShortCircuit(node.span, scalar(BOOL), node.operator, left, right)
 
 
-def condition(checker: Checker, node: ast.Expression) -> typed.Expression:
-    """A scalar `bool`. Raises CompileError E0202, E0203, E0301."""
+def condition(
+    checker: Checker, node: ast.Expression, help: str = "choose by element with `select(…)`"
+) -> typed.Expression:
+    """A scalar `bool`; `help` is for a tile of them. Raises CompileError E0202, E0203, E0301."""
     value = checker.expression(node)
     if isinstance(value.type, TileType) and not value.type.is_scalar:
         raise refusal(
@@ -60,7 +63,7 @@ def condition(checker: Checker, node: ast.Expression) -> typed.Expression:
             "a condition is a scalar `bool`",
             node.span,
             f"this is `{checker.inference.resolve_type(value.type)}`",
-            help="choose by element with `select(…)`",
+            help=help,
         )
     expect(value.type, scalar(BOOL), checker.inference, node.span)
     return value

@@ -45,15 +45,14 @@ def _method_help(
 ) -> str | None:
     if name.text in ("rev", "step_by"):
         return f"a range stands in parentheses: `(a..b).{name.text}(…)`"
-    first, kind = _as_tile(_text(checker, receiver), type_)
+    first, kind = _as_tile(checker.text(receiver), type_)
     if kind is not Receiver.TILE and name.text in TENSORS:
         return ForeignUse(()).text(TENSORS[name.text])
     if kind is not Receiver.TILE and _found(name.text, Form.METHOD, Receiver.TILE):
-        rest = checker.kernel.program.sources[whole.file].text[receiver.end : whole.end]
+        rest = checker.text(Span(whole.file, receiver.end, whole.end))
         return f"read a tile first: `{first}{rest}`" if _is_short(rest) else None
-    use = ForeignUse(
-        (first, *(_text(checker, span) for span in operands)), _axis(generics), _shape(type_)
-    )
+    texts = (first, *(checker.text(span) for span in operands))
+    use = ForeignUse(texts, _axis(generics), _shape(type_), _is_integer(type_))
     if name.text in FUNCTIONS:
         return use.text(FUNCTIONS[name.text])
     return _elsewhere(name.text, use, Form.METHOD) or did_you_mean(
@@ -106,8 +105,14 @@ def function_of_module(checker: Checker, node: ast.MethodCall) -> CompileError |
             if owner.text not in MODULES or not _is_unknown(checker, owner.text):
                 return None
             use = _use_of(checker, node.arguments)
-            return _of_module(owner, _function_help(node.method.text, use))
+            return _of_module(owner, _in_this_kernel(checker, node.method.text, use))
     return None
+
+
+def _in_this_kernel(checker: Checker, name: str, use: ForeignUse) -> str | None:
+    if name in ("program_id", "num_programs") and checker.kernel.has_parts:
+        return "ask the part: `part.id(axis)`"
+    return _function_help(name, use)
 
 
 def function_of_path(checker: Checker, node: ast.Call) -> CompileError | None:
@@ -140,20 +145,26 @@ def _is_unknown(checker: Checker, name: str) -> bool:
 
 
 def _use_of(checker: Checker, arguments: tuple[ast.Expression, ...]) -> ForeignUse:
-    operands = tuple(_text(checker, argument.span) for argument in arguments)
-    return ForeignUse(operands, shape=_shape_of(checker, arguments))
+    operands = tuple(checker.text(argument.span) for argument in arguments)
+    type_ = _type_of(checker, arguments)
+    return ForeignUse(operands, shape=_shape(type_), is_integer=_is_integer(type_))
 
 
-def _shape_of(checker: Checker, arguments: tuple[ast.Expression, ...]) -> tuple[object, ...] | None:
+def _type_of(checker: Checker, arguments: tuple[ast.Expression, ...]) -> Type | None:
+    """The type of the first operand, if it is a variable."""
     match arguments:
         case (ast.Path(segments=(ast.Segment(name=name),)), *_):
             local = checker.scope.find(name.text)
             if local is not None and local.type is not None:
-                return _shape(checker.inference.resolve_type(local.type))
+                return checker.inference.resolve_type(local.type)
     return None
 
 
-def _shape(type_: Type) -> tuple[object, ...] | None:
+def _is_integer(type_: Type | None) -> bool:
+    return isinstance(type_, TileType) and type_.element.is_integer
+
+
+def _shape(type_: Type | None) -> tuple[object, ...] | None:
     match type_:
         case TileType(element=element, shape=shape) if shape:
             return element, *shape
@@ -167,10 +178,6 @@ def _axis(generics: tuple[GenericValue, ...] | None) -> str | None:
     return None
 
 
-def _text(checker: Checker, span: Span) -> str:
-    return checker.kernel.program.sources[span.file].text[span.start : span.end]
-
-
 def _is_short(text: str) -> bool:
     return len(text) <= 40 and "\n" not in text
 
@@ -179,6 +186,8 @@ def _is_short(text: str) -> bool:
 
 
 def _function_help(name: str, use: ForeignUse) -> str | None:
+    if name in ELEMENTS and name != "bool":
+        return use.text(Way(f"{{0}}.to::<{name}>()"))
     return use.text(FUNCTIONS[name]) if name in FUNCTIONS else _elsewhere(name, use, Form.FUNCTION)
 
 

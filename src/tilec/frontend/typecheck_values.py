@@ -53,7 +53,11 @@ def path(checker: Checker, node: ast.Path) -> typed.Expression:
         assert constant.element is not None, "a constant of an element type has that type"
         return typed.Literal(node.span, scalar(constant.element), constant.value)
     if len(node.segments) != 1 or node.segments[0].arguments is not None:
-        raise refusal("E0203", "expected a value", node.span, "this is a function or a type")
+        last = node.segments[-1].name.text
+        help = Use(()).text(VALUES[last]) if last in VALUES else None
+        raise refusal(
+            "E0203", "expected a value", node.span, "this is a function or a type", help=help
+        )
     return _name(checker, node.segments[0].name)
 
 
@@ -68,7 +72,8 @@ def _name(checker: Checker, name: ast.Name) -> typed.Expression:
         case Dim() as dim:
             return typed.DimValue(name.span, scalar(USIZE), dim)
         case Element():
-            raise refusal("E0203", "expected a value", name.span, "this is a type")
+            help = f"a type stands behind `::<`: `t.to::<{name.text}>()`"
+            raise refusal("E0203", "expected a value", name.span, "this is a type", help=help)
     if checker.module.find(name.text):
         raise refusal("E0102", "a function is not a value", name.span, help="call it")
     if name.text in checker.module.missing:

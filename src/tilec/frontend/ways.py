@@ -12,6 +12,11 @@ from dataclasses import dataclass
 _ATOM = re.compile(r"[\w.:]+")
 _INTEGER = re.compile(r"-?\d[\d_]*")
 _PLACE = re.compile(r"\{(\w+)\}")
+# What only floats have: a literal with a point, a function of floats.
+_OF_FLOATS = re.compile(
+    r"\d\.\d|\.(exp|exp2|exp_m1|ln|ln_1p|log2|log10|sqrt|rsqrt|sin|cos|tan|tanh|erf|sigmoid|floor"
+    r"|ceil|round|trunc|recip|mul_add|is_nan|is_inf|pow\{)"
+)
 _LONGEST = 32
 # Each opens what the other closes; `::<` opens what `>` closes.
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
@@ -40,6 +45,7 @@ class Use:
     operands: tuple[str, ...]
     axis: str | None = None
     shape: tuple[object, ...] | None = None  # element, extents
+    is_integer: bool = False
 
     @property
     def _axis(self) -> str:
@@ -69,7 +75,8 @@ class Use:
             case "last":
                 return _braced(self.operands[-1]) if self.operands else "…"
             case "power":
-                return "i" if _INTEGER.fullmatch("".join(self.operands[1:2])) else "f"
+                is_whole = self.is_integer or _INTEGER.fullmatch("".join(self.operands[1:2]))
+                return "i" if is_whole else "f"
             case "shape":
                 return ", ".join(map(str, self.shape)) if self.shape else "…"
             case "count":
@@ -90,6 +97,8 @@ class Use:
         alone = alone and code[found.end() :].startswith((")", ",", ";"))
         if len(text) > _LONGEST or "\n" in text:
             return "…"
+        if number == 0 and self.is_integer and _OF_FLOATS.search(code):
+            return f"{text if is_atom(text) else f'({text})'}.to::<f32>()"
         return text if alone or is_atom(text) else f"({text})"
 
 

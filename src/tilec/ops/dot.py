@@ -120,6 +120,10 @@ class _Dot(Operation):
     )
 
     def result_type(self, call: Call) -> Type:
+        if len(call.arguments) == 2:
+            help = "without an accumulator write `a.dot(b)`, with one `dot(a, b, acc)`"
+            message = "`dot` takes 3 arguments, got 2"
+            raise uses.refuse("E0203", message, Label(call.span), help=help)
         uses.expect_counts(call, 3)
         element, shape = _operands(call)
         accumulator = uses.expect_tile(call, 2)

@@ -60,7 +60,7 @@ def expect_counts(
     got = len(call.arguments) - receiver + (call.closure is not None)
     if got != expected:
         message = f"`{call.name}` takes {_count(expected, 'argument')}, got {got}"
-        raise refuse("E0203", message, Label(call.span))
+        raise refuse("E0203", message, Label(call.span), help=_signature(call))
     if closure and call.closure is None:
         message = f"`{call.name}` takes a combiner, such as `|a, b| a + b`, as its last argument"
         raise refuse("E0203", message, Label(call.arguments[-1].span))
@@ -71,7 +71,17 @@ def expect_counts(
     written = 0 if call.generics is None else len(call.generics)
     if written != generics:
         message = f"`{call.name}` takes {_count(generics, 'generic argument')}, got {written}"
-        raise refuse("E0203", message, Label(call.name_span))
+        raise refuse("E0203", message, Label(call.name_span), help=_signature(call))
+
+
+def _signature(call: Call) -> str | None:
+    numbers = [argument.constant for argument in call.arguments[1:]]
+    axes = [number for number in map(constant_axis, numbers) if number is not None]
+    is_in_turbofish = "::<" in call.signature and call.signature.endswith("()")
+    if is_in_turbofish and call.generics is None and axes and len(axes) == len(numbers):
+        written = ", ".join(str(axis) if axis >= 0 else f"{{{axis}}}" for axis in axes)
+        return f"write `.{call.name}::<{written}>()`"
+    return f"it is written `{call.signature}`" if call.signature else None
 
 
 def _has_receiver(call: Call) -> bool:
@@ -142,7 +152,7 @@ def _way_in(element: ElementLike, domain: Domain) -> str | None:
     if element in STORAGE_ONLY:
         return f"`{element}` is for storage and `dot`: convert it first, `.to::<f32>()`"
     if element == BOOL and domain is not Domain.FLOAT:
-        return "combine masks with `&` and `|`, or count with `.to::<i32>()`"
+        return "combine masks with `&` and `|`, choose by `select`, or count with `.to::<i32>()`"
     if domain is Domain.FLOAT:
         return "convert it first: `.to::<f32>()`"
     if domain is Domain.BOOL:
