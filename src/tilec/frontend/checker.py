@@ -14,11 +14,11 @@ from tilec.diagnostics import CompileError, Diagnostic
 from tilec.frontend import ast, typed
 from tilec.frontend.bindings import Environment
 from tilec.frontend.constants import literal_value
-from tilec.frontend.inference import ElementInference
+from tilec.frontend.inference import ElementInference, element_variables
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.scope import Scope
 from tilec.source import Span
-from tilec.types import BOOL, ELEMENTS, Dim, Element, ElementVariable, Own, TileType, Type
+from tilec.types import BOOL, ELEMENTS, Dim, ElementVariable, Own, TileType, Type
 
 # Checks a helper: the kernel's state, where its names are looked up, the types of its parameters
 # and how they are lent, its `Dim`s and its symbol.
@@ -68,6 +68,7 @@ class Checker:
     closure_depth: int | None = None  # the scope depth of the closure being checked, if any
     has_refused_return: bool = False
     literals: list[typed.Literal] = field(default_factory=list)
+    doubted: list[Type] = field(default_factory=list)  # of what stood in refused statements
 
     def __post_init__(self) -> None:
         self.environment = replace(self.environment, is_local=self.scope.has)
@@ -120,13 +121,13 @@ class Checker:
     def finish(self) -> None:
         """Once everything was seen: each literal must fit the type that it got.
 
-        After an error, nothing is said of literals that nothing gave a type: what was refused may
-        have been what gives it.
+        Nothing is said of one that nothing gave a type, if what would have was refused.
         """
+        types = [self.inference.resolve_type(type_) for type_ in self.doubted]
+        doubted = {v for type_ in types for v in element_variables(type_)}
         for literal in self.literals:
             assert isinstance(literal.type, TileType), "a literal is a scalar"
-            decided = isinstance(self.inference.resolve(literal.type.element), Element)
-            if self.kernel.diagnostics and not decided:
+            if self.inference.resolve(literal.type.element) in doubted:
                 continue
             element = self.inference.known(literal.type.element)
             try:

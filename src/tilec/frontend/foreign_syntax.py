@@ -22,7 +22,6 @@ _QUALIFIERS = {
     "__constant__": "a constant is `const NAME: f32 = 1.0;`",
     "__restrict__": "references say who writes: `&Tensor<…>`, `&mut Tensor<…>`",
     "template": "generics stand behind the function's name: `fn f<T: Float>(…)`",
-    "static": "a constant is `const NAME: f32 = 1.0;`",
 }
 _WORDS = {
     "def": Foreign("functions with `def`", "write `fn name(…) -> … { … }`"),
@@ -87,19 +86,19 @@ def _word(at: Situation, text: str, words: list[str]) -> Foreign | None:
     if text in ("def", "import", "from") and "FN" in at.expected:
         return _WORDS[text]
     if words and at.previous[-1].type == "NAME" and _is_operand_over(at):
-        return _qualified(at, words[-1]) or _WORDS.get(words[-1])
+        return _qualified(words[-1], _place_before(at)) or _WORDS.get(words[-1])
     return None
 
 
-def _qualified(at: Situation, word: str) -> Foreign | None:
+def _qualified(word: str, place: Span | None) -> Foreign | None:
     if word not in _QUALIFIERS:
         return None
-    return Foreign(f"qualifiers like `{word}`", _QUALIFIERS[word], _place_before(at))
+    return Foreign(f"qualifiers like `{word}`", _QUALIFIERS[word], place)
 
 
 def _declaration(at: Situation, text: str, words: list[str]) -> Foreign | None:
     if not words or words[-1] not in _TYPES or at.token.type != "NAME":
-        return _qualified(at, text) if text in _QUALIFIERS and "FN" in at.expected else None
+        return _qualified(text, None) if "FN" in at.expected else None
     if words[-2:-1] == ["("]:
         return Foreign("loops in three parts", "write `for i in 0..n { … }`", _place_before(at))
     what = "declarations with the type first"

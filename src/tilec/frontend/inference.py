@@ -69,6 +69,19 @@ class ElementInference:
         return _mapped(type_, self.known)
 
 
+def element_variables(type_: Type) -> list[ElementVariable]:
+    """The element variables in a type."""
+    found: list[ElementVariable] = []
+
+    def note(element: ElementLike) -> ElementLike:
+        if isinstance(element, ElementVariable):
+            found.append(element)
+        return element
+
+    _mapped(type_, note)
+    return found
+
+
 def _fits(variable: ElementVariable, element: ElementLike) -> bool:
     if isinstance(element, Element) and element == BOOL:
         return False

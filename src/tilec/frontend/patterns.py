@@ -63,9 +63,18 @@ def poison(checker: Checker, pattern: ast.Pattern) -> None:
                 poison(checker, item)
 
 
-def settle(checker: Checker, node: ast.Node) -> None:
-    """Take the variables that a refused statement assigns as having a value, so that later reads
-    of them report nothing."""
+def settle(checker: Checker, node: ast.Node, first_literal: int) -> None:
+    """Keep a refused statement from causing more errors.
+
+    The variables that it assigns have a value from here on. The numbers in it, and those that its
+    variables are made of, may have got their type from what was refused; `first_literal` is where
+    those of the statement begin.
+    """
+    checker.doubted += [literal.type for literal in checker.literals[first_literal:]]
+    for path in ast.below(node, ast.Path):
+        read = checker.scope.find(path.segments[0].name.text)
+        if read is not None and read.type is not None:
+            checker.doubted.append(read.type)
     for target in (found.target for found in ast.below(node, ast.Assign)):
         while isinstance(target, (ast.Field, ast.Index)):
             target = target.value

@@ -99,8 +99,7 @@ def resolve_type(node: ast.TypeNode, environment: Environment) -> Type:
 def resolve_element(node: ast.GenericArgument, environment: Environment) -> Element:
     """An element type. Raises CompileError E0201, E0203."""
     if not isinstance(node, ast.PathType) or node.arguments:
-        is_foreign = isinstance(node, ast.PathType) and node.name.text in _CONTAINERS
-        help = _CONTAINERS[node.name.text] if is_foreign else None
+        help = _CONTAINERS.get(node.name.text) if isinstance(node, ast.PathType) else None
         raise refusal("E0203", "expected an element type", node.span, help=help)
     found = binding_of(node.name, environment)
     if isinstance(found, Element):

@@ -75,11 +75,12 @@ def kernel_body(checker: Checker, node: ast.Block) -> typed.Block:
 def _top_level(checker: Checker, node: ast.Statement) -> tuple[typed.Statement, ...]:
     match node:
         case ast.ExpressionStatement(value=ast.If() as conditional):
+            first_literal = len(checker.literals)
             try:
                 found = guard(checker, conditional)
             except CompileError as error:
                 checker.report(error)
-                settle(checker, conditional)
+                settle(checker, conditional, first_literal)
                 return ()
             if found is not None:
                 return (found,)

@@ -39,11 +39,12 @@ def checked_statements(
     """The statements one after another; what is wrong in one is reported, and the next is read."""
     found = []
     for node in nodes:
+        first_literal = len(checker.literals)
         try:
             found.append(checker.statement(node))
         except CompileError as error:
             checker.report(error)
-            settle(checker, node)
+            settle(checker, node, first_literal)
             if isinstance(node, ast.Let):
                 poison(checker, node.pattern)
     return tuple(found)

@@ -48,7 +48,8 @@ def _method_help(
     first, kind = _as_tile(checker.text(receiver), type_)
     if kind is not Receiver.TILE and name.text in TENSORS:
         return ForeignUse(()).text(TENSORS[name.text])
-    if kind is not Receiver.TILE and _found(name.text, Form.METHOD, Receiver.TILE):
+    is_memory = kind in (Receiver.TENSOR, Receiver.PART)
+    if is_memory and _found(name.text, Form.METHOD, Receiver.TILE):
         rest = checker.text(Span(whole.file, receiver.end, whole.end))
         return f"read a tile first: `{first}{rest}`" if _is_short(rest) else None
     texts = (first, *(checker.text(span) for span in operands))
@@ -194,6 +195,8 @@ def _function_help(name: str, use: ForeignUse) -> str | None:
 def _elsewhere(name: str, use: ForeignUse, form: Form) -> str | None:
     """How an operation of this name is written, if there is one in another form."""
     for found in _others(name, len(use.operands)):
+        if form is Form.METHOD and found.receiver is Receiver.TILE:
+            return f"write `{found.signature}`"
         if found.form is Form.METHOD and found.receiver is not Receiver.TILE:
             return f"write `{found.signature}`"
         if found.form is not form or form is Form.FUNCTION:
