@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import TypeVar
 
 from tilec.source import Span
@@ -410,16 +409,21 @@ N = TypeVar("N", bound=Node)
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below a node, in the order they are written."""
-    for name in _parts(type(node)):
+    for name in _parts(node):
         value = getattr(node, name)
         for child in value if isinstance(value, tuple) else (value,):
             if isinstance(child, Node):
                 yield child
 
 
-@cache
-def _parts(kind: type[Node]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind) if field.name != "span")
+_PARTS: dict[type[Node], tuple[str, ...]] = {}
+
+
+def _parts(node: Node) -> tuple[str, ...]:
+    kind = type(node)
+    if kind not in _PARTS:
+        _PARTS[kind] = tuple(field.name for field in fields(node) if field.name != "span")
+    return _PARTS[kind]
 
 
 def below(node: Node, kind: type[N]) -> Iterator[N]:
