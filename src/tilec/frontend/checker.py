@@ -5,6 +5,7 @@ The rules stand in `typecheck_*.py` and register themselves here by the class of
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -39,8 +40,9 @@ CheckHelper = Callable[
 class KernelState:
     """What the functions of one kernel instance share while they are checked.
 
-    `active` is the chain of functions that call each other at this point; a helper is known by its
-    function, its generics and the types of its parameters.
+    A helper is known by its function, its generics and the types of its parameters. The body of one
+    whose type is written is `waiting` until its caller is checked, so that helpers may call each
+    other in chains of any length; without `waiting` each is checked where it is called.
     """
 
     program: Program
@@ -49,7 +51,9 @@ class KernelState:
     check_helper: CheckHelper
     diagnostics: list[Diagnostic] = field(default_factory=list)
     helpers: dict[object, typed.FunctionInstance] = field(default_factory=dict)
-    active: list[ast.Function] = field(default_factory=list)
+    symbols: set[str] = field(default_factory=set)  # of helpers
+    waiting: deque[Callable[[], None]] | None = None
+    nested: int = 0  # how many helpers are being checked inside of each other
     reached: list[ast.Function] = field(default_factory=list)
 
 

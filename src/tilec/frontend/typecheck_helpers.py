@@ -79,7 +79,7 @@ def _expect_helper(
                 if kind == "kernel"
                 else "a kernel launches nothing: call it in another `#[pipeline]`",
             )
-    if any(function is active for active in checker.kernel.active):
+    if id(function) in checker.kernel.program.recursive:
         raise AlreadyReportedError  # by `check_recursion`
 
 
@@ -218,10 +218,8 @@ def _instance(
         return kernel.helpers[key]
     values = tuple(v for _, v in ordered if not isinstance(v, Dim))
     symbol = f"{kernel.symbol}.{symbol_of(function.name.text, values)}"
-    taken = {helper.symbol for helper in kernel.helpers.values()}
-    numbered = symbol
-    while numbered in taken:
-        numbered = f"{symbol}.{len(taken)}"
+    numbered = symbol if symbol not in kernel.symbols else f"{symbol}.{len(kernel.symbols)}"
+    kernel.symbols.add(numbered)
     dims = tuple(v for _, v in ordered if isinstance(v, Dim))
     instance = kernel.check_helper(kernel, environment, function, parameters, dims, numbered)
     kernel.helpers[key] = instance
