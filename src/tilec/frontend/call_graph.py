@@ -23,21 +23,29 @@ def check_recursion(program: Program) -> Iterator[Diagnostic]:
 
 def _circles(program: Program, home: _Home, seen: set[int]) -> Iterator[Diagnostic]:
     # A stack, not a recursion: chains of calls may be of any length.
-    seen.add(id(home[1]))
-    active: dict[int, _Calls] = {id(home[1]): _calls(*home)}
-    while active:
-        function, calls = next(reversed(active.items()))
+    chain: list[tuple[int, _Calls]] = []
+    active: set[int] = set()
+
+    def enter(home: _Home) -> None:
+        function = id(home[1])
+        seen.add(function)
+        active.add(function)
+        chain.append((function, _calls(*home)))
+
+    enter(home)
+    while chain:
+        function, calls = chain[-1]
         found = next(calls, None)
         if found is None:
-            del active[function]
+            active.discard(function)
+            chain.pop()
             continue
         call, callee = found
         if id(callee[1]) in active:
             program.recursive.add(id(callee[1]))
             yield _closing(call, callee[1])
         elif id(callee[1]) not in seen:
-            seen.add(id(callee[1]))
-            active[id(callee[1])] = _calls(*callee)
+            enter(callee)
 
 
 def _closing(call: ast.Call, function: ast.Function) -> Diagnostic:

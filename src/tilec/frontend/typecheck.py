@@ -25,6 +25,7 @@ from tilec.frontend.instantiate import Instance
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.refusal import refusal
 from tilec.frontend.resolve_types import resolve_type
+from tilec.frontend.size import check_size
 from tilec.frontend.typecheck_guards import kernel_body
 from tilec.frontend.typecheck_helper_body import check_helper, check_waiting
 from tilec.frontend.typecheck_operators import convert
@@ -52,7 +53,9 @@ def check_kernel(
     check_waiting(state)
     if made is None or state.diagnostics:
         return None, state.diagnostics, state.reached
-    return replace(made, helpers=tuple(state.helpers.values())), [], state.reached
+    made = replace(made, helpers=tuple(state.helpers.values()))
+    too_large = list(check_size(made))
+    return (None if too_large else made), too_large, state.reached
 
 
 def _has_parts(kernel: ast.Function) -> bool:

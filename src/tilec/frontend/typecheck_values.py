@@ -8,6 +8,7 @@ from tilec.frontend.agreement import expect
 from tilec.frontend.bindings import Constant
 from tilec.frontend.checker import Checker, expression_rule
 from tilec.frontend.constants import binding_of, element_constant, extent, unknown_name
+from tilec.frontend.host import is_host
 from tilec.frontend.names_elsewhere import VALUES
 from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import MAX_ARRAY
@@ -22,8 +23,11 @@ from tilec.types import (
     TensorType,
     TileType,
     TupleType,
+    Type,
     scalar,
 )
+
+MAX_TUPLE = 1024  # a tuple of tuples of tuples doubles with each
 
 
 @expression_rule(ast.IntegerLiteral)
@@ -102,7 +106,25 @@ def read(checker: Checker, local: typed.Local, name: ast.Name) -> typed.Read:
 @expression_rule(ast.Tuple)
 def tuple_(checker: Checker, node: ast.Tuple) -> typed.Expression:
     items = tuple(_item(checker, item, "tuple") for item in node.items)
-    return typed.MakeTuple(node.span, TupleType(tuple(item.type for item in items)), items)
+    type_ = TupleType(tuple(item.type for item in items))
+    values = sum(map(_values_in, type_.items))
+    if values > MAX_TUPLE:
+        raise refusal(
+            "E0203",
+            f"a tuple holds at most {MAX_TUPLE} values",
+            node.span,
+            f"those inside of others included, these are {values}",
+        )
+    return typed.MakeTuple(node.span, type_, items)
+
+
+def _values_in(type_: Type) -> int:
+    match type_:
+        case TupleType(items=items):
+            return sum(map(_values_in, items))
+        case ArrayType(length=length):
+            return length
+    return 1
 
 
 @expression_rule(ast.Array)
@@ -156,7 +178,18 @@ def array_repeat(checker: Checker, node: ast.ArrayRepeat) -> typed.Expression:
         raise refusal("E0203", "an array holds scalars", node.item.span, f"this is `{item.type}`")
     if not 0 < length <= MAX_ARRAY:
         raise refusal("E0203", f"an array has 1 to {MAX_ARRAY} items", node.length.span)
-    return typed.MakeTuple(node.span, ArrayType(item.type, length), (item,) * length)
+    return _repeated(node, ArrayType(item.type, length), item)
+
+
+def _repeated(node: ast.ArrayRepeat, type_: ArrayType, item: typed.Expression) -> typed.Expression:
+    """`[item; N]`: the item is computed once."""
+    if is_host(item):
+        return typed.MakeTuple(node.span, type_, (item,) * type_.length)
+    local = typed.Local("item", node.item.span, item.type)
+    read = typed.Read(node.item.span, item.type, local)
+    items = typed.MakeTuple(node.span, type_, (read,) * type_.length)
+    once = typed.Let(node.item.span, typed.Bind(node.item.span, local), item)
+    return typed.Block(node.span, type_, (once,), items)
 
 
 @expression_rule(ast.Field)
