@@ -53,6 +53,7 @@ class KernelState:
     helpers: dict[object, typed.FunctionInstance] = field(default_factory=dict)
     symbols: set[str] = field(default_factory=set)  # of helpers
     waiting: deque[Callable[[], None]] | None = None
+    has_too_many_instances: bool = False
     nested: int = 0  # how many helpers are being checked inside of each other
     reached: list[ast.Function] = field(default_factory=list)
 

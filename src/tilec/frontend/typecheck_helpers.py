@@ -26,6 +26,8 @@ from tilec.types import (
     Type,
 )
 
+MOST_INSTANCES = 4096
+
 
 def call_helper(
     checker: Checker, node: ast.Call, module: Module, function: ast.Function
@@ -57,6 +59,7 @@ def call_helper(
         expected = in_terms_of(declared, solution.extents)
         passed.append(_passed(checker, argument, expected, parameter))
         parameters.append((_as_viewed(declared, argument), _lent(declared)))
+    _expect_few_instances(checker, node)
     instance = _instance(checker, environment, function, tuple(parameters))
     extents = tuple(solution.extents[dim.name] for dim in instance.dims)
     result = in_terms_of(instance.result, solution.extents)
@@ -202,6 +205,23 @@ def in_terms_of(type_: Type, extents: dict[str, Extent]) -> Type:
 
 
 # ---- the helper itself -------------------------------------------------------------------------
+
+
+def _expect_few_instances(checker: Checker, node: ast.Call) -> None:
+    """E0702 where generics that change from call to call make instances without end."""
+    kernel = checker.kernel
+    if len(kernel.symbols) < MOST_INSTANCES:
+        return
+    if kernel.has_too_many_instances:
+        raise AlreadyReportedError
+    kernel.has_too_many_instances = True
+    raise refusal(
+        "E0702",
+        f"a kernel has at most {MOST_INSTANCES} instances of helpers",
+        node.span,
+        "this call may need one more",
+        help="pass what changes from call to call as an argument, not as a generic",
+    )
 
 
 def _instance(
