@@ -44,6 +44,11 @@ def evaluate(
 
     Raises:   CompileError: E0201, E0202 (an integer where a float stands, …), E0203 (no constant)
     """
+    # What names stand for may change from one use to the next: nothing is kept for longer.
+    return _expected(node, replace(environment, known={}), expected)
+
+
+def _expected(node: ast.Expression, environment: Environment, expected: Element | None) -> Constant:
     value = _value(node, environment, expected)
     return fitted(value, expected, node.span) if expected else value
 
@@ -206,7 +211,7 @@ def _evaluated(node: ast.Expression, environment: Environment, hint: Element | N
         case ast.Block(statements=(), tail=tail, unsafe_span=None) if tail is not None:
             return _value(tail, environment, hint)
         case ast.If(otherwise=otherwise) if otherwise is not None:
-            chosen = evaluate(node.condition, environment, BOOL).value
+            chosen = _expected(node.condition, environment, BOOL).value
             return _value(node.then if chosen else otherwise, environment, hint)
     raise not_constant(node.span, "not a constant expression")
 
@@ -297,10 +302,10 @@ def _unary(node: ast.Unary, environment: Environment, hint: Element | None) -> C
 
 def _binary(node: ast.Binary, environment: Environment, hint: Element | None) -> Constant:
     if node.operator in ("&&", "||"):
-        decided = evaluate(node.left, environment, BOOL).value
+        decided = _expected(node.left, environment, BOOL).value
         if decided == (node.operator == "||"):
             return Constant(decided, BOOL)
-        return evaluate(node.right, environment, BOOL)
+        return _expected(node.right, environment, BOOL)
     inner = None if node.operator in COMPARISONS else hint
     if node.operator in ("<<", ">>"):
         return _shift(node, environment, inner)
