@@ -225,7 +225,10 @@ def test_what_was_asked_for_is_the_first_target(tilec, monkeypatch, arguments, f
     assert len(targets.split()) == len(files_in(Path("build"))) - 1
 
 
-ODD_NAMES = ["a b", "a$b", "a#b", "a:b", "a%b", "a|b", "a*b", "a[b", "é", "a'b", "a,b", "a&b", "~a"]
+ODD_NAMES = [
+    "a b", "a$b", "a#b", "a:b", "a%b", "a|b", "a*b", "a[b", "é", "a'b", "a,b", "a&b", "~a", "a\\b",
+    r"\ a\\ b", r"a\#\:\\:b", r"a\%\|\\%%b", r"\$a$", "a\u2028b", "a\x85b", " a ",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
@@ -264,7 +267,10 @@ def _made(target: str) -> str:
     return "" if "is up to date" in done.stdout else done.stdout
 
 
-@pytest.mark.parametrize("mark", [";", "=", "\t", "\n"])
+UNNAMEABLE = [";", "=", "\t", "\n", "\r", "\x0b", "\x0c", "\x01", "\x7f", r"\*", r"?\\", r"\a["]
+
+
+@pytest.mark.parametrize("mark", UNNAMEABLE)
 def test_a_name_that_make_has_no_spelling_for_is_refused(tilec, mark):
     Path(f"a{mark}b.tile").write_text("")
     Path(f"c{mark}d").mkdir()

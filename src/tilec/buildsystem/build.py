@@ -64,15 +64,19 @@ def build(request: Request) -> Iterator[Result]:
     """
     inputs = [with_tuning(sources) for sources in _read_all(request)]
     _refuse_clashes(inputs, request.options)
-    results = _results(request, inputs)
+    for result in _once_taken(_results(request, inputs)):
+        yield _put_in_place(result, request)
+
+
+def _once_taken(results: Iterator[Result]) -> Iterator[Result]:
+    """The results, from when each option is taken. Raises SetupError if one is not by any."""
     waiting: list[Result] = []
     for result in results:
         waiting.append(result)
         if not untaken_options(waiting):
             break
     refuse_untaken(waiting)
-    for result in chain(waiting, results):
-        yield _put_in_place(result, request)
+    yield from chain(waiting, results)
 
 
 def untaken_options(results: Sequence[Result]) -> list[str]:
@@ -117,7 +121,10 @@ def _results(request: Request, inputs: Sequence[Sources]) -> Iterator[Result]:
 
 def check(request: Request) -> Iterator[Result]:
     """As `build`, without code generation, reuse or outputs."""
-    inputs = _read_all(request)
+    yield from _once_taken(_checked(request, _read_all(request)))
+
+
+def _checked(request: Request, inputs: Sequence[Sources]) -> Iterator[Result]:
     for index, answer in _compile(request, inputs, _check_job):
         if isinstance(answer, Crashed):
             yield Result(inputs[index], Status.CRASHED, crash=answer)
