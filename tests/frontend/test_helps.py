@@ -50,7 +50,7 @@ _NAMES = re.compile(r"[A-Za-z_]\w*!?|[^\w\s]{1,3}|&mut|#\[.*\]")
 _ELSEWHERE = {
     "[i, j]", "const NAME: f32 = 1.0;", "else if", "for i in a..b", "grid = [e0, e1, e2]",
     "kernel(&mut t, x);", "use other::name;", "&mut t", "&part", "requires!(L == N * 2)",
-    "T: Float", "select(iota::<i32, 16>().eq(i), value, t)", "load::<{BM / 2}>",
+    "T: Float", "x: f32", "select(iota::<i32, 16>().eq(i), value, t)", "load::<{BM / 2}>",
 }  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def _tiles(actual: TileType, expected: TileType, inference: ElementInference) ->
         way = (
             "take one element: `.item()`, `.at([…])`"
             if expected.is_scalar
-            else ("make a tile of it: `Tile::<…>::full(…)`")
+            else f"make a tile of it: `{_full(expected, inference)}`"
         )
         return "E0301", "expected a " + ("scalar" if expected.is_scalar else "tile"), way
     if actual.shape != expected.shape:
@@ -74,6 +74,11 @@ def _tiles(actual: TileType, expected: TileType, inference: ElementInference) ->
         return None
     left, right = inference.resolve(actual.element), inference.resolve(expected.element)
     return "E0202", "element types differ", conversion(left, right, is_scalar=expected.is_scalar)
+
+
+def _full(tile: TileType, inference: ElementInference) -> str:
+    shape = ", ".join(map(str, (inference.known(tile.element), *tile.shape)))
+    return f"Tile::<{shape}>::full(…)"
 
 
 def _tensors(actual: TensorType, expected: TensorType) -> _Found | None:

@@ -62,6 +62,8 @@ def _in_brackets(at: Situation, text: str, words: list[str]) -> Foreign | None:
     bracket = str(at.open_bracket) if at.open_bracket is not None else ""
     if text == "=" and bracket == "(" and len(words) > 1 and words[-2] in ("(", ","):
         return _NAMED
+    if text == "=" and bracket == "(" and "PLUS" not in at.expected and ":" in words:
+        return Foreign("defaults of parameters", "give the value where it is called")
     if bracket != "[":
         return None
     if text == "," and "RSQB" in at.expected and "COMMA" not in at.expected:
@@ -123,7 +125,9 @@ def _operator(at: Situation, text: str, words: list[str]) -> Foreign | None:
     if text == ">" and words[-1:] == ["-"]:
         return Foreign("members behind pointers", "methods follow a dot: `t.exp()`")
     if words[-1:] == ["#"] and text in ("include", "define", "pragma", "ifdef", "if", "endif"):
-        return Foreign("directives of a preprocessor", "a use names items: `use other::name;`")
+        constant, use = "a constant is `const NAME: f32 = 1.0;`", "items: `use other::name;`"
+        help = constant if text == "define" else f"a use names {use}"
+        return Foreign("directives of a preprocessor", help)
     if text == "." and "FLOAT" in at.expected:
         return Foreign("numbers that start with a point", "write `0.5`")
     if text == "=" and words[-1:] == [":"]:

@@ -161,4 +161,10 @@ def _help(at: Situation) -> str | None:
         return "an expression in generic arguments stands in braces: `load::<{BM / 2}>`"
     if text == '"':
         return "this string has no end"
+    if at.expected == {"COLON"}:
+        return "its type stands behind a name: `x: f32`"
+    if "LBRACE" in at.expected and "PLUS" in at.expected and at.token.type != "$END":
+        return "what a branch or a loop does stands in braces: `{ … }`"
+    if text == "let" and "FN" in at.expected:
+        return "outside of functions a value is a constant: `const NAME: f32 = 1.0;`"
     return None

@@ -60,9 +60,9 @@ def check_kernel(
 
 def _has_parts(kernel: ast.Function) -> bool:
     """Whether a parameter is written as a part, so that even a wrong one decides the grid."""
-    return any(
-        isinstance(p.type, ast.PathType) and p.type.name.text == "Part" for p in kernel.parameters
-    )
+    types = (p.type for p in kernel.parameters)
+    named = (t.target if isinstance(t, ast.ReferenceType) else t for t in types)
+    return any(isinstance(t, ast.PathType) and t.name.text == "Part" for t in named)
 
 
 def _kernel(checker: Checker, attributes: Attributes, instance: Instance) -> typed.KernelInstance:

@@ -17,7 +17,8 @@ MOST_GUARDS = 256
 @expression_rule(ast.Return)
 def return_(checker: Checker, node: ast.Return) -> typed.Expression:
     if checker.is_kernel:
-        text, help = "not at the top level of the kernel, under an `if`", None
+        text = "not at the top level of the kernel, under an `if`"
+        help = "put what would follow into an `if`"
     else:
         text, help = "in a helper", "write the value as the last expression"
     checker.has_refused_return = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from tilec.diagnostics import CompileError, Label
@@ -124,4 +125,18 @@ def _expect_result(checker: Checker, body: typed.Block, result: Type) -> None:
         if actual.own is Own.MUT and result.own is Own.SHARED:
             raise refusal("E0203", "a `&mut` tensor is returned as such", place, "", *label)
         actual = TensorType(actual.element, actual.extents, actual.own)
-    expect(actual, result, checker.inference, place, *label)
+    try:
+        expect(actual, result, checker.inference, place, *label)
+    except CompileError as error:
+        help = _way_to_result(checker, body, actual)
+        raise CompileError(*(replace(d, help=help or d.help) for d in error.diagnostics)) from None
+
+
+def _way_to_result(checker: Checker, body: typed.Block, actual: Type) -> str | None:
+    """What to write where a body gives a value and the signature none, or the other way round."""
+    if checker.function.result is None:
+        shown = checker.inference.final_type(actual)
+        return f"write the type that it gives behind its parameters: `-> {shown}`"
+    if body.tail is None and actual == UNIT:
+        return "the value is the last expression, without a `;` behind it"
+    return None
