@@ -144,9 +144,24 @@ def _lines_of(text: str, needle: str) -> list[int]:
     return [number for number, line in enumerate(text.splitlines(), 1) if needle in line]
 
 
+def _nested_helpers(depth: int) -> str:
+    before, after = "if x > 0.0 { " * 100, " } else { 1.0 }" * 100
+    helpers = "".join(
+        f"fn h{i}(x: f32) -> f32 {{ {before}h{i - 1}(x){after} }}\n" for i in range(1, depth + 1)
+    )
+    return f"""fn h0(x: f32) -> f32 {{ x }}
+{helpers}
+#[kernel]
+pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, s: f32) {{
+    z.store(h{depth}(s));
+}}
+"""
+
+
 LIMITS: dict[str, tuple[Program, int, int, str, str]] = {
     # How a program grows, the largest that is taken, one that is not, its code, where it is.
     "operations": (_doubling, 14, 40, "E0702", "z.store(h40(s));"),
+    "depth": (_nested_helpers, 10, 11, "E0702", "z.store(h11(s));"),
     "instances of helpers": (_grown_generics, 6, 30, "E0702", "{B * 2}"),
     "helpers that return views": (_views, 16, 40, "E0102", "fn v"),
     "values in a tuple": (_tuples, 10, 40, "E0203", "let s10 ="),
