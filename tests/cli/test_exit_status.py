@@ -206,12 +206,3 @@ def test_opt_reports_a_program_that_the_front_end_refuses(tilec):
     ended = tilec("opt", "a.tile", "--passes", "cse")
     assert (ended.status, ended.out) == (1, "")
     assert "error[E0201]" in ended.err
-
-
-@pytest.mark.parametrize("command", ["check", "build"])
-def test_an_option_that_fits_no_kernel_is_said_before_anything_is(tilec, command):
-    Path("a.tile").write_text("fn f(x: f32) -> f32 { x }\n")
-    Path("b.tile").write_text("fn g(x: f32) -> f32 { x }\n")
-    ended = tilec(command, "a.tile", "b.tile", "-D", "C=3")
-    assert (ended.status, ended.out) == (2, "")
-    assert "`-D C=3` fits no kernel of these files" in ended.err

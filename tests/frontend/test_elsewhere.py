@@ -12,7 +12,8 @@ import pytest
 from front_end import checked
 
 from tilec.diagnostics import Diagnostic
-from tilec.frontend.names_elsewhere import FIELDS, FUNCTIONS, MACROS, TENSORS, VALUES
+from tilec.frontend.functions_elsewhere import FUNCTIONS
+from tilec.frontend.names_elsewhere import FIELDS, MACROS, TENSORS, VALUES
 from tilec.frontend.ways import Way
 
 HEAD = """\

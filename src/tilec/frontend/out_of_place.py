@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import ast
-from tilec.frontend.names_elsewhere import FUNCTIONS
+from tilec.frontend.functions_elsewhere import FUNCTIONS
 
 
 def check_places(file: ast.File) -> Iterator[Diagnostic]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from tilec.diagnostics import CompileError
 from tilec.frontend import ast, typed
 from tilec.frontend.checker import Checker
-from tilec.frontend.names_elsewhere import FUNCTIONS, MODULES, TENSORS
+from tilec.frontend.functions_elsewhere import FUNCTIONS, MODULES
+from tilec.frontend.names_elsewhere import TENSORS
 from tilec.frontend.refusal import refusal
 from tilec.frontend.spelling import did_you_mean
 from tilec.frontend.ways import Use as ForeignUse

@@ -1,6 +1,7 @@
 """What a name of another system is written as here: an expression made of its operands, or a note.
 
-The tables stand in `names_elsewhere.py`; the text of the help is put together here.
+The tables stand in `functions_elsewhere.py` and `names_elsewhere.py`; the text of the help is put
+together here.
 """
 
 from __future__ import annotations
@@ -36,6 +37,16 @@ class Way:
     code: str | None
     note: str | None = None
     example: tuple[str, ...] = ("t", "u", "v")
+
+
+def ways(names: str, code: str, example: tuple[str, ...] = ("t", "u", "v")) -> dict[str, Way]:
+    """The same code for several names, which spaces part."""
+    return dict.fromkeys(names.split(), Way(code, example=example))
+
+
+def notes(names: str, *note: str) -> dict[str, Way]:
+    """The same note for several names, which spaces part."""
+    return dict.fromkeys(names.split(), Way(None, "".join(note)))
 
 
 @dataclass(frozen=True)
