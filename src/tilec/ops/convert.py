@@ -17,11 +17,12 @@ from tilec.integers.formula import FORMULAS, equal
 from tilec.integers.number import Number, always, combined, compared
 from tilec.integers.number import chosen as chosen_number
 from tilec.ir.dialects import arith, llvm
-from tilec.ops import conversions, uses
+from tilec.ops import uses
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import integer, like, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.conversions import compared
 from tilec.ops.formats import (
     Array,
     dtype_of,
@@ -159,7 +160,7 @@ def _no_conversion(tile: TileType, target: Element) -> str | None:
     """What to write instead of a conversion that there is not."""
     source = tile.element
     if target == BOOL and source != BOOL:
-        return f"compare instead: {conversions.compared(source)}"
+        return f"compare instead: {compared(source)}"
     if target == TF32 and source not in (F32, TF32):
         return "convert to `f32` first: `.to::<f32>().to::<tf32>()`"
     if source == TF32 and target not in (F32, TF32):
