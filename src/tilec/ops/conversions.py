@@ -32,7 +32,7 @@ def conversion(
         return None
     if expected == BOOL:
         return (
-            f"compare it: `!= {zero(actual)}`" if is_scalar else f"compare it: {compared(actual)}"
+            f"compare it: `!= {zero(actual)}`" if is_scalar else f"compare it: {not_zero(actual)}"
         )
     if is_scalar and USIZE in (expected, actual) and expected not in STORAGE_ONLY:
         return f"convert it: `as {expected}`"
@@ -64,7 +64,7 @@ def converted(actual: ElementLike | None, target: Element) -> str:
     return f"`{'.to::<f32>()' if through else ''}.to::<{target}>()`"
 
 
-def compared(element: ElementLike) -> str:
+def not_zero(element: ElementLike) -> str:
     """The comparison that tells whether a number is not zero."""
     return f"`.ne({zero(element)})`"
 

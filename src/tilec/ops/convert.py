@@ -22,7 +22,7 @@ from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import integer, like, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
-from tilec.ops.conversions import compared
+from tilec.ops.conversions import not_zero
 from tilec.ops.formats import (
     Array,
     dtype_of,
@@ -160,7 +160,7 @@ def _no_conversion(tile: TileType, target: Element) -> str | None:
     """What to write instead of a conversion that there is not."""
     source = tile.element
     if target == BOOL and source != BOOL:
-        return f"compare instead: {compared(source)}"
+        return f"compare instead: {not_zero(source)}"
     if target == TF32 and source not in (F32, TF32):
         return "convert to `f32` first: `.to::<f32>().to::<tf32>()`"
     if source == TF32 and target not in (F32, TF32):

@@ -156,7 +156,7 @@ def _way_in(element: ElementLike, domain: Domain) -> str | None:
     if domain is Domain.FLOAT:
         return "convert it first: `.to::<f32>()`"
     if domain is Domain.BOOL:
-        return f"compare it first: {conversions.compared(element)}"
+        return f"compare it first: {conversions.not_zero(element)}"
     return None
 
 
