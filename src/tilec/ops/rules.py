@@ -16,7 +16,7 @@ from mlir import ir
 
 from tilec.layout import Layout
 from tilec.layout.costs import ARITHMETIC
-from tilec.layout.inference import Places as Places
+from tilec.layout.nodes import Places as Places
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.build import make
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, TensorMap, lower_elementwise
@@ -198,6 +198,12 @@ class OpRules:
         """
         chosen = next((layout for layout in known if layout is not None), None)
         return Places((chosen,) * len(known), (chosen,) * len(op.results))
+
+    def place_results(
+        self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing
+    ) -> tuple[Layout | None, ...]:
+        """Of `place`, the layouts of results: for those who ask from one tile to the next."""
+        return self.place(op, known, placing).results
 
     def serve(
         self, op: ir.OpView, wanted: Layout, placing: Placing
