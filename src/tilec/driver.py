@@ -23,6 +23,7 @@ from tilec.checks.check_races import races_of
 from tilec.checks.check_resources import check_resources, is_within_shared_memory
 from tilec.checks.check_writes import check_writes
 from tilec.codegen.describe import parameters_of, requirements_of
+from tilec.codegen.size import TooLargeError
 from tilec.codegen.start_early import FOLLOWS, PRECEDES
 from tilec.compilation import IN_KERNEL_CHECKS, Compiled, KernelReport, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
@@ -102,7 +103,7 @@ def compile_sources(sources: Sources, options: Options, workers: int = 1) -> Com
         try:
             outputs = outputs_of(kernels, sources, options, front.emitted, workers, front.pipelines)
             return replace(front.compiled, outputs=outputs)
-        except (NoGpuCodeError, DoesNotFitError) as error:
+        except (NoGpuCodeError, DoesNotFitError, TooLargeError) as error:
             found = [_not_lowered(error, front.sources)]
         return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
 
@@ -269,7 +270,7 @@ def _beyond_shared_memory(front: Front, options: Options) -> Iterator[Diagnostic
     for target in targets:
         try:
             lower_all(kernels, target)
-        except NoGpuCodeError:
+        except (NoGpuCodeError, TooLargeError):
             return
         except DoesNotFitError as error:
             yield _not_lowered(error, front.sources)
@@ -281,11 +282,15 @@ def _errors(diagnostics: Sequence[Diagnostic]) -> bool:
 
 
 def _not_lowered(
-    error: NoGpuCodeError | DoesNotFitError, sources: dict[str, SourceFile]
+    error: NoGpuCodeError | DoesNotFitError | TooLargeError, sources: dict[str, SourceFile]
 ) -> Diagnostic:
     span = span_of(error.location, sources)
     assert span is not None, "every operation has its place in the source"
     if isinstance(error, NoGpuCodeError):
         return no_gpu_code(span)
+    if isinstance(error, TooLargeError):
+        what = f"each thread has {error.count} operations, and at most {error.limit} are compiled"
+        help = "compute what is the same once, or in a loop; smaller tiles, or more warps"
+        return Diagnostic("E0702", "a kernel is too large", (Label(span, what),), help=help)
     what = f"this takes {error.needed} bytes, a block has {error.limit}"
     return Diagnostic("E0702", "a tile does not fit in shared memory", (Label(span, what),))

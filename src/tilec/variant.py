@@ -14,6 +14,7 @@ from mlir import ir
 from tilec.artifact.schedule_report import ScheduleReport
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import SHARED, ThreadCode, lower_tiles
+from tilec.codegen.size import expect_within_size
 from tilec.codegen.start_early import FOLLOWS, PRECEDES, let_start_early, start_early
 from tilec.codegen.warps import warps_for
 from tilec.codegen.whole_rows import whole_rows
@@ -153,7 +154,7 @@ def lower_variant(
 
     The arguments are those of `Wanted`.
 
-    Raises:   NoGpuCodeError; DoesNotFitError
+    Raises:   NoGpuCodeError; DoesNotFitError; TooLargeError
     """
     wanted = Wanted(instance, symbol, vector_bytes, target, has_roles)
     return _lowered(wanted, body)
@@ -285,7 +286,7 @@ def _to_threads(made: _Scheduled, wanted: Wanted, body: ir.Block) -> ThreadCode:
         insert_barriers(function)
         expect_no_problem(function, "insert_barriers")
     with stage("lowering to threads"):
-        return lower_tiles(
+        code = lower_tiles(
             function,
             wanted.symbol,
             body,
@@ -293,3 +294,5 @@ def _to_threads(made: _Scheduled, wanted: Wanted, body: ir.Block) -> ThreadCode:
             vector_bytes=wanted.vector_bytes,
             loader_warps=made.loader_warps,
         )
+        expect_within_size(code.function, wanted.instance.function.location)
+        return code
