@@ -28,12 +28,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilec.target.description import KIB, Rates, Roles, Target
+from tilec.target.description import KIB, PARAMETERS_PTX, Rates, Roles, Target
 
 SM_90 = Target(
     name="sm_90",
     capability=(9, 0),
-    ptx_version=80,
+    ptx_version=PARAMETERS_PTX,
     smem_per_sm_bytes=228 * KIB,
     smem_per_block_bytes=227 * KIB,
     warps_per_sm=64,
