@@ -41,7 +41,11 @@ from tests.emit.test_loading import (  # noqa: F401
     test_what_was_said_of_memory_in_another_launch_does_not_count,
     test_without_a_driver_contracts_are_checked_and_launches_say_so,
 )
-from tests.emit.test_plans import launches_what_the_runtime_does
+from tests.emit.test_plans import _rounds, launches_what_the_runtime_does
+from tests.emit.test_wide_launches import (  # noqa: F401
+    test_a_kernel_may_have_many_parameters_dims_and_maps,
+    test_numbers_of_the_last_of_many_parameters_are_told_in_messages,
+)
 from tilec.emit.sets import launch_sets
 
 SETS = {one.name: one for one in launch_sets(pipelined())}
@@ -58,7 +62,7 @@ def test_launches_are_those_of_the_runtime(name, headers):
     launched = SETS[name]
     planner = planner_of(launched, pipelined())
     random = Random(name)
-    for number in range(600):
+    for number in range(_rounds(launched, 600)):
         kernel = random.choice(launched.kernels)
         if number % 3 == 2:
             arguments = hostile_arguments_of(kernel, random)

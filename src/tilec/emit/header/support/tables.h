@@ -9,7 +9,7 @@ __extension__ typedef __int128 tilec_wide;
 #define TILEC_NUMBERED_LIMIT ((tilec_wide)1 << 26)
 #define TILEC_GRID_X_LIMIT ((tilec_wide)2147483647)
 #define TILEC_GRID_YZ_LIMIT ((tilec_wide)65535)
-enum { TILEC_ARGUMENTS = 64, TILEC_VALUES = 96, TILEC_SLOTS = 256, TILEC_MAPS = 8, TILEC_MAP_RANKS = 5 };
+enum { TILEC_MAP_RANKS = 5 };
 
 typedef enum tilec_kind { TILEC_TRUTH, TILEC_WHOLE, TILEC_REAL } tilec_kind;
 
@@ -46,7 +46,7 @@ typedef struct tilec_parameter {
 typedef struct tilec_claim {
     int32_t expression;
     const char *text;
-    const signed char *named; /* the values that it mentions, then -1 */
+    const int32_t *named; /* the values that it mentions, then -1 */
 } tilec_claim;
 
 typedef struct tilec_precondition {
@@ -140,5 +140,6 @@ typedef struct tilec_set {
     const char *name;
     const tilec_build *builds;
     int32_t build_count;
+    int32_t value_count; /* Dims and parameters of the instance with the most */
 } tilec_set;
 

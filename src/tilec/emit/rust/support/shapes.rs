@@ -11,9 +11,8 @@ struct Call<'a> {
     extents: [i64; RANKS],
     programs: i128,
     device: i32,
-    /// A bit for each argument whose device is known to this call, and the devices.
-    asked: u64,
-    devices: [i32; ARGUMENTS],
+    /// Of arguments, as far as this call has asked.
+    devices: Vec<Option<i32>>,
     /// Of the stream; -1: nobody said.
     on: i32,
     sm_count: i32,
@@ -126,7 +125,7 @@ impl Call<'_> {
     /// The value of each `Dim`; every tensor that names it agrees.
     fn bind_dims(&mut self) -> Result<()> {
         let kernel = self.kernel;
-        let mut owners = [None; DIMS];
+        let mut owners = vec![None; kernel.dims.len()];
         for (p, parameter) in kernel.parameters.iter().enumerate() {
             for (axis, &wanted) in parameter.extents.iter().enumerate() {
                 if wanted >= 0 {
@@ -136,11 +135,11 @@ impl Call<'_> {
                 let dim = (-1 - wanted) as usize;
                 let (owner, owner_axis) = *owners[dim].get_or_insert_with(|| {
                     self.values[dim] = Value { whole: i128::from(extent), ..NO_VALUE };
-                    (p as u8, axis as u8)
+                    (p, axis)
                 });
                 let bound = self.values[dim].whole;
                 if bound != i128::from(extent) {
-                    let (name, owner) = (parameter.name, kernel.parameters[usize::from(owner)].name);
+                    let (name, owner) = (parameter.name, kernel.parameters[owner].name);
                     let dim = kernel.dims[dim];
                     return failed(
                         Status::Extent,

@@ -8,8 +8,6 @@ const GRID_X_LIMIT: i128 = 2147483647;
 const GRID_YZ_LIMIT: i128 = 65535;
 
 pub(super) const RANKS: usize = 8;
-const ARGUMENTS: usize = 64;
-const DIMS: usize = 32;
 const MAP_RANKS: usize = 5;
 const DEVICES: usize = 64;
 
