@@ -125,6 +125,11 @@ UNFIT = [
     ),
     ((2 * BASE, NEEDED), "WORKSPACE", "the workspace overlaps `x`: bytes 0x20000000000 to"),
     ((BASE + 3840, NEEDED), "WORKSPACE", "the workspace overlaps `out`: bytes 0x10000000f00 to"),
+    (
+        (2**64 - NEEDED + 256, NEEDED),
+        "WORKSPACE",
+        "the workspace: 12288 bytes from address 0xffffffffffffd100 on pass the end of the address",
+    ),
     ((2**55, NEEDED), "DEVICE", "the workspace is on device 1, the tensors on 0"),
     ((2**56, NEEDED), "DEVICE", "`workspace`: 0x100000000000000 is the address of no memory that"),
 ]

@@ -17,7 +17,7 @@ SETS = {one.name: one for one in launch_sets(everything())}
 
 def _rounds(launched, most):
     """As many as take about as long for kernels with many parameters as for others."""
-    return min(most, 5000 // len(launched.kernels[0].parameters))
+    return min(most, 15000 // len(launched.kernels[0].parameters))
 
 
 def launches_what_the_runtime_does(functions, planner, name, arguments):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mlir import ir
 
-from tilec.interpret.contract import BrokenContract
+from tilec.interpret.contract import BrokenContract, Parameter, bind
 from tilec.interpret.run import run_kernel
 from tilec.ir.dialect import context
 
@@ -110,6 +110,22 @@ def test_the_contract_is_checked_before_anything_runs() -> None:
             launch(ADD, "add", **arguments)
         assert message in str(caught.value)
     assert not z.any()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_strides_keep_a_tensor_within_64_bits(sign: int) -> None:
+    """Launchers refuse the same."""
+    parameters = (Parameter("x", "f32", ("M", 4), "shared"),)
+    far = (2**63 - 16) // 3 // 4 * 4  # bytes, of three strides and four elements
+    taken, beyond = (
+        np.lib.stride_tricks.as_strided(np.zeros(4, np.float32), (4, 4), (sign * stride, 4))
+        for stride in (far, far + 4)
+    )
+    bind(parameters, {"x": taken})
+    bind(parameters, {"x": beyond[:1]})
+    bind(parameters, {"x": beyond[:0]})
+    with pytest.raises(BrokenContract, match=f"`x`: strides .* over {3 * (far + 4) + 16} bytes"):
+        bind(parameters, {"x": beyond})
 
 
 class Touches:

@@ -11,6 +11,7 @@ import numpy as np
 from mlir import ir
 from numpy.typing import DTypeLike
 
+from tilec.artifact.abi import SPAN_LIMIT
 from tilec.interpret.memory import Array
 
 
@@ -132,7 +133,22 @@ def _tensor(parameter: Parameter, array: Any) -> Array:
     # NumPy gives empty arrays strides of its own.
     if array.size and array.ndim and array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
         raise BrokenContract(f"the last stride of `{name}` is 1, got {strides_of(array)[-1]}")
+    if (span := _span_bytes(array)) > SPAN_LIMIT:
+        raise BrokenContract(
+            f"`{name}`: strides {strides_of(array)} spread the elements of shape {array.shape} "
+            f"over {span} bytes, above the limit of {SPAN_LIMIT}"
+        )
     return array
+
+
+def _span_bytes(array: Array) -> int:
+    """From the lowest byte of an element to past the highest."""
+    if not array.size:
+        return 0
+    span: int = array.itemsize
+    for extent, stride in zip(array.shape, array.strides, strict=True):
+        span += abs(stride) * (extent - 1)
+    return span
 
 
 def strides_of(array: Array) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from tilec.artifact.expression import Expression, Value, names_in
 from tilec.artifact.manifest import Manifest
 from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.workspace import Workspace
-from tilec.runtime.array import ADDRESS_BITS, Array
+from tilec.runtime.array import Array
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.contract import check_type
 from tilec.runtime.errors import ContractError, TilecError
@@ -165,7 +165,7 @@ class PipelineLauncher:
         if (
             addressed is None
             or address_bits & planned.low_bits
-            or address_bits >> ADDRESS_BITS
+            or not 0 <= address_bits <= planned.last_address
             or not all(addresses)
         ):
             addressed = planned.at(addresses)

@@ -15,6 +15,7 @@ from tests.emit.test_contract_violations import (  # noqa: F401  (they run here 
     BROKEN,
     test_nothing_to_do_is_a_success_that_needs_no_driver,
     test_rows_that_interleave_do_not_overlap,
+    test_tensors_reach_to_the_end_of_the_address_space,
     test_what_was_changed_was_right_before,
 )
 from tests.emit.test_loading import (  # noqa: F401

@@ -130,6 +130,12 @@ TILEC_INNER tilec_status tilec_check_form(const tilec_parameter *parameter, cons
     if (last >= 0 && tensor->extents[last] > 1 && tensor->strides[last] != 1)
         return tilec_fail(TILEC_ERROR_STRIDE, "`%s`: expected stride 1 of the last axis, got %lld", name,
                           (long long)tensor->strides[last]);
+    if (tilec_span_bytes(tensor) > TILEC_SPAN_LIMIT)
+        return tilec_fail(TILEC_ERROR_STRIDE,
+                          "`%s`: strides %s spread the elements of shape %s over %s bytes, above the limit of %s", name,
+                          tilec_tuple(tensor->strides, tensor->rank).text,
+                          tilec_tuple(tensor->extents, tensor->rank).text,
+                          tilec_number(tilec_span_bytes(tensor), 10).text, tilec_number(TILEC_SPAN_LIMIT, 10).text);
     if (parameter->is_written && tilec_overlaps_itself(tensor))
         return tilec_fail(TILEC_ERROR_SELF_OVERLAP,
                           "`%s` is written, and its strides %s put several of its elements at one place (shape %s)",

@@ -6,6 +6,8 @@ __extension__ typedef __int128 tilec_wide;
 /* The limits of docs/abi.md. */
 #define TILEC_COUNT_LIMIT ((tilec_wide)1 << 40)
 #define TILEC_ELEMENT_LIMIT ((tilec_wide)1 << 60)
+#define TILEC_SPAN_LIMIT ((tilec_wide)1 << 63)
+#define TILEC_ADDRESS_END ((tilec_wide)1 << 64)
 #define TILEC_NUMBERED_LIMIT ((tilec_wide)1 << 26)
 #define TILEC_GRID_X_LIMIT ((tilec_wide)2147483647)
 #define TILEC_GRID_YZ_LIMIT ((tilec_wide)65535)

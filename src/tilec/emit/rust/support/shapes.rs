@@ -103,6 +103,17 @@ fn check_form(parameter: &Parameter, tensor: &Raw) -> Result<()> {
     if let Some((2.., stride)) = last.filter(|&(_, &stride)| stride != 1) {
         return failed(Status::Stride, format!("`{name}`: expected stride 1 of the last axis, got {stride}"));
     }
+    let span = tensor.span_bytes();
+    if span > SPAN_LIMIT {
+        let (strides, shape) = (tuple(tensor.strides()), tuple(tensor.extents()));
+        return failed(
+            Status::Stride,
+            format!(
+                "`{name}`: strides {strides} spread the elements of shape {shape} over {span} bytes, above the limit of \
+                 {SPAN_LIMIT}"
+            ),
+        );
+    }
     if parameter.is_written && overlaps_itself(tensor) {
         let (strides, shape) = (tuple(tensor.strides()), tuple(tensor.extents()));
         return failed(
