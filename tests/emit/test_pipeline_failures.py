@@ -145,6 +145,19 @@ def test_a_workspace_that_will_not_do_is_refused(workspace, status, said, pipeli
     assert pipelines.run(*summed(), LAUNCH_WITH, workspace=(2**52, NEEDED)).message == ""
 
 
+def test_a_workspace_around_a_tensor_without_axes_is_refused(pipelines):
+    given = [dense(1, "f32"), dense(2, "f32"), dense(3, "f32", 1000)]
+    needed = 4096 + 256 + 256
+    for tensor, name in ((1, "y"), (2, "start")):
+        around = (BASE * tensor - 4096, needed)
+        called = pipelines.run("totals", given, LAUNCH_WITH, workspace=around)
+        assert f"the workspace overlaps `{name}`: bytes" in called.message
+        assert called.status == STATUS["TILEC_ERROR_WORKSPACE"]
+    assert pipelines.noted.count == 0
+    before = (BASE - needed, needed)
+    assert pipelines.run("totals", given, LAUNCH_WITH, workspace=before).message == ""
+
+
 def test_without_temporaries_any_workspace_will_do(pipelines):
     arguments = [dense(1, "f32", 50), dense(2, "f32", 50)]
     called = pipelines.run("doubled", arguments, LAUNCH_WITH, workspace=(0, 0))
