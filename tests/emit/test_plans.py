@@ -29,7 +29,8 @@ def launches_what_the_runtime_does(functions, planner, name, arguments):
         assert (outcome.message, functions.fake.launches) == (wanted, before), arguments
         return wanted
     launch = launched_by(wanted)
-    assert outcome.status == 0, (outcome.message, arguments)
+    # Of what was tried on the way, or went wrong before, nothing is said.
+    assert (outcome.status, outcome.message) == (0, ""), arguments
     assert functions.fake.launches == before + (launch is not None)
     if launch is not None:
         assert launched_on(functions.fake) == launch, arguments

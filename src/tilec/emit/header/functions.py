@@ -94,7 +94,7 @@ def _function(
         filled(f"TILEC_PUBLIC tilec_status {name}(", parameters, ")"),
         "{",
         filled("    const tilec_argument arguments[] = {", passed, "};"),
-        f"    return {result};",
+        f"    return tilec_done({result});",
         "}",
         "",
     ]

@@ -197,7 +197,7 @@ TILEC_PUBLIC tilec_status tilec_graph_launch(tilec_graph *graph, tilec_stream st
         }
     }
     pthread_mutex_unlock(&graph->lock);
-    return status;
+    return tilec_done(status);
 }
 
 TILEC_INNER tilec_status tilec_pipeline_graph(const tilec_pipelines *set, tilec_graph **made,
