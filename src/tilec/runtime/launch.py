@@ -30,6 +30,7 @@ from tilec.runtime.borrows import (
     ranges_of,
 )
 from tilec.runtime.errors import LaunchError, TilecError, failure
+from tilec.runtime.native import fields_of_handles
 from tilec.runtime.owned_lock import OwnedLock
 
 if TYPE_CHECKING:
@@ -61,15 +62,10 @@ def is_passing(address: int, given: object) -> bool:
     return address >= PER_THREAD_STREAM and (address == PER_THREAD_STREAM or isinstance(given, int))
 
 
-class Launch:
-    """A launch under way. What it borrows stays alive until it is done, waited for or not.
-
-    Its event is recorded when it is first asked for, which may be after later work was given to the
-    stream: the launch then counts as done when that is.
-    """
+class _Fields:
+    """What a `Launch` has. Where the C path was built, its `Handle` has the same."""
 
     __slots__ = (
-        "__weakref__",
         "_borrowed",
         "_driver",
         "_event",
@@ -82,6 +78,20 @@ class Launch:
         "waits_for_legacy",
     )
 
+
+if not TYPE_CHECKING:
+    _Fields = fields_of_handles(_Fields)
+
+
+class Launch(_Fields):
+    """A launch under way. What it borrows stays alive until it is done, waited for or not.
+
+    Its event is recorded when it is first asked for, which may be after later work was given to the
+    stream: the launch then counts as done when that is.
+    """
+
+    __slots__ = ("__weakref__",)
+
     def __init__(
         self,
         driver: Driver,
@@ -90,6 +100,7 @@ class Launch:
         borrowed: object,
         touched: Touched | None = None,
     ) -> None:
+        # hot_path.c fills in the same.
         self.touched = touched
         self._is_over = False
         # The thread that may ask the driver about it: None as long as it is not started, 0 any. On

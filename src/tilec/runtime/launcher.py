@@ -177,7 +177,8 @@ class Launcher:
         driver = self._driver()
         self._several = driver.device_count() > 1
         start = driver.prepared(self._module.code(), entry, cells)
-        if self._hot_start is no_hot_path and is_native(start):
+        native.know_torch()
+        if self._hot_start is no_hot_path and is_native(start, Launch):
             self._hot_start = self._hot_path(driver).start
         return cells, start
 
