@@ -97,6 +97,7 @@ def fields_of_handles(otherwise: type) -> type:
 
 
 _known_torch: object = None  # the class of tensors that C was told of
+_reads_torch = False
 
 
 def know_torch() -> None:
@@ -105,7 +106,7 @@ def know_torch() -> None:
     Its classes have `__dlpack_c_exchange_api__` (DLPack 1.3) from PyTorch 2.10 on. Other classes of
     tensors, derived ones too, are asked by Python's protocols.
     """
-    global _known_torch
+    global _known_torch, _reads_torch
     torch = sys.modules.get("torch")
     tensor = getattr(torch, "Tensor", None)
     if _BUILT is None or tensor is None or tensor is _known_torch:
@@ -115,9 +116,15 @@ def know_torch() -> None:
     is_neg = getattr(tensor, "is_neg", None)
     if exchange is None or parameter is None or is_neg is None:
         return
+    _reads_torch = False
     with suppress(TypeError, ValueError):  # what is no capsule of that name says nothing
-        _BUILT.know_torch(tensor, parameter, exchange, is_neg)
+        _reads_torch = _BUILT.know_torch(tensor, parameter, exchange, is_neg)
     _known_torch = tensor
+
+
+def reads_torch() -> bool:
+    """Whether C reads tensors of PyTorch by that."""
+    return _reads_torch
 
 
 def no_hot_path(
