@@ -33,7 +33,7 @@ def main() -> None:
 def _asked_while(mode: str) -> tuple[str, str, str]:
     stream = _stream()
     before = _needed(bindings.cuStreamGetId(stream))
-    kind = bindings.CUstreamCaptureMode[f"CU_STREAM_CAPTURE_MODE_{mode}"]
+    kind = getattr(bindings.CUstreamCaptureMode, f"CU_STREAM_CAPTURE_MODE_{mode}")
     _needed(bindings.cuStreamBeginCapture(stream, kind))
     status, *answer = bindings.cuStreamGetId(stream)
     ended, graph = bindings.cuStreamEndCapture(stream)
