@@ -76,7 +76,8 @@ def _begin() -> None:
 
 
 def _stream() -> Any:
-    return _needed(bindings.cuStreamCreate(bindings.CUstream_flags.CU_STREAM_NON_BLOCKING))
+    flags = int(bindings.CUstream_flags.CU_STREAM_NON_BLOCKING)
+    return _needed(bindings.cuStreamCreate(flags))
 
 
 def _needed(answered: Any) -> Any:
