@@ -14,6 +14,7 @@ import os
 from bisect import bisect_left
 from collections import deque
 from itertools import takewhile
+from operator import attrgetter
 from threading import get_ident
 from typing import TYPE_CHECKING
 
@@ -457,7 +458,11 @@ class UnderWay:
         try:
             for _ in range(len(gathered)):  # other threads may add to it meanwhile
                 launch = gathered[0]
-                if launch._borrowed is not None and not self._is_settled(launch, done):
+                # What most are, before the question that answers it for all.
+                is_plain = launch._event is None and launch.asker == 0 and not launch._is_passing
+                if launch._borrowed is not None and (
+                    is_plain or not self._is_settled(launch, done)
+                ):
                     if launch.entry is not entry or launch.stream != stream:
                         entry, stream = launch.entry, launch.stream
                         batch = batches.setdefault((stream, entry.device, False), [])
@@ -476,7 +481,7 @@ class UnderWay:
             self._wait_for(launch._event, [launch])
         elif launch._is_passing:  # it was captured into a graph, whose stream may be gone
             _are_over([launch], done)
-        elif launch.asker == 0 or launch.may_be_asked():
+        elif launch.may_be_asked():
             return False
         else:  # it is about to be started
             self._gathered.append(launch)
@@ -548,8 +553,8 @@ def _done_among(queue: deque[_Batch]) -> int:
 
 
 def _is_over(batch: _Batch) -> bool:
-    event, [launch, *_] = batch
-    return launch._driver.is_over(event)
+    event, launches = batch
+    return launches[0]._driver.is_over(event)
 
 
 def _are_over(batch: list[Launch], done: list[Launch]) -> None:
@@ -558,8 +563,11 @@ def _are_over(batch: list[Launch], done: list[Launch]) -> None:
     done += batch
 
 
+_weight: Callable[[Launch], int] = attrgetter("entry.weight")
+
+
 def _heavy_among(batch: list[Launch]) -> int:
-    return sum(launch.entry.weight >= LIMIT for launch in batch)
+    return sum(map(LIMIT.__le__, map(_weight, batch)))
 
 
 UNDER_WAY = UnderWay()
