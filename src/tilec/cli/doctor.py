@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator
 from importlib import import_module, metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -32,13 +33,17 @@ RUNTIME = (("numpy", "numpy"), ("cuda.bindings", "cuda-python"), ("cuda.core", "
 def command() -> int:
     """Say what is installed and what it can do.
 
-    Without a GPU everything but launching works, so that none is no error. A missing package is:
-    then the exit status is 2, and the last lines say what to install.
+    Without a GPU everything but launching works, so that none is no error, nor is a machine that
+    only launches, without the compiler. A missing package of what is installed is: then the exit
+    status is 2, and the last lines say what to install.
     """
     missing: list[str] = []
     say(f"tilec {__version__}, Python {platform.python_version()}, {platform.platform()}")
-    _section("compiler", missing, [_package(*names) for names in COMPILER])
-    _section("tools", missing, list(_tools()))
+    if _has_compiler():
+        _section("compiler", missing, [_package(*names) for names in COMPILER])
+        _section("tools", missing, list(_tools()))
+    else:
+        say("\ncompiler: not installed, and only building needs it: pip install 'tilec[compiler]'")
     _section("runtime", missing, [*(_package(*names) for names in RUNTIME), _launches()])
     say("\ntargets")
     say(f"  with tables: {', '.join(resolve.TARGETS)}")
@@ -50,6 +55,14 @@ def command() -> int:
         return DONE
     say(f"\nmissing: {', '.join(missing)}\ninstall it: pip install {' '.join(missing)}")
     return USAGE
+
+
+def _has_compiler() -> bool:
+    """Whether there is what nothing else brings along, as PyTorch does with the tools of CUDA."""
+    try:
+        return find_spec("mlir") is not None
+    except ImportError:
+        return False
 
 
 Finding = tuple[str, str, bool]  # what, its version and place or what is wrong, whether it is there

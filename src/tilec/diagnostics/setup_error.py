@@ -16,6 +16,14 @@ _EXHAUSTED = {
     errno.ENFILE: None,
 }
 
+# Modules of other packages, by what to install. The runtime has only those of the second line.
+_INSTALLED_BY = {
+    **dict.fromkeys(
+        ("mlir", "lark", "islpy", "ml_dtypes", "rich"), "pip install 'tilec[compiler]'"
+    ),
+    **dict.fromkeys(("click", "numpy", "cuda"), "pip install tilec"),
+}
+
 
 class SetupError(Exception):
     """The request cannot be served: a file, a tool or a target is not there.
@@ -36,8 +44,25 @@ def of_the_machine(error: Exception) -> SetupError | None:
 
     None for all others: those are the compiler's own.
     """
+    if isinstance(error, ImportError):
+        return _of_an_import(error)
+    if isinstance(error, MemoryError):
+        return SetupError("out of memory", help=_EXHAUSTED[errno.ENOMEM])
     if not isinstance(error, OSError) or error.errno not in _EXHAUSTED:
         return None
     reason = (error.strerror or str(error)).lower()
     where = f"`{error.filename}`: " if error.filename else ""
     return SetupError(f"{where}{reason}", help=_EXHAUSTED[error.errno])
+
+
+def _of_an_import(error: ImportError) -> SetupError | None:
+    """A package that is not installed, or does not load on this machine; None for a module of ours."""
+    package = (error.name or "").partition(".")[0]
+    if package not in _INSTALLED_BY:
+        return None
+    help_ = _INSTALLED_BY[package]
+    if not isinstance(error, ModuleNotFoundError):
+        return SetupError(f"`{package}` does not load: {error}", help=f"install it anew: {help_}")
+    what = "the compiler" if "compiler" in help_ else f"`{package}`"
+    missing = f": there is no module `{error.name}`" if what == "the compiler" else ""
+    return SetupError(f"{what} is not installed{missing}", help=help_)
