@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tilec.artifact.pipelines import comes_after
@@ -36,8 +37,11 @@ def execute(
     wanted: Sequence[str],
     *,
     sanitize: bool = False,
+    files: Mapping[str, str] = MappingProxyType({}),
 ) -> Executed:
     """Run a kernel or a pipeline on the CPU; tensors go in and out as the bytes of `.npy` files.
+
+    `files` are the names of those that go in, for messages.
 
     `wanted` are the tensors to write; without any, what changed is shown. With `sanitize`, every
     access is watched, and pipelines run in several orders; if anything is found, nothing is
@@ -50,7 +54,7 @@ def execute(
         pipelines = {n for p in front.pipelines for n in (p.name, p.symbol)}
         run = _run_pipeline if name in pipelines else _run_kernel
         try:
-            arguments = read_arguments(given)
+            arguments = read_arguments(given, files)
             after, findings = run(front, name, arguments, sanitize)
             if findings:
                 return Executed(front.compiled, findings=findings)

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from tilec.buildsystem.cache import Cache
+from tilec.buildsystem.expected import is_expected, other_names
 from tilec.buildsystem.key import key_of
 from tilec.buildsystem.make_rules import make_rules
 from tilec.buildsystem.tuning import notes_of, tuning_paths, with_tuning
@@ -98,7 +99,7 @@ def _results(request: Request, inputs: Sequence[Sources]) -> Iterator[Result]:
     for sources in inputs:
         key = key_of(sources, request.options) if request.cache else None
         stored = request.cache.get(key) if request.cache and key else None
-        if stored is None:
+        if stored is None or not is_expected(stored, sources, request.options):
             remaining.append((sources, key))
         else:
             yield _result(sources, stored, Status.REUSED)
@@ -146,14 +147,7 @@ def _written(stem: str, options: Options) -> Iterator[str]:
     """What tells the files of a program from those of others: their stem, and names of files that
     are made from it otherwise than by adding to it."""
     yield stem
-    if "header" in options.emit:
-        from tilec.emit.header import header_file
-
-        yield header_file(stem)
-    if "python" in options.emit:
-        from tilec.emit.python import python_files
-
-        yield from python_files(stem)
+    yield from other_names(stem, options)
 
 
 def _compile(

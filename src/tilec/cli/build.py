@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tilec.buildsystem.build import Request, Result, Status, build
-from tilec.buildsystem.cache import Cache, cache_folder
+from tilec.buildsystem.cache import Opened, open_cache
 from tilec.cli.options import instances, reviewing, words
 from tilec.cli.report import Reporter
 from tilec.cli.results import in_order, report_problems, status_of
@@ -106,14 +106,16 @@ def command(
     for target in map(resolve, targets):
         if target.described_as:
             reporter.note(f"target `{target.name}` is built by the facts of {target.described_as}")
-    kept = cache_folder()
+    opened = Opened(None) if no_cache else open_cache()
+    if opened.note is not None:
+        reporter.note(opened.note)
     request = Request(
         files=files,
         options=Options(targets, defines, instances, emit, prefix, checked, fatbin),
         folder=Path(folder),
         include=include,
         jobs=jobs,
-        cache=None if no_cache or kept is None else Cache(kept),
+        cache=opened.cache,
     )
     results = []
     for result in in_order(build(request), files, reporter):

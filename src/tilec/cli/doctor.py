@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from tilec import __version__
-from tilec.buildsystem.cache import cache_folder
+from tilec.buildsystem.cache import cache_folder, open_cache, shared_folder
 from tilec.cli.entry import DONE, USAGE
 from tilec.cli.output import say
 from tilec.diagnostics.setup_error import SetupError
@@ -136,9 +136,12 @@ def _gpus() -> str:
 
 
 def _cache() -> str:
+    if (shared := shared_folder()) is not None:
+        return f"{shared}, shared: whoever can write there decides what builds deliver"
     folder = cache_folder()
     if folder is None:
         return "none, for there is no home folder: nothing is reused (TILEC_CACHE=DIR names one)"
     nearest = next(p for p in (folder, *folder.absolute().parents) if p.exists())
-    state = "" if os.access(nearest, os.W_OK) else " (cannot be written: nothing is reused)"
-    return f"{folder}{state}"
+    if not os.access(nearest, os.W_OK):
+        return f"{folder} (cannot be written: nothing is reused)"
+    return str(folder) if nearest != folder else open_cache().note or str(folder)

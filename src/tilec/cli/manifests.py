@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from tilec.artifact.embed import CubinError, extract
 from tilec.artifact.fatbin import cubins_of, is_fatbin
 from tilec.artifact.manifest import Manifest, ManifestError, from_json
 from tilec.artifact.validate import faults_of
 from tilec.diagnostics.setup_error import SetupError
+from tilec.regular_files import BINARY_LIMIT, read_regular
 
 
 def read_manifests(file: str) -> list[Manifest]:
@@ -32,7 +32,7 @@ def manifest_texts(file: str) -> Iterator[bytes]:
     Raises:   SetupError if the file cannot be read; CubinError if it is damaged, or is no such file
     """
     try:
-        content = Path(file).read_bytes()
+        content = read_regular(file, BINARY_LIMIT)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise SetupError(f"cannot read `{file}`: {reason}") from error

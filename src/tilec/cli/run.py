@@ -15,6 +15,7 @@ from tilec.cli.report import Reporter
 from tilec.cli.results import report_crash
 from tilec.compilation import Options
 from tilec.diagnostics.setup_error import SetupError
+from tilec.regular_files import BINARY_LIMIT, read_regular
 from tilec.source import SourceFile
 from tilec.sources import read_sources
 
@@ -94,7 +95,10 @@ def command(
     given = {name: _argument(value) for name, value in arguments.items()}
     options = Options(defines=defines, instances=instances)
     _refuse_places(outputs)
-    job = partial(execute, sources, options, kernel, given, tuple(outputs), sanitize=sanitize)
+    wanted = tuple(outputs)
+    job = partial(
+        execute, sources, options, kernel, given, wanted, sanitize=sanitize, files=arguments
+    )
     [(_, answer)] = run_in_children([job], 1)
     if isinstance(answer, Crashed):
         return report_crash(answer, sources.files.values(), file, reporter)
@@ -126,7 +130,7 @@ def _refuse_places(outputs: dict[str, str]) -> None:
 def _argument(value: str) -> Argument:
     if value.endswith(".npy"):
         try:
-            return Path(value).read_bytes()
+            return read_regular(value, BINARY_LIMIT)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise SetupError(f"cannot read `{value}`: {reason}") from error

@@ -16,11 +16,10 @@ _EXHAUSTED = {
     errno.ENFILE: None,
 }
 
-# Modules of other packages, by what to install. The runtime has only those of the second line.
+# Modules of other packages, by what to install.
+_COMPILER = ("mlir", "lark", "islpy", "ml_dtypes", "rich")
 _INSTALLED_BY = {
-    **dict.fromkeys(
-        ("mlir", "lark", "islpy", "ml_dtypes", "rich"), "pip install 'tilec[compiler]'"
-    ),
+    **dict.fromkeys(_COMPILER, "pip install 'tilec[compiler]'"),
     **dict.fromkeys(("click", "numpy", "cuda"), "pip install tilec"),
 }
 
@@ -56,13 +55,14 @@ def of_the_machine(error: Exception) -> SetupError | None:
 
 
 def _of_an_import(error: ImportError) -> SetupError | None:
-    """A package that is not installed, or does not load on this machine; None for a module of ours."""
+    """A package that is not installed, or does not load here; None for a module of ours."""
     package = (error.name or "").partition(".")[0]
     if package not in _INSTALLED_BY:
         return None
     help_ = _INSTALLED_BY[package]
     if not isinstance(error, ModuleNotFoundError):
         return SetupError(f"`{package}` does not load: {error}", help=f"install it anew: {help_}")
-    what = "the compiler" if "compiler" in help_ else f"`{package}`"
-    missing = f": there is no module `{error.name}`" if what == "the compiler" else ""
-    return SetupError(f"{what} is not installed{missing}", help=help_)
+    if package not in _COMPILER:
+        return SetupError(f"`{package}` is not installed", help=help_)
+    reason = f"there is no module `{error.name}`"
+    return SetupError(f"the compiler is not installed: {reason}", help=help_)

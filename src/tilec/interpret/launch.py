@@ -78,14 +78,21 @@ def launch(chosen: Chosen, observer: Observer | None = None) -> dict[str, Array]
     return chosen.tensors
 
 
-def read_arguments(given: Mapping[str, bytes | int | float | bool]) -> dict[str, Any]:
-    """The arguments, those in bytes as arrays. Raises BrokenContract if they are no `.npy` file."""
+def read_arguments(
+    given: Mapping[str, bytes | int | float | bool], files: Mapping[str, str]
+) -> dict[str, Any]:
+    """The arguments, those in bytes as arrays; `files` are the names of the files they are of.
+
+    Raises:   BrokenContract if one is no `.npy` file
+    """
     arguments: dict[str, Any] = {}
     for name, value in given.items():
         try:
             arguments[name] = read_npy(value) if isinstance(value, bytes) else value
         except ValueError as error:
-            raise BrokenContract(f"the file for `{name}` holds no array: {error}") from error
+            file = f"`{files[name]}`: " if name in files else ""
+            said = f"{file}the file for `{name}` holds no array: {error}"
+            raise BrokenContract(said) from error
     return arguments
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from tilec.artifact.fatbin import is_fatbin
 from tilec.artifact.manifest import Kernel, Manifest
 from tilec.artifact.pipeline import Pipeline
+from tilec.regular_files import BINARY_LIMIT, read_regular
 from tilec.runtime.cuda_driver import Driver, cuda_driver
 from tilec.runtime.images import cubin_for, manifest_of
 from tilec.runtime.launcher import Launcher
@@ -31,7 +31,7 @@ def load(source: str | PathLike[str] | bytes, device: int | None = None) -> Modu
     content, name = (
         (source, "the cubin")
         if isinstance(source, bytes)
-        else (Path(source).read_bytes(), str(source))
+        else (read_regular(source, BINARY_LIMIT), str(source))
     )
     if is_fatbin(content):
         content = cubin_for(content, name, device, cuda_driver())
