@@ -76,4 +76,4 @@ def _refuse_others(found: os.stat_result, name: str) -> None:
 
 
 def _too_large(name: str, limit: int) -> OSError:
-    return OSError(errno.EFBIG, f"is larger than {limit // MIB} MiB, which is the limit", name)
+    return OSError(errno.EFBIG, f"is larger than {limit:,} bytes, which is the limit", name)
