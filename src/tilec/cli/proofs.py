@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
 from tilec.artifact.manifest import Access
 from tilec.compilation import KernelReport
+from tilec.printable import json_text
 
 _VERDICTS = ("proved", "launch-checked", "in-kernel", "unchecked")
 
@@ -30,7 +30,7 @@ def report_lines(file: str, report: KernelReport) -> Iterator[str]:
 
 def report_json(file: str, report: KernelReport) -> str:
     """The same as one line of JSON."""
-    return json.dumps({"file": file, **asdict(report)}, ensure_ascii=False)
+    return json_text({"file": file, **asdict(report)}, in_ascii=False)
 
 
 def _row(access: Access) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from itertools import takewhile
 from threading import get_ident
 from typing import TYPE_CHECKING
 
+from tilec.printable import printable
 from tilec.runtime.borrows import (
     PER_THREAD_STREAM,
     POLICIES,
@@ -211,7 +212,7 @@ class Launch:
 
     def __repr__(self) -> str:
         state = "done" if self._borrowed is None else "under way"
-        return f"Launch({self.entry.kernel.symbol}, {state})"
+        return printable(f"Launch({self.entry.kernel.symbol}, {state})")
 
 
 class UnderWay:

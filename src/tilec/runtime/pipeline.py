@@ -9,6 +9,7 @@ from tilec.artifact.expression import Expression, Value, names_in
 from tilec.artifact.manifest import Manifest
 from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.workspace import Workspace
+from tilec.printable import printable, printable_lines
 from tilec.runtime.array import ADDRESS_BITS, Array
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.contract import check_type
@@ -72,7 +73,7 @@ class PipelineLauncher:
         self._tensor_at = tuple(i for i, p in enumerate(self.parameters) if p.is_tensor)
         self._deciding_at = _deciding_scalars(self.pipelines, self._planners)
         self._known: dict[object, PlannedPipeline] = {}
-        self.__doc__ = pipelines[0].documentation or None
+        self.__doc__ = printable_lines(pipelines[0].documentation) or None
 
     def __call__(self, *arguments: object, **named: object) -> None:
         """Launches as `launch` does without options, and waits until all of it is done.
@@ -320,7 +321,7 @@ class PipelineLauncher:
         return described(given, self.parameters, self.driver, stream, held)
 
     def __repr__(self) -> str:
-        return f"PipelineLauncher({', '.join(one.symbol for one in self.pipelines)})"
+        return printable(f"PipelineLauncher({', '.join(one.symbol for one in self.pipelines)})")
 
 
 def _planners(
