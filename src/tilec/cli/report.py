@@ -90,7 +90,8 @@ class Reporter:
 
     def setup_error(self, error: SetupError) -> None:
         """What is wrong outside of the program."""
-        self._error(error.code, error.message, error.help)
+        message = error.message if self.json else _indented(error.message)
+        self._error(error.code, message, error.help)
 
     def error(self, text: str) -> None:
         """An error that has no code: it is not about a `.tile` program."""
@@ -125,7 +126,7 @@ class Reporter:
             return
         head = f"{severity}[{code}]" if code else severity
         strong = "red" if severity == "error" else "yellow"
-        shown = f"{click.style(head, fg=strong, bold=True)}: {_indented(message)}"
+        shown = f"{click.style(head, fg=strong, bold=True)}: {printable_lines(message)}"
         say_styled(shown, color=_colour())
         if remark:
             say_aside(f"  = {kind}: {_indented(remark)}")
