@@ -152,7 +152,8 @@ def test_who_has_no_home_builds_without_a_cache(monkeypatch, tilec):
 
 
 @pytest.mark.parametrize(
-    "number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ENOMEM, errno.EMFILE]
+    "number",
+    [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.EFBIG],
 )
 @pytest.mark.parametrize(
     "place", ["tilec.driver.compile_sources", "tilec.buildsystem.build.key_of"]

@@ -8,6 +8,8 @@ import errno
 _EXHAUSTED = {
     errno.ENOSPC: "on a disk that was written, for temporary files perhaps (TMPDIR=DIR says where)",
     errno.EDQUOT: "on a disk that was written, for temporary files perhaps (TMPDIR=DIR says where)",
+    errno.EFBIG: "see `ulimit -f`",
+    errno.ESTALE: None,
     errno.EROFS: "for temporary files perhaps (TMPDIR=DIR says where)",
     errno.EIO: None,
     errno.ENOMEM: "try fewer files at a time (`-j 1`)",
