@@ -87,7 +87,7 @@ def test_a_tool_that_does_not_end_is_an_error_and_ends_with_what_it_started(ptxa
 
 
 def test_a_tool_that_does_not_say_its_version_is_waited_for_once(ptxas, tilec, monkeypatch):
-    ptxas.write_text(f"#!/bin/sh\necho "$*" >> {ptxas}.asked\nexec sleep 1000\n")
+    ptxas.write_text(f'#!/bin/sh\necho "$*" >> {ptxas}.asked\nexec sleep 1000\n')
     monkeypatch.setenv("TILEC_PTXAS_TIMEOUT", "0.25")
     Path("other.tile").write_text(COPY)
     for arguments in (("build", "copy.tile", "other.tile"), ("doctor",)):
