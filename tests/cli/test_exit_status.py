@@ -206,3 +206,11 @@ def test_opt_reports_a_program_that_the_front_end_refuses(tilec):
     ended = tilec("opt", "a.tile", "--passes", "cse")
     assert (ended.status, ended.out) == (1, "")
     assert "error[E0201]" in ended.err
+
+
+@pytest.mark.parametrize("argument", ["--\x1b[2J\u202e", "\x1b[2J"])
+def test_a_usage_error_shows_what_it_was_given(tilec, argument):
+    """A name that somebody gave a file becomes an option where a shell lists a folder."""
+    ended = tilec(argument) if argument.startswith("\x1b") else tilec("check", argument)
+    assert (ended.status, r"\x1b[2J" in ended.err) == (2, True)
+    assert all(c.isprintable() or c == "\n" for c in ended.err)

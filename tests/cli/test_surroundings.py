@@ -99,6 +99,7 @@ def test_a_closed_stream_changes_no_status(arguments, closed):
 def test_errors_that_nobody_can_read_leave_the_status(stream):
     assert run("check", "wrong.tile", shell_end=stream).returncode == 1
     assert run("check", "none.tile", shell_end=stream).returncode == 2
+    assert run("check", shell_end=stream).returncode == 2
 
 
 def test_who_stops_reading_stops_no_build():
