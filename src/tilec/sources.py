@@ -63,11 +63,15 @@ def read_sources(path: str, include: Sequence[str] = ()) -> Sources:
     while unvisited:
         importer = unvisited.pop()
         for module, name in _candidates(importer, include).items():
+            if name not in read:
+                try:
+                    read[name] = _read(name)
+                except SetupError:
+                    if _says_use(importer, module):
+                        raise
+                    continue  # a word that happens to be the name of what cannot be read
+                unvisited.append(read[name].source)
             modules[importer.name, module] = name
-            if name in read:
-                continue
-            read[name] = _read(name)
-            unvisited.append(read[name].source)
     return Sources(
         root.source,
         {name: file.source for name, file in read.items()},
@@ -129,6 +133,10 @@ def _candidates(importer: SourceFile, include: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _says_use(importer: SourceFile, module: str) -> bool:
+    return re.search(rf"\buse\s+{module}\b", importer.text) is not None
+
+
 def _modules_in(folder: str) -> set[str]:
     try:
         with os.scandir(folder or ".") as entries:
@@ -144,6 +152,6 @@ def _is_there(entry: os.DirEntry[str]) -> bool:
     A link that leads nowhere, or to itself, hides nothing that lies beside it.
     """
     try:
-        return entry.is_dir() is False and (entry.is_file() or not entry.is_symlink())
+        return not entry.is_dir() and (entry.is_file() or not entry.is_symlink())
     except OSError:
         return False
