@@ -4,8 +4,6 @@ command, is a fault of the compiler, or is delivered as a result."""
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -101,15 +99,13 @@ def test_what_is_read_beside_a_program_is_regular_too(tilec, name):
     assert f"cannot read `{name}`: is a named pipe" in ended.err
 
 
-def test_a_pipe_of_the_shell_is_an_input():
+def test_a_pipe_of_the_shell_is_an_input(tilec):
     reads, writes = os.pipe()
     os.write(writes, COPY.encode())
     os.close(writes)
-    os.set_inheritable(reads, True)
-    command = [sys.executable, "-m", "tilec", "check", f"/dev/fd/{reads}"]
-    ended = subprocess.run(command, pass_fds=[reads], capture_output=True, text=True, check=False)
+    ended = tilec("check", f"/dev/fd/{reads}")
     os.close(reads)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (ended.status, ended.err) == (0, "")
 
 
 def test_a_device_as_an_output_stays_one(tilec):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from tilec.cli.entry import run_command_line
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -48,19 +51,21 @@ def link(distributions: list[metadata.Distribution], site: Path) -> None:
 
     A folder that several have, as `cuda`, is a folder there, of links.
     """
-    owners = defaultdict(set)
-    paths = [(d, f) for d in distributions for f in d.files or () if ".." not in f.parts]
-    for distribution, file in paths:
-        for depth in range(1, len(file.parts)):
-            owners[file.parts[:depth]].add(distribution.name)
-    for distribution, file in paths:
-        depth = 1
-        while depth < len(file.parts) and len(owners[file.parts[:depth]]) > 1:
-            depth += 1
-        target = site.joinpath(*file.parts[:depth])
+    owners: dict[tuple[str, ...], set[metadata.Distribution]] = defaultdict(set)
+    for distribution in distributions:
+        # Not `distribution.files`, which looks for each of them.
+        for name, *_ in csv.reader((distribution.read_text("RECORD") or "").splitlines()):
+            parts = tuple(name.split("/"))
+            for depth in range(1, len(parts) + 1):
+                owners[parts[:depth]].add(distribution)
+    shared = {parts for parts, found in owners.items() if len(found) > 1}
+    for parts, found in owners.items():
+        if parts in shared or ".." in parts or (len(parts) > 1 and parts[:-1] not in shared):
+            continue
+        [distribution] = found
+        target = site.joinpath(*parts)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.is_symlink():
-            target.symlink_to(distribution.locate_file(Path(*file.parts[:depth])))
+        target.symlink_to(distribution.locate_file("/".join(parts)))
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +87,8 @@ def built(tmp_path_factory) -> Path:
     """A folder with a program and what a machine with the compiler built of it."""
     folder = tmp_path_factory.mktemp("built")
     (folder / "copy.tile").write_text(PROGRAM)
-    command = [sys.executable, "-m", "tilec", "build", "copy.tile", "-o", ".", "--no-cache", "-q"]
-    subprocess.run(command, cwd=folder, check=True)
+    arguments = ("build", folder / "copy.tile", "-o", folder, "--no-cache", "-q")
+    assert run_command_line([str(argument) for argument in arguments]) == 0
     return folder
 
 
