@@ -74,7 +74,7 @@ def _described(header: bytes, major: int) -> tuple[object, bool, np.dtype[Any]]:
         raise ValueError(f"its header is none: {_start_of(str(error))}") from None
     except (RecursionError, MemoryError):  # the latter is how Python's parser says it
         raise ValueError("its header is none: it is nested too deeply") from None
-    except (SyntaxError, TypeError, OverflowError) as error:
+    except Exception as error:  # whatever Python's tokenizer and parser raise, by its version
         raise ValueError(f"its header is none: {type(error).__name__}") from None
 
 
