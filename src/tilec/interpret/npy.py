@@ -67,9 +67,11 @@ def _described(header: bytes, major: int) -> tuple[object, bool, np.dtype[Any]]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
-            return np.lib.format.read_array_header_1_0(
+            read: Any = np.lib.format.read_array_header_1_0  # untyped before NumPy 2.3
+            shape, is_fortran, dtype = read(
                 io.BytesIO(prefix + header), max_header_size=_LONGEST_HEADER
             )
+            return shape, is_fortran, dtype
     except ValueError as error:
         raise ValueError(f"its header is none: {_start_of(str(error))}") from None
     except (RecursionError, MemoryError):  # the latter is how Python's parser says it
