@@ -11,8 +11,10 @@ Algorithm:
    like to take, a few rounds. Those of a group are those of its values.
 2. Start from the first candidates, which are those of the accesses to memory before it.
 3. Change one group at a time to whichever candidate makes the whole program cheapest, until nothing
-   changes (iterated conditional modes). The same, starting from the last candidates, and the
-   cheaper of the two: what a program ends in may matter more than what it starts from.
+   changes (iterated conditional modes); then all groups that may have one layout at once, since
+   tiles that meet each other in a loop gain nothing by changing one by one. The same, starting from
+   the last candidates, and the cheaper of the two: what a program ends in may matter more than what
+   it starts from.
 """
 
 from __future__ import annotations
@@ -249,6 +251,11 @@ class _Search:
                     cost = self._cost({**keys, group: layout})
                     if cost < best:
                         best, keys = cost, {**keys, group: layout}
+            for together in self._joint(undecided):
+                if any(keys[group] != layout for group, layout in together.items()):
+                    cost = self._cost({**keys, **together})
+                    if cost < best:
+                        best, keys = cost, {**keys, **together}
             if best == before:
                 break
         places = {
@@ -257,6 +264,14 @@ class _Search:
             if not node.is_open
         }
         return Solution(places, self.liked, keys, best)
+
+    def _joint(self, groups: Sequence[int]) -> Iterator[Keys]:
+        """For each layout that several of these groups may have: all of them with it."""
+        may_have: dict[Layout, Keys] = {}
+        for group in groups:
+            for layout in self.candidates.of_group[group]:
+                may_have.setdefault(layout, {})[group] = layout
+        return (together for together in may_have.values() if len(together) > 1)
 
     def _likes(self, node: Node) -> Layout:
         number = next(n for n in node.results if n is not None)

@@ -225,6 +225,9 @@ def _number(attribute: ir.Attribute, kind: ir.Type) -> np.ndarray:
 class _TensorSplat(_Source):
     name = "tensor.splat"
 
+    def divisor(self, op: ir.OpView, facts: Facts) -> int:
+        return facts.divisor(op.operands[0])
+
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.broadcast_to(operands[0], shape_of(op.results[0].type))]
 
@@ -243,6 +246,9 @@ _COORDINATE_BITS = 32
 
 class _TileIota(_Source):
     name = "tile.iota"
+
+    def counts(self, op: ir.OpView) -> bool:
+        return True
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         kind = op.results[0].type

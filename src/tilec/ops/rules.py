@@ -160,6 +160,10 @@ class Claim:
     is_written: bool = False
 
 
+# What `find_access_facts` writes on an operation whose `OpRules.granularity` is above 1.
+GRANULARITY = "granularity"
+
+
 class OpRules:
     """Answers for one operation; `name` is its full MLIR name (`tile.load`, `arith.addf`)."""
 
@@ -264,6 +268,15 @@ class OpRules:
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
         """As `Facts.bits`, of the one result, an integer."""
         return None
+
+    def counts(self, op: ir.OpView) -> bool:
+        """Whether the one result, a tile, is 0, 1, 2, … along an axis, and the same elsewhere."""
+        return False
+
+    def granularity(self, op: ir.OpView, facts: Facts) -> int:
+        """Of how many neighbours along an axis each has the same result, a power of two: those
+        from a multiple of it on."""
+        return 1
 
     def argument_divisor(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int:
         """As `divisor`, of an argument of one of its blocks."""
