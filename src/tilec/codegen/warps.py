@@ -25,7 +25,7 @@ _MOST_ELEMENTS = 64
 # a larger block leaves less room for others, whose loads would hide its barriers. So the larger a
 # block is, the more a thread of it holds: up to so many warps, so many bytes. The most that one of
 # these gives is taken (measured: docs/notes.md).
-_COMBINING = ((2, 16), (8, 32), (16, 64), (32, 128))
+_COMBINING = ((4, 16), (8, 32), (16, 64), (32, 128))
 # Of what an operation asks its own number of warps for: on its way to that, a thread holds no more.
 _MOST_BYTES_HELD = 256
 
