@@ -290,8 +290,9 @@ def _quantise_f8(element: str, n: Extents, rng: np.random.Generator) -> Built:
 def _layernorm_backward(element: str, n: Extents, rng: np.random.Generator) -> Built:
     """With k = (x - mean) * rstd: it rounds twice, g = dy * weight once. A mean of a row is off by
     SUM_DEPTH roundings of the mean of magnitudes, by the quotient's 2 ulp (4u), and by those of its
-    terms, 1 for g and 4 for g * k. dx adds those of the mean, of the product and of two differences, each of the magnitudes
-    that go in. The sums over R = 32 rows: 3 roundings a term and 32 additions."""
+    terms, 1 for g and 4 for g * k. dx adds those of the mean, of the product and of two
+    differences, each of the magnitudes that go in. The sums over R = 32 rows: 3 roundings a term
+    and 32 additions."""
     m, columns = shape = n["M"], n["N"]
     dy, x = normal(rng, shape, element), normal(rng, shape, element, 2.0)
     weight = normal(rng, shape[1:], element)
@@ -597,7 +598,7 @@ _SOFTMAX_ROWS = _with_warps(
 )
 _NORM_SIZES = {"f16": (1024, 4096, 16384), "bf16": (256, 1024, 2048, 4096, 8192, 16384)}
 _LAYERNORM_ROWS = _with_warps(
-    _row_instances(f32=(256, 1024, 4096), **_NORM_SIZES), {1024: 1, 2048: 2, 4096: 4}
+    _row_instances(f32=(256, 1024, 4096), **_NORM_SIZES), {1024: 1, 2048: 2, 4096: 4, 16384: 8}
 )
 _NORM_ROWS = _row_instances(f32=(256, 1024, 4096, 16384), **_NORM_SIZES)
 
@@ -684,7 +685,7 @@ KERNELS: dict[str, Kernel] = {
     "add_rmsnorm": Kernel(_add_rmsnorm, _rows, _MANY_ROWS, _WIDE_ROWS),
     "add_rmsnorm_long": Kernel(_add_rmsnorm, _long_rows, _LARGE_ROWS, _long_row_instances()),
     "quantise": Kernel(_quantise, _full_rows, _MANY_ROWS, _QUANTISE_ROWS),
-    "quantise_f8": Kernel(_quantise_f8, _full_rows, _MANY_ROWS, _WIDE_ROWS),
+    "quantise_f8": Kernel(_quantise_f8, _full_rows, _MANY_ROWS, _with_warps(_WIDE_ROWS, {4096: 4})),
     "layernorm_backward": Kernel(
         _layernorm_backward,
         _blocks_of_rows,
@@ -705,7 +706,9 @@ KERNELS: dict[str, Kernel] = {
         _permute_heads, _permuted_heads, ({"B": 2, "H": 5, "M": 333},), _head_instances()
     ),
     "split_heads": Kernel(_split_heads, _heads, ({"N": 2, "H": 4, "S": 333},), _head_instances()),
-    "rope": Kernel(_rope, _heads, ({"N": 2, "H": 4, "S": 333},), each_type("64_16", 16)),
+    "rope": Kernel(
+        _rope, _heads, ({"N": 2, "H": 4, "S": 333},), _with_warps(each_type("64_16", 16), {16: 4})
+    ),
     "embedding": Kernel(
         _embedding,
         _tables,
