@@ -10,11 +10,11 @@ Algorithm:
 1. Candidates for each value, forwards from what nodes like to give and backwards from what they
    like to take, a few rounds. Those of a group are those of its values.
 2. Start from the first candidates, which are those of the accesses to memory before it.
-3. Change one group at a time to whichever candidate makes the whole program cheapest, until nothing
-   changes (iterated conditional modes); then all groups that may have one layout at once, since
-   tiles that meet each other in a loop gain nothing by changing one by one. The same, starting from
-   the last candidates, and the cheaper of the two: what a program ends in may matter more than what
-   it starts from.
+3. Change all groups that may have one layout at once, since tiles that meet each other in a loop
+   gain nothing by changing one by one; then one group at a time to whichever candidate makes the
+   whole program cheapest, until nothing changes (iterated conditional modes). The same, starting
+   from the last candidates, and the cheaper of the two: what a program ends in may matter more than
+   what it starts from.
 """
 
 from __future__ import annotations
@@ -246,16 +246,16 @@ class _Search:
         undecided = [g for g, found in self.candidates.of_group.items() if len(found) > 1]
         for _ in range(sweeps):
             before = best
-            for group in undecided:
-                for layout in self.candidates.of_group[group]:
-                    cost = self._cost({**keys, group: layout})
-                    if cost < best:
-                        best, keys = cost, {**keys, group: layout}
             for together in self._joint(undecided):
                 if any(keys[group] != layout for group, layout in together.items()):
                     cost = self._cost({**keys, **together})
                     if cost < best:
                         best, keys = cost, {**keys, **together}
+            for group in undecided:
+                for layout in self.candidates.of_group[group]:
+                    cost = self._cost({**keys, group: layout})
+                    if cost < best:
+                        best, keys = cost, {**keys, group: layout}
             if best == before:
                 break
         places = {

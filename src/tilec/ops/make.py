@@ -185,7 +185,12 @@ class _ArithConstant(_Source):
         return bool(value) if str(op.results[0].type) == "i1" else value
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
-        return abs(int(attribute_number(op.attributes["value"])))
+        value = op.attributes["value"]
+        if isinstance(value, ir.DenseElementsAttr):
+            if not value.is_splat:
+                return 1
+            value = value.get_splat_value()
+        return abs(int(attribute_number(value)))
 
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
         number = int(attribute_number(op.attributes["value"]))
