@@ -12,8 +12,17 @@ GPU_BUNDLE := $(BUILD)/gpu-bundle
 OUTPUT ?= kernels
 PROFILE ?= benchmarks/results/profiles-products-nvidia-h100-80gb-hbm3.json
 
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# What is installed is locked, by version and hash, for every Python and machine that tilec is for.
+# UNLOCKED=1 installs what pyproject.toml allows, and says so.
+ifdef UNLOCKED
+install = @echo 'note: not locked, since UNLOCKED is set'; $(PIP) --editable '.[clone,$(1)]'
+else
+install = $(PIP) --require-hashes --requirement requirements/$(1).txt
+endif
+
 .DEFAULT_GOAL := help
-.PHONY: help kernels test lint bless gpu-bundle test-gpu bench tune profile clean
+.PHONY: help kernels test lint bless lock gpu-bundle test-gpu bench tune profile clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -32,6 +41,14 @@ lint: $(DEV) ## style, formatting, types and import layers
 
 bless: $(DEV) ## rewrite the expected output in the test pages; then read the diff
 	$(BIN)/python -m pytest --bless
+
+lock: $(BIN)/python ## lock the newest versions that pyproject.toml allows, in requirements/
+	$(PIP) 'uv>=0.8,<1'
+	for extra in compiler dev; do \
+	  $(BIN)/uv pip compile pyproject.toml --extra clone --extra $$extra --output-file requirements/$$extra.txt --upgrade \
+	    --quiet --universal --python-version 3.10 --generate-hashes --no-annotate --no-emit-index-url \
+	    --custom-compile-command 'make lock' || exit; \
+	done
 
 gpu-bundle: $(COMPILER) ## pack cubins, tests and runtime for a machine with a GPU (WHEELS=1 adds Python packages)
 	$(BIN)/python tests/gpu/pack.py $(GPU_BUNDLE) $(if $(WHEELS),--wheels 3.12)
@@ -55,12 +72,13 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "tilec needs Python 3.10 or later: make PYTHON=…")'
 	$(PYTHON) -m venv $(VENV)
 
-$(COMPILER): pyproject.toml setup.py src/tilec/runtime/hot_path.c | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[compiler]'
+$(COMPILER): pyproject.toml setup.py src/tilec/runtime/hot_path.c requirements/compiler.txt | $(BIN)/python
+	$(call install,compiler)
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@# An editable install compiles nothing, and where Python may write no bytecode every command would.
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-$(DEV): pyproject.toml | $(COMPILER)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(DEV): pyproject.toml requirements/dev.txt | $(COMPILER)
+	$(call install,dev)
 	@touch $@

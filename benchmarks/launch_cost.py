@@ -58,6 +58,7 @@ def main() -> None:
         contenders = measured(
             {
                 **_launchers(),
+                **_by_questions(),
                 **_by_python_alone(),
                 **_on_two_streams(),
                 **_operations(),
@@ -67,8 +68,16 @@ def main() -> None:
             }
         )
     built_by = asdict(_module().manifest.toolchain)
-    environment = {**torch_gpu().environment(), "built_by": built_by}
-    print(f"Host time of a launch, {environment['card']}, Python {environment['python']}\n")
+    environment = {
+        **torch_gpu().environment(),
+        "built_by": built_by,
+        "by_c": native.built() is not None,
+        "reads_torch_in_c": native.reads_torch(),
+    }
+    print(f"Host time of a launch, {environment['card']}, Python {environment['python']}")
+    way = native.why_not() or "launches go by C"
+    read = "in one call" if native.reads_torch() else "by six questions"
+    print(f"{way}; tensors of torch {torch.__version__} are read {read}\n")
     [bare] = (one.median_us for one in contenders if one.name == BARE)
     print("| contender | µs (median) | IQR | by bare |\n| --- | ---: | ---: | ---: |")
     for one in contenders:
@@ -136,6 +145,20 @@ def _launchers() -> Calls:
             z, x, x, stream=stream.cuda_stream
         ),
     }
+
+
+class _Asked(torch.Tensor):
+    """Is read by the questions of Python's protocols, as tensors of PyTorch before 2.10 are."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
+def _by_questions() -> Calls:
+    """Ours where PyTorch does not say to C what its tensors are."""
+    z, x = (one.as_subclass(_Asked) for one in _torch_tensors())
+    add = _module().add
+    add(z, x, x)
+    return {"tilec, torch tensors by six questions": lambda: add.launch(z, x, x)}
 
 
 def _by_python_alone() -> Calls:

@@ -3,8 +3,9 @@
 A fork shares what is imported, so a child costs milliseconds. The parent must have no thread of its
 own that holds a lock: no MLIR context but one without threads.
 
-However the parent ends, its children end with it, and their temporary files are in a folder of the
-parent's: a child that is killed tidies nothing up.
+However the parent ends, its children end with it, and what they started (`tilec.guardian`). Their
+temporary files are in a folder of the parent's: a child that is killed tidies nothing up, and where
+the parent is killed too, a later command does.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
 from typing import IO, Generic, TypeVar
 
 from tilec.diagnostics.setup_error import SetupError, of_the_machine
-from tilec.unfinished import unfinished
+from tilec.guardian import Group, guarded
+from tilec.leftovers import sweep_folders, temporary_folder
 
 T = TypeVar("T")
 
@@ -50,6 +52,14 @@ class Crashed:
     from_outside: bool = False  # ended by the system or by somebody: no fault of the job
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where children are: a folder for temporary files, and a process group."""
+
+    folder: str
+    group: Group
+
+
 @dataclass
 class _Child(Generic[T]):
     index: int
@@ -66,13 +76,19 @@ def run_in_children(
     Assumes:  results can be pickled
     Raises:   SetupError if a job raises one
     """
-    folder = tempfile.mkdtemp(prefix="tilec-")
-    with unfinished([Path(folder)]):
-        yield from _run_in_children(jobs, limit, folder)
+    _sweep()
+    with temporary_folder() as folder, guarded() as group:
+        yield from _run_in_children(jobs, limit, _Place(str(folder), group))
+
+
+@cache
+def _sweep() -> None:
+    """Once in a process, and not in its children."""
+    sweep_folders()
 
 
 def _run_in_children(
-    jobs: Sequence[Callable[[], T]], limit: int, folder: str
+    jobs: Sequence[Callable[[], T]], limit: int, place: _Place
 ) -> Iterator[tuple[int, T | Crashed]]:
     selector = selectors.DefaultSelector()
     running: dict[int, _Child[T]] = {}
@@ -83,7 +99,7 @@ def _run_in_children(
         while waiting or running:
             while waiting and len(running) < max(limit, 1):
                 index = waiting.pop()
-                pipe, child = _start(index, jobs[index], folder)
+                pipe, child = _start(index, jobs[index], place)
                 running[pipe] = child
                 selector.register(pipe, selectors.EVENT_READ)
             for event, _ in selector.select():
@@ -106,7 +122,7 @@ def _run_in_children(
             child.output.close()
 
 
-def _start(index: int, job: Callable[[], T], folder: str) -> tuple[int, _Child[T]]:
+def _start(index: int, job: Callable[[], T], place: _Place) -> tuple[int, _Child[T]]:
     output = tempfile.TemporaryFile()  # noqa: SIM115 (outlives this function)
     receive, send = os.pipe()
     parent = os.getpid()
@@ -118,7 +134,8 @@ def _start(index: int, job: Callable[[], T], folder: str) -> tuple[int, _Child[T
         pid = os.fork()
     if pid == 0:
         _end_with(parent)
-        tempfile.tempdir = folder
+        place.group.join()
+        tempfile.tempdir = place.folder
         _run(job, send, output)
     os.close(send)
     return receive, _Child(index, pid, output, bytearray())

@@ -17,6 +17,9 @@ INTERMEDIATE = {"tile": ".tile.mlir", "mlir": ".mlir", "llvm": ".ll", "ptx": ".p
 LAUNCHERS = ("header", "rust", "python")  # in the languages of programs that launch
 EMITTABLE = (*INTERMEDIATE, *LAUNCHERS, "dep")
 
+# Steps that proofs of one instance may take: five seconds at most (`tilec.integers.budget`).
+DEFAULT_PROOF_BUDGET = 7_000_000
+
 IN_KERNEL_CHECKS = "in-kernel-checks"
 DENIABLE = (IN_KERNEL_CHECKS,)
 
@@ -34,15 +37,20 @@ class Options:
     fatbin: bool = False  # whether to join the cubins of all targets in one file
     report: bool = False  # whether to say what was proved
     deny: tuple[str, ...] = ()  # what of `DENIABLE` is an error
+    proof_budget: int = DEFAULT_PROOF_BUDGET  # steps that proofs of one instance may take
 
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What was proved of one instance of a kernel."""
+    """What was proved of one instance of a kernel.
+
+    `shortfalls` say of tensors that are not known to be written in full why not.
+    """
 
     symbol: str
     accesses: tuple[Access, ...]
     coverage: tuple[Coverage, ...]
+    shortfalls: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,8 @@ class Compiled:
 class Executed:
     """What came of running a kernel on the CPU.
 
-    `written` are `.npy` files by the tensor's name, `shown` what changed, for reading. `broken`
+    `symbol` is the instance that ran, if one did. `written` are `.npy` files by the tensor's name,
+    `shown` what changed, for reading. `broken`
     says what of the launch's contract does not hold, `findings` what a sanitized launch did wrong;
     nothing is written then.
     """
@@ -83,3 +92,4 @@ class Executed:
     shown: str = ""
     broken: str | None = None
     findings: tuple[Diagnostic, ...] = ()
+    symbol: str = ""

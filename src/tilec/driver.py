@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from mlir import ir
 
+from tilec.artifact.manifest import Kernel
 from tilec.artifact.pipeline import Pipeline
 from tilec.checks.check_borrows import check_borrows
 from tilec.checks.check_bounds import outside_of
 from tilec.checks.check_gpu_code import check_gpu_code, no_gpu_code
 from tilec.checks.check_grids import grids_of
 from tilec.checks.check_in_kernel import in_kernel_checks_of
+from tilec.checks.check_launchable import contradictions_of
 from tilec.checks.check_moves import check_moves
 from tilec.checks.check_preconditions import check_preconditions
 from tilec.checks.check_races import races_of
 from tilec.checks.check_resources import check_resources, is_within_shared_memory
 from tilec.checks.check_writes import check_writes
 from tilec.codegen.describe import parameters_of, requirements_of
+from tilec.codegen.size import TooLargeError
+from tilec.codegen.spills import spills_of
 from tilec.codegen.start_early import FOLLOWS, PRECEDES
 from tilec.compilation import IN_KERNEL_CHECKS, Compiled, KernelReport, Options
 from tilec.diagnostics import Diagnostic, Label, Severity
@@ -41,7 +47,7 @@ from tilec.ops.lowering import NoGpuCodeError
 from tilec.ops.registry import rules
 from tilec.pipelines.plan import followers, leaders, plan
 from tilec.pipelines.preconditions import Contract, check_contracts
-from tilec.proofs.account import accesses_of, coverage_of
+from tilec.proofs.account import accesses_of, coverage_of, shortfall_of
 from tilec.proofs.mark import mark_residual
 from tilec.proofs.proof import Proof
 from tilec.recursion import deep_recursion
@@ -49,11 +55,15 @@ from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.source import SourceFile
 from tilec.sources import Sources
 from tilec.stages import stage
+from tilec.summaries import KernelSummaries
 from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.inline_helpers import inline_helpers
 from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
+
+if TYPE_CHECKING:
+    from tilec.outputs import Outputs
 
 # The checks, which read and never rewrite.
 CHECKS = (check_writes, check_moves, check_borrows, check_preconditions)
@@ -100,15 +110,33 @@ def compile_sources(sources: Sources, options: Options, workers: int = 1) -> Com
             drop_markers(front.module)
             simplify(front.module)
         try:
-            outputs = outputs_of(kernels, sources, options, front.emitted, workers, front.pipelines)
-            return replace(front.compiled, outputs=outputs)
-        except (NoGpuCodeError, DoesNotFitError) as error:
+            made = outputs_of(kernels, sources, options, front.emitted, workers, front.pipelines)
+            spilling = chain.from_iterable(
+                spills_of(proof.function.location, _kernels(made, _symbol(proof)), front.sources)
+                for proof in front.proofs
+            )
+            found = [*front.compiled.diagnostics, *spilling]
+            return replace(front.compiled, outputs=made.files, diagnostics=tuple(found))
+        except (NoGpuCodeError, DoesNotFitError, TooLargeError) as error:
             found = [_not_lowered(error, front.sources)]
         return replace(front.compiled, diagnostics=(*front.compiled.diagnostics, *found))
 
 
 def _report(proof: Proof) -> KernelReport:
-    return KernelReport(_symbol(proof), accesses_of(proof), coverage_of(proof))
+    coverage = coverage_of(proof)
+    told = {one.tensor: shortfall_of(proof, one.tensor) for one in coverage}
+    shortfalls = {tensor: why for tensor, why in told.items() if why is not None}
+    return KernelReport(_symbol(proof), accesses_of(proof), coverage, shortfalls)
+
+
+def _kernels(made: Outputs, symbol: str) -> dict[str, Kernel]:
+    """An instance as it was built for each target."""
+    return {
+        target: kernel
+        for target, manifest in made.manifests.items()
+        for kernel in manifest.kernels
+        if kernel.symbol == symbol
+    }
 
 
 def _symbol(proof: Proof) -> str:
@@ -173,7 +201,8 @@ def front_end(sources: Sources, options: Options) -> Front:
             emitted = text_with_places(module) if "tile" in options.emit else None
             with stage("proofs"):
                 inline_helpers(module)
-                proofs = [Proof(function) for function in functions(module)]
+                steps = options.proof_budget
+                proofs = [Proof(function, steps) for function in functions(module)]
                 diagnostics += once(_wrong(proofs, program.sources, options))
         # After proofs, which tell what kernels write in full and what they read before.
         if module is not None and not _errors(diagnostics):
@@ -210,7 +239,7 @@ def _planned(
         launched = {symbol: by_symbol[symbol] for symbol in symbols}
         contracts = {symbol: _contract(proof) for symbol, proof in launched.items()}
         found += check_contracts(pipeline, contracts)
-        made, wrong = plan(pipeline, {s: coverage_of(proof) for s, proof in launched.items()})
+        made, wrong = plan(pipeline, KernelSummaries(launched))
         found += wrong
         pipelines += [made] if made is not None else []
     # Kernels that multiply make barriers, fetch tensor maps and meet in clusters before they load.
@@ -242,6 +271,10 @@ def _wrong(
             yield from different
             if different:
                 continue  # nothing is known of programs that have no one grid
+            contradictions = list(contradictions_of(proof.reasoning, sources))
+            yield from contradictions
+            if contradictions:
+                continue  # whatever is asked of programs that never run is so
             yield from races_of(proof.reasoning, sources)
             yield from outside_of(proof.reasoning, sources)
             if IN_KERNEL_CHECKS in options.deny:
@@ -269,7 +302,7 @@ def _beyond_shared_memory(front: Front, options: Options) -> Iterator[Diagnostic
     for target in targets:
         try:
             lower_all(kernels, target)
-        except NoGpuCodeError:
+        except (NoGpuCodeError, TooLargeError):
             return
         except DoesNotFitError as error:
             yield _not_lowered(error, front.sources)
@@ -281,11 +314,15 @@ def _errors(diagnostics: Sequence[Diagnostic]) -> bool:
 
 
 def _not_lowered(
-    error: NoGpuCodeError | DoesNotFitError, sources: dict[str, SourceFile]
+    error: NoGpuCodeError | DoesNotFitError | TooLargeError, sources: dict[str, SourceFile]
 ) -> Diagnostic:
     span = span_of(error.location, sources)
     assert span is not None, "every operation has its place in the source"
     if isinstance(error, NoGpuCodeError):
         return no_gpu_code(span)
+    if isinstance(error, TooLargeError):
+        what = f"each thread has {error.count} operations, and at most {error.limit} are compiled"
+        help = "compute what is the same once, or in a loop; smaller tiles, or more warps"
+        return Diagnostic("E0702", "a kernel is too large", (Label(span, what),), help=help)
     what = f"this takes {error.needed} bytes, a block has {error.limit}"
     return Diagnostic("E0702", "a tile does not fit in shared memory", (Label(span, what),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tilec.artifact.pipelines import comes_after
@@ -10,7 +11,7 @@ from tilec.compilation import Executed, Options
 from tilec.diagnostics import Diagnostic
 from tilec.driver import Front, front_end
 from tilec.interpret.contract import BrokenContract
-from tilec.interpret.launch import changes, choose, launch, read_arguments, tensor_named
+from tilec.interpret.launch import changes, choose, launch, read_arguments, symbol_of, tensor_named
 from tilec.interpret.memory import Array
 from tilec.interpret.npy import written_npy
 from tilec.interpret.pipeline import make_ready
@@ -25,7 +26,8 @@ from tilec.sources import Sources
 # Beside the order of the source, a sanitized pipeline runs in others, by these seeds.
 _SEEDS = (1, 2)
 
-_Result = tuple[dict[str, Array], tuple[Diagnostic, ...]]
+# The instance, the tensors afterwards, and what was found.
+_Result = tuple[str, dict[str, Array], tuple[Diagnostic, ...]]
 
 
 def execute(
@@ -36,8 +38,11 @@ def execute(
     wanted: Sequence[str],
     *,
     sanitize: bool = False,
+    files: Mapping[str, str] = MappingProxyType({}),
 ) -> Executed:
     """Run a kernel or a pipeline on the CPU; tensors go in and out as the bytes of `.npy` files.
+
+    `files` are the names of those that go in, for messages.
 
     `wanted` are the tensors to write; without any, what changed is shown. With `sanitize`, every
     access is watched, and pipelines run in several orders; if anything is found, nothing is
@@ -50,14 +55,15 @@ def execute(
         pipelines = {n for p in front.pipelines for n in (p.name, p.symbol)}
         run = _run_pipeline if name in pipelines else _run_kernel
         try:
-            arguments = read_arguments(given)
-            after, findings = run(front, name, arguments, sanitize)
+            arguments = read_arguments(given, files)
+            symbol, after, findings = run(front, name, arguments, sanitize)
             if findings:
-                return Executed(front.compiled, findings=findings)
+                return Executed(front.compiled, findings=findings, symbol=symbol)
             written = {one: written_npy(tensor_named(after, one)) for one in wanted}
         except BrokenContract as broken:
             return Executed(front.compiled, broken=str(broken))
-        return Executed(front.compiled, written, "" if wanted else changes(arguments, after))
+        shown = "" if wanted else changes(arguments, after)
+        return Executed(front.compiled, written, shown, symbol=symbol)
 
 
 def _run_kernel(front: Front, name: str, given: Mapping[str, Any], sanitize: bool) -> _Result:
@@ -68,7 +74,8 @@ def _run_kernel(front: Front, name: str, given: Mapping[str, Any], sanitize: boo
     observer = Sanitizer(shapes, chosen.unset) if sanitize else None
     after = launch(chosen, observer)
     found = observer.findings() if observer else ()
-    return after, tuple(diagnostics_of(found, front.sources, chosen.sizes))
+    symbol = symbol_of(chosen.function)
+    return symbol, after, tuple(diagnostics_of(found, front.sources, chosen.sizes))
 
 
 def _run_pipeline(front: Front, name: str, given: Mapping[str, Any], sanitize: bool) -> _Result:
@@ -77,7 +84,7 @@ def _run_pipeline(front: Front, name: str, given: Mapping[str, Any], sanitize: b
     ready = make_ready(front.pipelines, front.module, name, given)
     if not sanitize:
         run_pipeline(ready)
-        return {**ready.tensors}, ()
+        return ready.pipeline.symbol, {**ready.tensors}, ()
     before = comes_after(ready.pipeline.launches)
     has_others = any(len(earlier) < number for number, earlier in enumerate(before))
     findings: dict[Diagnostic, None] = {}
@@ -87,4 +94,4 @@ def _run_pipeline(front: Front, name: str, given: Mapping[str, Any], sanitize: b
         run_pipeline(once, seed, watch)
         findings |= dict.fromkeys(pipeline_diagnostics(watch.findings(), once, front.sources))
         ready = ready if seed is not None else once
-    return {**ready.tensors}, tuple(findings)
+    return ready.pipeline.symbol, {**ready.tensors}, tuple(findings)

@@ -68,7 +68,8 @@ def compile_kernels(
     `llvm` of the result is empty unless it is asked for: nothing else needs it as text. So many
     `workers` make PTX at a time, which changes nothing of it.
 
-    Raises:   NoGpuCodeError for an operation that has no lowering; PtxasError
+    Raises:   NoGpuCodeError for an operation that has no lowering; DoesNotFitError; TooLargeError;
+              PtxasError
     """
     units = [unit for one in instances for unit in units_of(one)]
     attribute = (
@@ -92,7 +93,7 @@ def compile_kernels(
 def lower_all(instances: Sequence[Instance], target: Target) -> None:
     """Lower every variant as `compile_kernels` does, for what is found on the way.
 
-    Raises:   NoGpuCodeError; DoesNotFitError
+    Raises:   NoGpuCodeError; DoesNotFitError; TooLargeError
     """
     # The module is kept: its block dies with it.
     module, body = gpu_module("kernels", f'#nvvm.target<chip = "{target.name}">')
@@ -138,6 +139,7 @@ def _kernel(
         coverage=told.coverage,
         variants=variants,
         layouts=recorder.layouts,
+        touched=told.touched,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -55,6 +56,14 @@ def describe_kernels(proofs: Sequence[Proof]) -> list[Instance]:
     return [Instance(proof.function, describe(proof)) for proof in proofs]
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """The files of one program by their names, and what cubins hold by the target."""
+
+    files: Mapping[str, bytes]
+    manifests: Mapping[str, Manifest]
+
+
 def outputs_of(
     kernels: Sequence[Instance],
     sources: Sources,
@@ -62,14 +71,14 @@ def outputs_of(
     emitted: str | None = None,
     workers: int = 1,
     pipelines: Sequence[Pipeline] = (),
-) -> dict[str, bytes]:
+) -> Outputs:
     """The content of each file by its name, for each target the manifest last; launchers before.
 
     `emitted` is the module as the front end made it, in text, if that is wanted. So many processes
     as `workers` may share the work.
     """
     if not kernels:
-        return {}  # only helpers and constants, for other files to use
+        return Outputs({}, {})  # only helpers and constants, for other files to use
     stem = Path(sources.root.name).stem
     joiner = fatbinary() if options.fatbin else None
     outputs: dict[str, bytes] = {}
@@ -105,7 +114,8 @@ def outputs_of(
         if language in options.emit:
             with stage("launchers"):
                 outputs |= _EMITTERS[language](artifacts, stem, EmitOptions(options.prefix))
-    return outputs | manifests
+    built = {artifact.manifest.target: artifact.manifest for artifact in artifacts}
+    return Outputs(outputs | manifests, built)
 
 
 def _tuned(

@@ -11,10 +11,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tilec.diagnostics.diagnostic import Diagnostic, Label
 from tilec.diagnostics.setup_error import SetupError
+from tilec.regular_files import TEXT_LIMIT, read_regular
 from tilec.source import SourceFile, Span
 
 _USE = re.compile(r"\buse\b")
@@ -63,11 +63,15 @@ def read_sources(path: str, include: Sequence[str] = ()) -> Sources:
     while unvisited:
         importer = unvisited.pop()
         for module, name in _candidates(importer, include).items():
+            if name not in read:
+                try:
+                    read[name] = _read(name)
+                except SetupError:
+                    if _says_use(importer, module):
+                        raise
+                    continue  # a word that happens to be the name of what cannot be read
+                unvisited.append(read[name].source)
             modules[importer.name, module] = name
-            if name in read:
-                continue
-            read[name] = _read(name)
-            unvisited.append(read[name].source)
     return Sources(
         root.source,
         {name: file.source for name, file in read.items()},
@@ -82,7 +86,7 @@ def _read(path: str) -> _Read:
     if not _is_text(path):
         raise SetupError(f"cannot read `{path}`: its name is not UTF-8", help="rename it")
     try:
-        data = Path(path).read_bytes()
+        data = read_regular(path, TEXT_LIMIT)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise SetupError(f"cannot read `{path}`: {reason}") from error
@@ -129,10 +133,25 @@ def _candidates(importer: SourceFile, include: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _says_use(importer: SourceFile, module: str) -> bool:
+    return re.search(rf"\buse\s+{module}\b", importer.text) is not None
+
+
 def _modules_in(folder: str) -> set[str]:
     try:
         with os.scandir(folder or ".") as entries:
-            names = [entry.name for entry in entries if entry.is_file()]
+            named = [entry for entry in entries if entry.name.endswith(".tile")]
+            return {entry.name.removesuffix(".tile") for entry in named if _is_there(entry)}
     except OSError:  # an `-I` folder that is not there has no modules
         return set()
-    return {name.removesuffix(".tile") for name in names if name.endswith(".tile")}
+
+
+def _is_there(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is meant as a file: what is none, as a pipe, is refused when it is read.
+
+    A link that leads nowhere, or to itself, hides nothing that lies beside it.
+    """
+    try:
+        return not entry.is_dir() and (entry.is_file() or not entry.is_symlink())
+    except OSError:
+        return False

@@ -18,6 +18,7 @@ from mlir import ir
 from tilec.children import Crashed, run_in_children
 from tilec.codegen.lower_tiles import gpu_module
 from tilec.codegen.ptx import lower_to_llvm, ptx_of
+from tilec.codegen.size import TooLargeError
 from tilec.codegen.verify_early import problems_of
 from tilec.ops.lowering import NoGpuCodeError
 from tilec.shared_memory.plan_offsets import DoesNotFitError
@@ -47,7 +48,7 @@ class Unit:
     def made(self, target: Target, attribute: str) -> Made:
         """`attribute` is the target as MLIR's attribute, in text.
 
-        Raises:   NoGpuCodeError; DoesNotFitError
+        Raises:   NoGpuCodeError; DoesNotFitError; TooLargeError
         """
         module, body = gpu_module("kernels", attribute)
         with stage("variants"):
@@ -72,7 +73,7 @@ def units_of(instance: Instance) -> tuple[Unit, ...]:
 def make_all(units: Sequence[Unit], target: Target, attribute: str, workers: int) -> list[Made]:
     """What becomes of each, `workers` at a time.
 
-    Raises:   NoGpuCodeError; DoesNotFitError
+    Raises:   NoGpuCodeError; DoesNotFitError; TooLargeError
     """
     found: dict[int, Made] = {}
     if workers > 1 and len(units) > 1:
@@ -108,7 +109,7 @@ def _job(units: Sequence[Unit], numbers: Sequence[int], target: Target, attribut
         try:
             for number in numbers:
                 made[number] = units[number].made(target, attribute)
-        except (NoGpuCodeError, DoesNotFitError):
+        except (NoGpuCodeError, DoesNotFitError, TooLargeError):
             pass
     return _Answer(made, spent)
 

@@ -14,6 +14,7 @@ from mlir import ir
 from tilec.artifact.schedule_report import ScheduleReport
 from tilec.codegen.describe import Description
 from tilec.codegen.lower_tiles import SHARED, ThreadCode, lower_tiles
+from tilec.codegen.size import expect_within_size
 from tilec.codegen.start_early import FOLLOWS, PRECEDES, let_start_early, start_early
 from tilec.codegen.warps import warps_for
 from tilec.codegen.whole_rows import whole_rows
@@ -153,7 +154,7 @@ def lower_variant(
 
     The arguments are those of `Wanted`.
 
-    Raises:   NoGpuCodeError; DoesNotFitError
+    Raises:   NoGpuCodeError; DoesNotFitError; TooLargeError
     """
     wanted = Wanted(instance, symbol, vector_bytes, target, has_roles)
     return _lowered(wanted, body)
@@ -223,7 +224,8 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
     The function that is not taken is erased.
     """
     hints, target, told = wanted.hints, wanted.target, wanted.instance.description
-    launch = Launch(told.grid, told.dims, {one.name: one.extents for one in told.parameters})
+    read = {one.tensor: one.extents for one in told.touched if one.direction == "read"}
+    launch = Launch(told.grid, told.dims, {p.name: p.extents for p in told.parameters}, read)
     with stage("schedule"):
         schedule: Schedule | NoSchedule = NoSchedule()
         if wanted.may_have_roles:
@@ -285,7 +287,7 @@ def _to_threads(made: _Scheduled, wanted: Wanted, body: ir.Block) -> ThreadCode:
         insert_barriers(function)
         expect_no_problem(function, "insert_barriers")
     with stage("lowering to threads"):
-        return lower_tiles(
+        code = lower_tiles(
             function,
             wanted.symbol,
             body,
@@ -293,3 +295,5 @@ def _to_threads(made: _Scheduled, wanted: Wanted, body: ir.Block) -> ThreadCode:
             vector_bytes=wanted.vector_bytes,
             loader_warps=made.loader_warps,
         )
+        expect_within_size(code.function, wanted.instance.function.location)
+        return code

@@ -146,3 +146,30 @@ def test_the_instance_is_named():
     options = {"instances": ("sum<B=1024>", "sum<B=65536>")}
     [finding] = found(text, **options)
     assert finding.notes == ("in the instance `sum__65536`",)
+
+
+# ---- parameters ----------------------------------------------------------------------------------
+
+MANY = """\
+#[kernel]
+pub fn many<N: Dim, A: Dim>(z: Part<&mut Tensor<f32, N>, 256>, {more}n: i32) {{
+    z.store(Tile::<f32, 256>::zeros());
+}}
+"""
+
+
+# PTX ISA, "Kernel Function Parameters": 32764 bytes. Here 8 of z, 40 of each x, 8 of each y, 8 of n
+# with what aligns N, and 8 of N and of A each: 40 * 817 + 32 + 8 * 6 are 32760.
+@pytest.mark.parametrize(("scalars", "passed"), [(6, None), (7, 32768)])
+def test_a_kernel_has_32764_bytes_of_parameters(scalars, passed):
+    more = "".join(f"x{number}: &Tensor<f32, A, A, A, A, A>, " for number in range(817))
+    more += "".join(f"y{number}: f64, " for number in range(scalars))
+    text = MANY.format(more=more)
+    findings = found(text, targets=("sm_80", "sm_90a"))
+    assert bool(findings) == (passed is not None)
+    for finding, target in zip(findings, ("sm_80", "sm_90a"), strict=bool(findings)):
+        assert finding.code == "E0702"
+        assert text[finding.span.start : finding.span.end] == "many"
+        assert finding.message == (
+            f"the parameters of this kernel take {passed} bytes, {target} has 32764 for them"
+        )

@@ -225,7 +225,10 @@ def test_what_was_asked_for_is_the_first_target(tilec, monkeypatch, arguments, f
     assert len(targets.split()) == len(files_in(Path("build"))) - 1
 
 
-ODD_NAMES = ["a b", "a$b", "a#b", "a:b", "a%b", "a|b", "a*b", "a[b", "é", "a'b", "a,b", "a&b", "~a"]
+ODD_NAMES = [
+    "a b", "a$b", "a#b", "a:b", "a%b", "a|b", "a*b", "a[b", "é", "a'b", "a,b", "a&b", "~a", "a\\b",
+    r"\ a\\ b", r"a\#\:\\:b", r"a\%\|\\%%b", r"\$a$", "a\u2028b", "a\x85b", " a ",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
@@ -264,7 +267,10 @@ def _made(target: str) -> str:
     return "" if "is up to date" in done.stdout else done.stdout
 
 
-@pytest.mark.parametrize("mark", [";", "=", "\t", "\n"])
+UNNAMEABLE = [";", "=", "\t", "\n", "\r", "\x0b", "\x0c", "\x01", "\x7f", r"\*", r"?\\", r"\a["]
+
+
+@pytest.mark.parametrize("mark", UNNAMEABLE)
 def test_a_name_that_make_has_no_spelling_for_is_refused(tilec, mark):
     Path(f"a{mark}b.tile").write_text("")
     Path(f"c{mark}d").mkdir()
@@ -300,6 +306,14 @@ def test_an_option_that_no_kernel_takes_writes_nothing(tilec, monkeypatch):
     ended = tilec("build", "a.tile", "c.tile", "-D", "B=1")
     assert (ended.status, "fit" in ended.err) == (1, False)
     assert Path("build/a.sm_90a.cubin").read_bytes() == b"one more"
+
+
+def test_an_option_that_fits_no_kernel_is_said_before_any_file_is_ok(tilec):
+    Path("a.tile").write_text("fn f(x: f32) -> f32 { x }\n")
+    Path("b.tile").write_text("fn g(x: f32) -> f32 { x }\n")
+    ended = tilec("check", "a.tile", "b.tile", "-D", "C=3")
+    assert (ended.status, ended.out) == (2, "")
+    assert "`-D C=3` fits no kernel of these files" in ended.err
 
 
 def test_two_files_that_would_write_the_same_are_refused(tilec):

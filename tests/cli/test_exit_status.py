@@ -9,6 +9,7 @@ import pytest
 
 import tilec.cli.entry
 from tilec import __version__
+from tilec.diagnostics.pages import page
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("--version",), ("build", "--help")])
@@ -206,3 +207,32 @@ def test_opt_reports_a_program_that_the_front_end_refuses(tilec):
     ended = tilec("opt", "a.tile", "--passes", "cse")
     assert (ended.status, ended.out) == (1, "")
     assert "error[E0201]" in ended.err
+
+
+@pytest.mark.parametrize("argument", ["--\x1b[2J\u202e", "\x1b[2J"])
+def test_a_usage_error_shows_what_it_was_given(tilec, argument):
+    """A name that somebody gave a file becomes an option where a shell lists a folder."""
+    ended = tilec(argument) if argument.startswith("\x1b") else tilec("check", argument)
+    assert (ended.status, r"\x1b[2J" in ended.err) == (2, True)
+    assert all(c.isprintable() or c == "\n" for c in ended.err)
+
+
+@pytest.mark.parametrize("command", ["check", "build"])
+def test_an_option_that_fits_no_kernel_is_said_before_anything_is(tilec, command):
+    Path("a.tile").write_text("fn f(x: f32) -> f32 { x }\n")
+    Path("b.tile").write_text("fn g(x: f32) -> f32 { x }\n")
+    ended = tilec(command, "a.tile", "b.tile", "-D", "C=3")
+    assert (ended.status, ended.out) == (2, "")
+    assert "`-D C=3` fits no kernel of these files" in ended.err
+
+
+def test_quiet_prints_errors_only(tilec, workplace):
+    Path("twice.tile").write_text(page("W0803").wrong)
+    assert "warning[W0803]" in tilec("check", "twice.tile").err
+    ended = tilec("check", "-q", "twice.tile")
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+    # A document holds what was found, whatever is printed.
+    document = tilec("check", "-q", "--error-format", "sarif", "twice.tile").out
+    assert "W0803" in document
+    Path("twice.tile").write_text(page("E0801").wrong)
+    assert "error[E0801]" in tilec("check", "-q", "twice.tile").err

@@ -16,7 +16,8 @@ from tests.unit.manifest_samples import (
     manifest,
     mapped_kernel,
 )
-from tilec.artifact.manifest import to_json
+from tilec.artifact.asked import asked as in_words
+from tilec.artifact.manifest import Precondition, to_json
 
 
 @pytest.fixture
@@ -161,3 +162,25 @@ def test_a_file_of_another_kind_is_called_one(tilec, command, content):
     ended = tilec(*command, "a.x")
     assert ended.status in (1, 2)
     assert "`a.x`: it is neither a cubin, nor a fat binary, nor a manifest" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "words"),
+    [
+        ((16, 16, 4), "x 16-byte aligned, strides too (16), rows of 4n",
+         "`x` at a multiple of 16 bytes, with strides of a multiple of 16 bytes and rows of a "
+         "multiple of 4 elements"),
+        ((1, 1, 2), "x rows of 2n", "`x` with rows of a multiple of 2 elements"),
+        ((1, 16, 1), "x strides of 16n bytes", "`x` with strides of a multiple of 16 bytes"),
+        ((8, 1, 1), "x 8-byte aligned", "`x` at a multiple of 8 bytes"),
+        ((1, 1, 1), "always", "nothing of `x`"),
+    ],
+)  # fmt: skip
+def test_a_multiple_of_one_is_not_asked_for(tilec, workplace, asked, said, words):
+    kernel = add_kernel()
+    precondition = Precondition("x", *asked)
+    told = replace(kernel.variants[0], preconditions=(precondition,))
+    Path("add.json").write_text(to_json(manifest(replace(kernel, variants=(told,)))))
+    [row] = [one for one in tilec("inspect", "add.json").out.splitlines() if told.symbol in one]
+    assert row.endswith(f"  {said}")
+    assert in_words(precondition) == words

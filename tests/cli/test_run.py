@@ -33,7 +33,7 @@ def scale(tilec, *arguments):
 
 def test_writes_what_the_program_means(tilec):
     ended = scale(tilec, "--arg", "x=x.npy", "--arg", "a=2", "--out", "y=out/y.npy")
-    assert (ended.status, ended.out, ended.err) == (0, "", "")
+    assert (ended.status, ended.out, ended.err) == (0, "", "note: ran `scale__f32_1024`\n")
     written = np.load("out/y.npy")
     assert written.dtype == np.float32
     np.testing.assert_array_equal(written, 2 * np.arange(3000))
@@ -55,6 +55,50 @@ def test_bf16_is_read_as_stored_and_written_as_uint16(tilec, stored):
     assert written.dtype == np.uint16
     expected = (values.astype(np.float64) / 2).astype(ml_dtypes.bfloat16)
     np.testing.assert_array_equal(written, expected.view(np.uint16))
+
+
+FILLED = """
+#[kernel]
+#[instance(T = bf16, B = 16)]
+#[instance(T = bf16, B = 32)]
+#[instance(T = f32, B = 16)]
+pub fn filled<T: Float, N: Dim, const B: usize>(
+    y: Part<&mut Tensor<T, N>, B>, x: &Tensor<i8, N>, a: T,
+) {
+    y.store(x.load_like(&y).to::<T>() * a);
+}
+
+#[pipeline]
+#[instance(T = bf16)]
+#[instance(T = f32)]
+pub fn both<T: Float, N: Dim>(y: &mut Tensor<T, N>, x: &Tensor<i8, N>, a: T) {
+    filled(y, x, a);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "symbols"),
+    [("filled", ["filled__bf16_16", "filled__f32_16"]), ("both", ["both__bf16", "both__f32"])],
+)
+def test_it_asks_which_type_is_meant_where_no_argument_says(tilec, name, symbols):
+    Path("filled.tile").write_text(FILLED)
+    np.save("x.npy", np.arange(5, dtype=np.int8))
+    given = ("--cpu", "--arg", "x=x.npy", "--arg", "a=0.5")
+    ended = tilec("run", "filled.tile", "--kernel", name, *given, "--out", "y=y.npy")
+    named = ", ".join(f"`{symbol}`" for symbol in symbols)
+    assert (ended.status, ended.err) == (
+        1,
+        f"error: several instances of `{name}` fit, and no argument says the type of `y`, `a`: "
+        f"{named}; name one of them instead of `{name}`, or give `y`\n",
+    )
+    assert not Path("y.npy").exists()
+    # By its symbol it runs, and so it does where an output says the type.
+    ended = tilec("run", "filled.tile", "--kernel", symbols[1], *given, "--out", "y=y.npy")
+    assert (ended.status, ended.err, np.load("y.npy").dtype) == (0, "", np.float32)
+    np.save("z.npy", np.zeros(5, ml_dtypes.bfloat16))
+    ended = tilec("run", "filled.tile", "--kernel", name, *given, "--arg", "y=z.npy")
+    assert (ended.status, ended.err) == (0, f"note: ran `{symbols[0]}`\n")
 
 
 def test_the_symbol_of_an_instance_names_it(tilec):

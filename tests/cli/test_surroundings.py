@@ -99,6 +99,7 @@ def test_a_closed_stream_changes_no_status(arguments, closed):
 def test_errors_that_nobody_can_read_leave_the_status(stream):
     assert run("check", "wrong.tile", shell_end=stream).returncode == 1
     assert run("check", "none.tile", shell_end=stream).returncode == 2
+    assert run("check", shell_end=stream).returncode == 2
 
 
 def test_who_stops_reading_stops_no_build():
@@ -152,7 +153,8 @@ def test_who_has_no_home_builds_without_a_cache(monkeypatch, tilec):
 
 
 @pytest.mark.parametrize(
-    "number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ENOMEM, errno.EMFILE]
+    "number",
+    [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.EFBIG],
 )
 @pytest.mark.parametrize(
     "place", ["tilec.driver.compile_sources", "tilec.buildsystem.build.key_of"]

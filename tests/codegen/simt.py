@@ -322,7 +322,12 @@ def _dtype(kind: ir.Type) -> np.dtype[Any]:
 _DTYPES: dict[str, np.dtype[Any]] = {}
 
 
-_SATURATING = {"llvm.fptosi.sat": 1, "llvm.fptoui.sat": 0}
+_SATURATING = {
+    "llvm.fptosi.sat": 1,
+    "llvm.fptoui.sat": 0,
+    "llvm.nvvm.f2i.rz": 1,
+    "llvm.nvvm.f2ui.rz": 0,
+}
 _SAME_MEANING = {
     "llvm.sqrt": "math.sqrt",
     "llvm.fma": "math.fma",

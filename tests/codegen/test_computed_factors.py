@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from lowered import ALIGNED, program
 from overlapped import LATE, TIMINGS, Timing, run, small, wide
 
 BOTH = (LATE, Timing(seed=3, split=True))
@@ -122,6 +123,17 @@ def test_halves_of_bytes() -> None:
     given = {"z": nothing(64, 16), "x": np.ascontiguousarray(packed), "y": y}
     product = wide(weights.reshape(64, 96)) @ wide(y)
     run(program.replace("K: Dim", "K: Dim, H: Dim"), given, {"z": product}, *BOTH)
+
+
+def test_what_a_factor_is_computed_of_is_used_twice_at_each_step() -> None:
+    # In two halves of k, so that what the whole was computed of goes: each operation once.
+    steps = 5
+    tensors = "x: &Tensor<bf16, M, K>, y: &Tensor<bf16, K, N>,"
+    factor = "y.load::<64, 128>([k, z.id(1)])"
+    text = turns("t", factor, tensors, (128, 128)).replace("div_ceil(32)", "div_ceil(64)")
+    computed = "let mut t = x.load::<128, 64>([z.id(0), k]);" + "t = t * t + t;" * steps
+    with program(text.replace("sum = dot", f"{computed} sum = dot")) as threads:
+        assert threads.lowered("k", ALIGNED)[0].tensor_maps, "products overlap with copies"
 
 
 def test_two_products_take_what_is_computed() -> None:

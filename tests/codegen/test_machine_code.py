@@ -13,6 +13,7 @@ from lowered import program
 from tests.kernels.twins import some_tiles
 from tilec.artifact.manifest import Kernel
 from tilec.codegen.cubin import BrokenScheduleError, assemble
+from tilec.codegen.spills import FEW_BYTES
 from tilec.machine_code import MachineCode, Tools, compile_kernels
 from tilec.runtime.array import Array, contiguous_strides
 from tilec.runtime.plan import Planner
@@ -218,7 +219,6 @@ def test_every_target_is_built(target: str, tmp_path: Path) -> None:
     assert f".target {target}\n" in compiled(text, target).ptx.replace(" \n", "\n")
 
 
-FEW_BYTES = 32  # which ptxas gives up for a block more on a processor, or for 32 warps in one
 # Sums of 128 by 192 or 256 leave few registers to what comes after products, which is when these
 # spill, or to elements that are loaded one by one (docs/notes.md, Missing).
 KNOWN_BYTES = {

@@ -33,7 +33,7 @@ EXTENTS = {"M": 64, "N": 2048, "K": 64 * 20}
 def manifest() -> Manifest:
     sources = Sources(SourceFile("split.tile", TEXT), {}, {"split.tile": "0" * 64}, {})
     compiled = compile_sources(sources, Options())
-    assert not compiled.diagnostics
+    assert not compiled.is_refused
     return from_json(compiled.outputs["split.json"])
 
 

@@ -60,7 +60,7 @@ def c_tensor(array: Array) -> CTensor:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gave; `message` is empty if it succeeded."""
+    """What a call gave; `message` is what `tilec_last_message()` says then: "" if it succeeded."""
 
     status: int
     message: str
@@ -105,7 +105,7 @@ class Functions:
         status = getattr(self.library, f"shim_{name}")(
             what, ctypes.c_void_p(stream), tensors, wholes, reals, ctypes.byref(plan)
         )
-        message = self.library.shim_message().decode() if status else ""
+        message = self.library.shim_message().decode()
         return Outcome(status, message, plan)
 
 

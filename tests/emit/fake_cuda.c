@@ -65,7 +65,7 @@ enum {
 };
 #endif
 
-enum { KERNELS = 4096, PARAMETERS = 64, SLOT_BYTES = 128 };
+enum { KERNELS = 4096, PARAMETERS = 320, NOTED = 64, SLOT_BYTES = 128 };
 
 /* What tests read and set. Tests are alone but where they start threads, which only count. */
 struct fake {

@@ -10,7 +10,7 @@ struct note {
     uint64_t stream, address, bytes;
     char kernel[256];
     unsigned grid[3], block[3], cluster[3], shared_bytes;
-    unsigned char parameters[PARAMETERS][SLOT_BYTES];
+    unsigned char parameters[NOTED][SLOT_BYTES];
 };
 
 struct noted {
@@ -58,8 +58,8 @@ static void note_parameters(struct note *note, int index, void **parameters)
 {
     int i;
     strcpy(note->kernel, kernels[index].name);
-    note->parameter_count = kernels[index].count;
-    for (i = 0; i < kernels[index].count; i++)
+    note->parameter_count = kernels[index].count < NOTED ? kernels[index].count : NOTED;
+    for (i = 0; i < note->parameter_count; i++)
         memcpy(note->parameters[i], parameters[i], (size_t)kernels[index].sizes[i]);
 }
 

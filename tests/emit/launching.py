@@ -36,7 +36,7 @@ class Fake(ctypes.Structure):
         ("stream", ctypes.c_uint64),
         ("context", ctypes.c_int),
         ("parameter_count", ctypes.c_int),
-        ("parameters", (ctypes.c_ubyte * 128) * 64),
+        ("parameters", (ctypes.c_ubyte * 128) * 320),
         ("shared_limit", ctypes.c_int),
     )  # fmt: skip
 

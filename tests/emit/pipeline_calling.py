@@ -70,17 +70,18 @@ class PipelineFunctions(Functions):
             what, ctypes.c_void_p(stream), tensors, wholes, reals, ctypes.byref(extra)
         )
         plans = extra.plans[: min(extra.plan_count, MOST_LAUNCHES)]
-        return Called(status, self._said(status), extra.workspace_bytes, extra.graph, plans)
+        return Called(status, self._said(), extra.workspace_bytes, extra.graph, plans)
 
     def replay(self, graph: int | None, stream: int = 0x100) -> Called:
         status = self.library.pipe_replay(ctypes.c_void_p(graph), ctypes.c_void_p(stream))
-        return Called(status, self._said(status), 0, graph)
+        return Called(status, self._said(), 0, graph)
 
     def destroy(self, graph: int | None) -> None:
         self.library.pipe_destroy(ctypes.c_void_p(graph))
 
-    def _said(self, status: int) -> str:
-        return self.library.shim_message().decode() if status else ""
+    def _said(self) -> str:
+        message: str = self.library.shim_message().decode()
+        return message
 
 
 _HEAD = """

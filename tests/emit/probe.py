@@ -38,7 +38,7 @@ const char *probe_strerror(int status) { return tilec_strerror((tilec_status)sta
 int probe_evaluate(int which, const int64_t *wholes, int count, double real, char *text);
 int probe_evaluate(int which, const int64_t *wholes, int count, double real, char *text)
 {
-    tilec_value v[TILEC_VALUES];
+    tilec_value v[96];
     tilec_evaluation e = {0, 0, 0};
     tilec_wide made;
     memset(v, 0, sizeof v);

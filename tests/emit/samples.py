@@ -8,7 +8,7 @@ from tests.unit.family_samples import of_family, product
 from tests.unit.manifest_samples import add_kernel, copy_kernel, manifest, mapped_kernel
 from tilec.artifact.abi import slots_of
 from tilec.artifact.family import Cost
-from tilec.artifact.manifest import Kernel, Precondition, Variant
+from tilec.artifact.manifest import Kernel, Precondition, TensorMap, Variant
 from tilec.artifact.signature import Parameter, Requirement
 
 
@@ -112,6 +112,41 @@ def persistent_kernel() -> Kernel:
     return replace(base, variants=(walking,))
 
 
+def many_kernel() -> Kernel:
+    """Takes 100 parameters, of 97 `Dim`s, and 12 tensor maps: more than 64, 127 and 256 of what
+    there is of each, of values in expressions, and of what the machine code is passed."""
+    count = 96
+    dims = tuple(f"D{number}" for number in range(count + 1))
+    parameters = (
+        Parameter("t0", "tensor", "bf16", dims[:2], "part", (64, 64)),
+        *(
+            Parameter(f"t{number}", "tensor", "bf16", dims[number : number + 2], "shared")
+            for number in range(1, count)
+        ),
+        *(Parameter(f"n{number}", "scalar", "i32") for number in range(4)),
+    )
+    maps = tuple(TensorMap(f"t{number}", (64, 64), 128, number == 0) for number in range(12))
+    slots = slots_of(parameters, dims)
+    return Kernel(
+        name="many",
+        symbol="many",
+        generics=(),
+        documentation="",
+        line=1,
+        parameters=parameters,
+        dims=dims,
+        grid=(("ceildiv", "D0", 64), ("ceildiv", "D1", 64)),
+        requires=(Requirement("n3 != 5", ("ne", "n3", 5), 2),),
+        unsafe=(),
+        accesses=(),
+        coverage=(),
+        variants=(
+            Variant("many__tma", 384, slots_of(parameters, dims, maps), tensor_maps=maps),
+            Variant("many", 128, slots),
+        ),
+    )
+
+
 def everything():
     """One manifest of all of these, and of those that the runtime is tested with."""
     cheap = Cost(2, 50, product(1, 1, 1).variants[0].cost.parts)
@@ -133,6 +168,7 @@ def everything():
         total_kernel(),
         clustered_kernel(),
         persistent_kernel(),
+        many_kernel(),
         *family.kernels,
     )
     return replace(whole, families=family.families)

@@ -15,6 +15,7 @@ from tilec.runtime.array import Array, contiguous_strides
 
 BASE = 2**40
 LIMIT = 2**40
+FAR = (2**63 - 64) // 5  # the largest stride of six rows of 64 bytes
 
 
 def dense(place, element, *shape, **changes):
@@ -90,6 +91,14 @@ BROKEN = [
     (added(x={"strides": (2,)}), "STRIDE", "`x`: expected stride 1 of the last axis, got 2"),
     (added(z={"strides": (-1,)}), "STRIDE", "`z`: stride -1 of axis 0 is negative"),
     (copied(source={"strides": (-64, 1)}), "STRIDE", "`source`: stride -64 of axis 0"),
+    (
+        copied(source={"strides": (FAR + 1, 1)}),
+        "STRIDE",
+        f"`source`: strides ({FAR + 1}, 1) spread the elements of shape (6, 64) over "
+        f"{5 * (FAR + 1) + 64} bytes, above the limit of 9223372036854775808",
+    ),
+    (copied(target={"strides": (2**63 - 1, 1)}), "STRIDE", "`target`: strides (922337203685477580"),
+    (multiplied(a={"strides": (2**61, 1)}), "NO_INSTANCE", "`a`: strides (2305843009213693952, 1)"),
     (copied(target={"strides": (63, 1)}), "SELF_OVERLAP", "`target` is written"),
     (copied(target={"strides": (0, 1)}), "SELF_OVERLAP", "its strides (0, 1) put several"),
     (multiplied(c={"strides": (32, 1)}), "NO_INSTANCE", "`c` is written, and its strides (32, 1)"),
@@ -116,6 +125,12 @@ BROKEN = [
     (added(z={"pointer": 0}), "ADDRESS", "`z` has no memory: its address is 0"),
     (added(x={"pointer": 0}), "ADDRESS", "`x` has no memory: its address is 0"),
     (added(x={"pointer": BASE + 2}), "ADDRESS", "`x`: expected an address that is a multiple of 4"),
+    (
+        added(x={"pointer": 2**64 - 3996}),
+        "ADDRESS",
+        "`x`: 4000 bytes from address 0xfffffffffffff064 on pass the end of the address space",
+    ),
+    (added(z={"pointer": 2**64 - 4}), "ADDRESS", "`z`: 4000 bytes from address 0xfffffffffffffffc"),
     (multiplied(a={"pointer": BASE + 1}), "ADDRESS", "`a`: expected an address that is a multiple"),
     (added(x={"pointer": BASE}), "OVERLAP", "`z` is written and overlaps `x`"),
     (added(y={"pointer": BASE + 3996}), "OVERLAP", "`z` is written and overlaps `y`"),
@@ -161,6 +176,23 @@ def test_rows_that_interleave_do_not_overlap(headers):
         target={"strides": (128, 1)}, source={"strides": (128, 1), "pointer": BASE + 64}
     )
     assert headers.call(name, arguments).message == ""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        copied(source={"strides": (FAR, 1)}),
+        copied(target={"strides": (FAR, 1)}, source={"strides": (FAR, 1), "pointer": BASE + 64}),
+        added(x={"pointer": 2**64 - 4000}),
+        added(z={"pointer": 2**64 - 4000}),
+        # Along an axis of one element there is nothing to step to, nor without elements.
+        multiplied(c={"shape": (1, 64), "strides": (2**63 - 1, 1)}, a=shape(1, 16)),
+        multiplied(c=shape(0, 64, pointer=2**64 - 2), a=shape(0, 16, strides=(2**63 - 1, 1))),
+    ],
+)
+def test_tensors_reach_to_the_end_of_the_address_space(call, headers):
+    for what in (CHECK, PLAN, LAUNCH):
+        assert headers.call(*call, what).message == ""
 
 
 def test_no_variant_left_says_what_each_asks_for(tools):

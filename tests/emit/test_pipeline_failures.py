@@ -125,6 +125,11 @@ UNFIT = [
     ),
     ((2 * BASE, NEEDED), "WORKSPACE", "the workspace overlaps `x`: bytes 0x20000000000 to"),
     ((BASE + 3840, NEEDED), "WORKSPACE", "the workspace overlaps `out`: bytes 0x10000000f00 to"),
+    (
+        (2**64 - NEEDED + 256, NEEDED),
+        "WORKSPACE",
+        "the workspace: 12288 bytes from address 0xffffffffffffd100 on pass the end of the address",
+    ),
     ((2**55, NEEDED), "DEVICE", "the workspace is on device 1, the tensors on 0"),
     ((2**56, NEEDED), "DEVICE", "`workspace`: 0x100000000000000 is the address of no memory that"),
 ]
@@ -138,6 +143,19 @@ def test_a_workspace_that_will_not_do_is_refused(workspace, status, said, pipeli
     assert called.status == STATUS[f"TILEC_ERROR_{status}"]
     assert pipelines.noted.count == 0
     assert pipelines.run(*summed(), LAUNCH_WITH, workspace=(2**52, NEEDED)).message == ""
+
+
+def test_a_workspace_around_a_tensor_without_axes_is_refused(pipelines):
+    given = [dense(1, "f32"), dense(2, "f32"), dense(3, "f32", 1000)]
+    needed = 4096 + 256 + 256
+    for tensor, name in ((1, "y"), (2, "start")):
+        around = (BASE * tensor - 4096, needed)
+        called = pipelines.run("totals", given, LAUNCH_WITH, workspace=around)
+        assert f"the workspace overlaps `{name}`: bytes" in called.message
+        assert called.status == STATUS["TILEC_ERROR_WORKSPACE"]
+    assert pipelines.noted.count == 0
+    before = (BASE - needed, needed)
+    assert pipelines.run("totals", given, LAUNCH_WITH, workspace=before).message == ""
 
 
 def test_without_temporaries_any_workspace_will_do(pipelines):

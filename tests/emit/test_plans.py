@@ -15,6 +15,11 @@ from tilec.emit.sets import launch_sets
 SETS = {one.name: one for one in launch_sets(everything())}
 
 
+def _rounds(launched, most):
+    """As many as take about as long for kernels with many parameters as for others."""
+    return min(most, 15000 // len(launched.kernels[0].parameters))
+
+
 def launches_what_the_runtime_does(functions, planner, name, arguments):
     """Calls a function; whether it launched, and the message where it refused."""
     before = functions.fake.launches
@@ -24,7 +29,8 @@ def launches_what_the_runtime_does(functions, planner, name, arguments):
         assert (outcome.message, functions.fake.launches) == (wanted, before), arguments
         return wanted
     launch = launched_by(wanted)
-    assert outcome.status == 0, (outcome.message, arguments)
+    # Of what was tried on the way, or went wrong before, nothing is said.
+    assert (outcome.status, outcome.message) == (0, ""), arguments
     assert functions.fake.launches == before + (launch is not None)
     if launch is not None:
         assert launched_on(functions.fake) == launch, arguments
@@ -37,7 +43,7 @@ def test_launches_are_those_of_the_runtime(name, is_spoilt, headers):
     launched = SETS[name]
     planner = planner_of(launched, everything())
     random = Random(f"{name} {is_spoilt}")
-    for _ in range(1500):
+    for _ in range(_rounds(launched, 1500)):
         arguments = arguments_of(random.choice(launched.kernels), random, is_spoilt)
         launches_what_the_runtime_does(headers, planner, name, arguments)
 
@@ -51,7 +57,7 @@ def test_numbers_at_the_ends_of_their_types_are_refused_as_by_the_runtime(name, 
         launches_what_the_runtime_does(
             headers, planner, name, hostile_arguments_of(random.choice(launched.kernels), random)
         )
-        for _ in range(600)
+        for _ in range(_rounds(launched, 600))
     ]
     assert "" in said
     assert any("is negative" in one for one in said if one)

@@ -77,6 +77,33 @@ def test_strides_are_passed_in_64_bits(headers):
     assert passed == [(2**33 + n).to_bytes(8, "little") for n in (1, 2)]
 
 
+def many(extent=64, number=4):
+    """96 tensors of two axes, each `Dim` of which is `extent`, and four numbers."""
+    tensors = [Array(2**34 * n, "bf16", (extent, extent), (extent, 1), 0) for n in range(1, 97)]
+    return [*tensors, 1, 2, 3, number]
+
+
+@pytest.mark.parametrize(("extent", "variant", "maps"), [(64, "many__tma", 12), (63, "many", 0)])
+def test_a_kernel_may_have_many_parameters_dims_and_maps(headers, extent, variant, maps):
+    outcome = headers.call("many", many(extent))
+    assert outcome.status == 0, outcome.message
+    fake = headers.fake
+    assert (fake.kernel.decode(), fake.parameter_count) == (variant, 2 * 96 + 4 + 97 + maps)
+    others = 2 * 96 + 4 + 97
+    passed = [int.from_bytes(fake.parameters[n][:8], "little") for n in range(others)]
+    wanted = [number for n in range(1, 97) for number in (2**34 * n, extent)]
+    assert passed == [*wanted, 1, 2, 3, 4, *[extent] * 97]
+    # `struct told` of the fake driver: what a map is made of, the address after 8 bytes.
+    told = [int.from_bytes(fake.parameters[others + n][8:16], "little") for n in range(maps)]
+    assert told == [2**34 * n for n in range(1, maps + 1)]
+
+
+def test_numbers_of_the_last_of_many_parameters_are_told_in_messages(headers):
+    outcome = headers.call("many", many(number=5))
+    assert outcome.status == STATUS["TILEC_ERROR_REQUIRES"]
+    assert outcome.message == "`many`: `requires!(n3 != 5)` does not hold, where n3 = 5"
+
+
 def test_numbers_of_c_are_as_wide(headers, tmp_path):
     source = tmp_path / "wide.cpp"
     header = headers.path.with_name("sample.h")

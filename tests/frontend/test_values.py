@@ -6,7 +6,7 @@ The right values are Rust's where Rust has one, and docs/language.md's for what 
 from __future__ import annotations
 
 import pytest
-from front_end import computed
+from front_end import computed, refusals
 
 MIN, MAX = -(2**63), 2**63 - 1
 
@@ -147,3 +147,15 @@ let r = 1;"""
 
 def test_floats_of_literals_take_the_type_of_their_use() -> None:
     assert computed("let h = 0.5; let r = x * h;", element="f32", x=3.0) == 1.5
+
+
+@pytest.mark.parametrize("count", [0, 1, 1024, 1025])
+@pytest.mark.parametrize(
+    "body",
+    ["let a = [{items}];", "let a = [1.0f32; {count}];",
+     "let a: [f32; {count}] = [1.0f32; {count}];", "let a: [f32; {count}] = [{items}];"],
+)  # fmt: skip
+def test_an_array_has_1_to_1024_items_however_it_is_written(body: str, count: int) -> None:
+    written = body.format(count=count, items=", ".join(["1.0f32"] * count))
+    found = refusals(f"#[kernel]\npub fn k(y: Part<&mut Tensor<f32, 4>, 4>) {{ {written} }}")
+    assert {code for code, _ in found} == (set() if 1 <= count <= 1024 else {"E0203"})

@@ -53,14 +53,20 @@ PACKED = (
     "src/tilec/artifact",
     "src/tilec/bench",
     "src/tilec/emit",
+    "src/tilec/printable.py",
+    "src/tilec/regular_files.py",
     "src/tilec/runtime",
     # The command `tilec bench`, and what reports for it.
     "src/tilec/buildsystem",
     "src/tilec/cli",
     "src/tilec/compilation.py",
     "src/tilec/diagnostics",
+    "src/tilec/leftovers.py",
+    "src/tilec/private_folder.py",
     "src/tilec/source.py",
     "src/tilec/stages.py",
+    "src/tilec/unfinished.py",
+    "src/tilec/whole_files.py",
     # The command `tilec tune`.
     "src/tilec/tune",
 )

@@ -179,8 +179,8 @@ def test_axes_of_what_is_given_may_have_another_order() -> None:
         ({"x": X[:9]}, "`sums`: `requires!(N % 2 == 0)` does not hold, where N = 9"),
         ({"x": X.astype(np.float64)}, "`sums`: `x` has elements `f32`, got float64"),
         ({"out": X[:8]}, "`sums`: axis 0 of `x` is `N`, which is 8 by axis 0 of `out`, got 10"),
-        ({"s": 10**400}, f"`sums`: `s` is `f32`, got {10**400}"),
-        ({"s": True}, "`sums`: `s` is `f32`, got True"),
+        ({"s": 10**400}, f"`sums`: `s`: {10**400} is out of the range of `f32`"),
+        ({"s": True}, "`sums`: `s`: expected a number of type `f32`, got True"),
         ({"y": 1}, "`sums`: the pipeline has no parameter `y`"),
         (
             {"x": np.zeros(100, np.float32)},

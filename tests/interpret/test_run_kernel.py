@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mlir import ir
 
-from tilec.interpret.contract import BrokenContract
+from tilec.interpret.contract import BrokenContract, Parameter, bind
 from tilec.interpret.run import run_kernel
 from tilec.ir.dialect import context
 
@@ -112,6 +112,22 @@ def test_the_contract_is_checked_before_anything_runs() -> None:
     assert not z.any()
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_strides_keep_a_tensor_within_64_bits(sign: int) -> None:
+    """Launchers refuse the same."""
+    parameters = (Parameter("x", "f32", ("M", 4), "shared"),)
+    far = (2**63 - 16) // 3 // 4 * 4  # bytes, of three strides and four elements
+    taken, beyond = (
+        np.lib.stride_tricks.as_strided(np.zeros(4, np.float32), (4, 4), (sign * stride, 4))
+        for stride in (far, far + 4)
+    )
+    bind(parameters, {"x": taken})
+    bind(parameters, {"x": beyond[:1]})
+    bind(parameters, {"x": beyond[:0]})
+    with pytest.raises(BrokenContract, match=f"`x`: strides .* over {3 * (far + 4) + 16} bytes"):
+        bind(parameters, {"x": beyond})
+
+
 class Touches:
     """Which elements were read and written."""
 
@@ -210,7 +226,7 @@ def test_a_precondition_is_checked_even_if_there_is_no_program() -> None:
 @pytest.mark.parametrize("given", [2**31, 1.5, float("nan"), float("inf"), True, np.float32(2)])
 def test_scalars_must_fit_their_type(given: object) -> None:
     x = np.zeros((2, 2), np.int32)
-    with pytest.raises(BrokenContract, match="`q` is `i32`"):
+    with pytest.raises(BrokenContract, match=r"`q`: expected a.* of type `i32`"):
         launch(TURN, "turn", z=x.copy(), x=x, q=given)
 
 
@@ -263,7 +279,7 @@ WILD = f"""
 func.func @wild({pointer("z", "mut")}, {pointer("x")},
     {number("i", "index")}, {extent("N")}) attributes {{
   tile.kernel, tile.parameters = [{tensor("z", '"N"')}, {tensor("x", '"N"')},
-    {{name = "i", kind = "scalar", element = "usize"}}]
+    {{name = "i", kind = "scalar", element = "i64"}}]
 }} {{
   {vector("z", "mut")}
   {vector("x")}

@@ -226,7 +226,7 @@ def _column_sum(element: str, n: Extents, rng: np.random.Generator) -> Built:
     """Exact, as `_row_sum`."""
     assert n["M"] <= 2**17, "more would round in f32"
     x = Argument(rng.integers(-127, 128, (n["M"], n["N"])) / 16.0, element)
-    block_of_row = np.arange(n["M"]) // 16
+    block_of_row = np.arange(n["M"]) // (128 if element == "f32" else 16)  # of the instances
     chosen = [block_of_row % n["P"] == p for p in range(n["P"])]
     exact = np.array([x.values[rows].sum(axis=0) for rows in chosen]).reshape(n["P"], n["N"])
     return {"y": Output(exact.shape, "f32"), "x": x}, exact, None
@@ -289,9 +289,10 @@ def _quantise_f8(element: str, n: Extents, rng: np.random.Generator) -> Built:
 
 def _layernorm_backward(element: str, n: Extents, rng: np.random.Generator) -> Built:
     """With k = (x - mean) * rstd: it rounds twice, g = dy * weight once. A mean of a row is off by
-    SUM_DEPTH + 1 roundings of the mean of magnitudes and by those of its terms, 1 for g and 4 for
-    g * k. dx adds those of the mean, of the product and of two differences, each of the magnitudes
-    that go in. The sums over R = 32 rows: 3 roundings a term and 32 additions."""
+    SUM_DEPTH roundings of the mean of magnitudes, by the quotient's 2 ulp (4u), and by those of its
+    terms, 1 for g and 4 for g * k. dx adds those of the mean, of the product and of two
+    differences, each of the magnitudes that go in. The sums over R = 32 rows: 3 roundings a term
+    and 32 additions."""
     m, columns = shape = n["M"], n["N"]
     dy, x = normal(rng, shape, element), normal(rng, shape, element, 2.0)
     weight = normal(rng, shape[1:], element)
@@ -306,7 +307,7 @@ def _layernorm_backward(element: str, n: Extents, rng: np.random.Generator) -> B
     of_g, of_gk = (v.sum(axis=1, keepdims=True) / count for v in (g, g * k))
     exact = (g - of_g - k * of_gk) * r
     sizes = [np.abs(v).sum(axis=1, keepdims=True) / count for v in (g, g * k)]
-    error = (SUM_DEPTH + 2) * sizes[0] + (SUM_DEPTH + 5 + 5) * np.abs(k) * sizes[1]
+    error = (SUM_DEPTH + 5) * sizes[0] + (SUM_DEPTH + 8 + 5) * np.abs(k) * sizes[1]
     error = (error + 3 * np.abs(g) + 2 * np.abs(of_g)) * U * r + U * np.abs(exact)
     sums, sum_errors = [], []
     for terms in (dy.values * k, dy.values):
@@ -577,13 +578,28 @@ def _row_instances(**sizes: tuple[int, ...]) -> tuple[tuple[str, str, int], ...]
     )
 
 
-_SOFTMAX_ROWS = _row_instances(
-    f32=(256, 1024, 4096, 8192, 16384, 32768),
-    f16=(1024, 4096, 16384),
-    bf16=(256, 1024, 2048, 4096, 8192, 16384, 32768),
+def _with_warps(
+    instances: tuple[tuple[str, str, int], ...], counts: dict[int, int]
+) -> tuple[tuple[str, str, int], ...]:
+    """Those of 16 bits with these tiles have a hint of their own."""
+    return tuple(
+        (f"{name}__warps{counts[b]}" if e != "f32" and b in counts else name, e, b)
+        for name, e, b in instances
+    )
+
+
+_SOFTMAX_ROWS = _with_warps(
+    _row_instances(
+        f32=(256, 1024, 4096, 8192, 16384, 32768),
+        f16=(1024, 4096, 16384),
+        bf16=(256, 1024, 2048, 4096, 8192, 16384),
+    ),
+    {1024: 2},
 )
 _NORM_SIZES = {"f16": (1024, 4096, 16384), "bf16": (256, 1024, 2048, 4096, 8192, 16384)}
-_LAYERNORM_ROWS = _row_instances(f32=(256, 1024, 4096), **_NORM_SIZES)
+_LAYERNORM_ROWS = _with_warps(
+    _row_instances(f32=(256, 1024, 4096), **_NORM_SIZES), {1024: 1, 2048: 2, 4096: 4, 16384: 8}
+)
 _NORM_ROWS = _row_instances(f32=(256, 1024, 4096, 16384), **_NORM_SIZES)
 
 
@@ -612,20 +628,27 @@ def _group_instances() -> tuple[tuple[str, str, int], ...]:
     return ("f32_2048_4", "f32", 2048), ("f16_4096_8", "f16", 4096), ("bf16_4096_8", "bf16", 4096)
 
 
+_SOFTMAX_GROUPS = (
+    ("f32_16384_4__warps32", "f32", 16384),
+    *((f"{e}_{b}_8__warps{b // 1024}", e, b) for e in ("f16", "bf16") for b in (16384, 32768)),
+)
 _BLOCKS_OF_SUM_ALL = {
     "f32": ("f32_4096", "f32", 4096), "f16": ("f16_8192", "f16", 8192),
     "bf16": ("bf16_8192", "bf16", 8192),
 }  # fmt: skip
-_COLUMNS = ("f32_16_128", "f32", 128), ("f16_16_256", "f16", 256), ("bf16_16_256", "bf16", 256)
+_COLUMNS = ("f32_128_32", "f32", 32), ("f16_16_256", "f16", 256), ("bf16_16_256", "bf16", 256)
 _BLOCK_ROWS = tuple(
     (f"{e}_32_{b}", e, b) for e, b in (("f32", 4096), ("f16", 4096), ("bf16", 1024), ("bf16", 4096))
 )
 _WIDE_ROWS = tuple(
     (f"{e}_{b}", e, b) for e, b in (("f32", 4096), ("f16", 4096), ("bf16", 4096), ("bf16", 16384))
 )
-_QUANTISE_ROWS = (*_WIDE_ROWS, ("bf16_8192", "bf16", 8192), ("bf16_14336", "bf16", 14336))
+_QUANTISE_ROWS = (
+    *_with_warps(_WIDE_ROWS, {4096: 4}),
+    *(("bf16_8192", "bf16", 8192), ("bf16_14336", "bf16", 14336)),
+)
 _ARGMAX_ROWS = (
-    ("f32_1_8192", "f32", 8192), ("f16_1_4096", "f16", 4096), ("bf16_1_4096", "bf16", 4096),
+    ("f32_1_2048__warps4", "f32", 2048), ("f16_1_4096", "f16", 4096), ("bf16_1_4096", "bf16", 4096),
 )  # fmt: skip
 _LONG = ({"N": 1_000_003}, {"N": 1 << 20})
 _MANY_ROWS = ({"M": 261, "N": 1000}, {"M": 1031, "N": 512})
@@ -640,7 +663,7 @@ KERNELS: dict[str, Kernel] = {
     "softmax": Kernel(_softmax, _rows, _MANY_ROWS, _SOFTMAX_ROWS),
     "layernorm": Kernel(_layernorm, _rows, _MANY_ROWS, _LAYERNORM_ROWS),
     "rmsnorm": Kernel(_rmsnorm, _rows, _MANY_ROWS, _NORM_ROWS),
-    "softmax_long": Kernel(_softmax_long, _long_rows, _LARGE_ROWS, each_type("16384", 16384)),
+    "softmax_long": Kernel(_softmax_long, _long_rows, _LARGE_ROWS, _SOFTMAX_GROUPS),
     "layernorm_long": Kernel(_layernorm_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
     "rmsnorm_long": Kernel(_rmsnorm_long, _long_rows, _LARGE_ROWS, _long_row_instances()),
     "row_sum": Kernel(
@@ -662,7 +685,7 @@ KERNELS: dict[str, Kernel] = {
     "add_rmsnorm": Kernel(_add_rmsnorm, _rows, _MANY_ROWS, _WIDE_ROWS),
     "add_rmsnorm_long": Kernel(_add_rmsnorm, _long_rows, _LARGE_ROWS, _long_row_instances()),
     "quantise": Kernel(_quantise, _full_rows, _MANY_ROWS, _QUANTISE_ROWS),
-    "quantise_f8": Kernel(_quantise_f8, _full_rows, _MANY_ROWS, _WIDE_ROWS),
+    "quantise_f8": Kernel(_quantise_f8, _full_rows, _MANY_ROWS, _with_warps(_WIDE_ROWS, {4096: 4})),
     "layernorm_backward": Kernel(
         _layernorm_backward,
         _blocks_of_rows,
@@ -683,7 +706,9 @@ KERNELS: dict[str, Kernel] = {
         _permute_heads, _permuted_heads, ({"B": 2, "H": 5, "M": 333},), _head_instances()
     ),
     "split_heads": Kernel(_split_heads, _heads, ({"N": 2, "H": 4, "S": 333},), _head_instances()),
-    "rope": Kernel(_rope, _heads, ({"N": 2, "H": 4, "S": 333},), each_type("64_16", 16)),
+    "rope": Kernel(
+        _rope, _heads, ({"N": 2, "H": 4, "S": 333},), _with_warps(each_type("64_16", 16), {16: 4})
+    ),
     "embedding": Kernel(
         _embedding,
         _tables,
@@ -707,8 +732,9 @@ KERNELS: dict[str, Kernel] = {
         _few_of_rows,
         ({"M": 261, "N": 1000, "K": 8}, {"M": 1031, "N": 512, "K": 8}),
         (
-            *((f"f32_{block}_8", "f32", 8) for block in (1024, 4096, 32768)),
-            *(("f16_1024_8", "f16", 8), ("bf16_1024_8", "bf16", 8)),
+            ("f32_1024_1_8", "f32", 8),
+            *((f"f32_{tiles}_8__warps4", "f32", 8) for tiles in ("1024_8", "2048_16")),
+            *((f"{e}_1024_32_8__warps4", e, 8) for e in ("f16", "bf16")),
         ),
     ),
 }

@@ -392,6 +392,7 @@ _LARGE = ({"M": 300, "N": 250, "K": 500}, {"M": 512, "N": 384, "K": 1024})
 _OF_256 = _tiles(("f16", "128_256_64", 256), ("bf16", "128_256_64", 256))
 # The families of plain products; the second number is the larger side of a tile.
 _OF_BOTH = (
+    ("16_64_128", 64), ("16_128_128", 128),
     ("64_32_128", 64), ("64_64_128", 64), ("64_128_64", 128), ("64_128_64__split4", 128),
     ("128_128_64", 128), ("128_128_64__cluster2x2", 128), ("128_192_64", 192),
     ("128_192_64__cluster1", 192), ("128_256_64", 256),
@@ -508,7 +509,11 @@ KERNELS: dict[str, Kernel] = {
         ({"N": 1031, "K": 2560}, {"N": 500, "K": 5001}),
         _tiles(
             ("f32", "1_512", 512),
-            *((element, f"{rows}_1024", 1024) for element in ("f16", "bf16") for rows in (1, 2)),
+            *(
+                (element, tile, 1024)
+                for element in ("f16", "bf16")
+                for tile in ("1_1024", "2_1024", "4_512__warps2")
+            ),
         ),
     ),
     "gemv_t": Kernel(

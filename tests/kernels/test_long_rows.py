@@ -14,7 +14,7 @@ LIBRARY = Path(__file__).parent.parent.parent / "kernels"
 def softmax(x: np.ndarray) -> np.ndarray:
     y = np.zeros_like(x)
     with compiled(LIBRARY / "softmax_long.tile") as program:
-        program.run("softmax_long__f32_16384", {"y": y, "x": x})
+        program.run("softmax_long__f32_16384_4__warps32", {"y": y, "x": x})
     return y
 
 
@@ -101,5 +101,5 @@ def test_argmax_is_the_first_of_equals_and_nan_is_largest() -> None:
     x[3, 2999] = -1e30
     x[4, [1, 1025]] = -0.0, 0.0
     x[5, [1025, 1]] = np.inf
-    found = row_results("argmax", "f32_1_8192", x)
+    found = row_results("argmax", "f32_1_2048__warps4", x)
     np.testing.assert_array_equal(found, [0, 5, 7, 2999, 1, 1])

@@ -65,11 +65,15 @@ PINNED = {
     "split_heads": (0, 2, 0),
     "sum_all": (1, 1, 0),
     "sum_parts": (0, 2, 0),
-    "topk": (2, 1, 0),
+    "topk": (2, 1, 1),
     "transpose": (0, 2, 0),
 }
 # Where programs have several rows, the last one may have some too many.
-OF_INSTANCE = {"gemv__f16_2_1024": (0, 3, 0), "gemv__bf16_2_1024": (0, 3, 0)}
+OF_INSTANCE = {
+    f"gemv__{element}_{tile}": (0, 3, 0)
+    for element in ("f16", "bf16")
+    for tile in ("2_1024", "4_512__warps2")
+}
 # What they write they read before; add_rmsnorm_long reads only what it wrote itself.
 IN_PLACE = ("axpy",)
 # Of elements that data chooses nobody knows what is written.

@@ -183,7 +183,8 @@ def test_bits_are_kept() -> None:
 
 
 def test_refusals() -> None:
-    assert Use("to", tile(F32, 4), generics=(BOOL,)).refusal().help == "compare instead: `.ne(0)`"
+    assert Use("to", tile(I32, 4), generics=(BOOL,)).refusal().help == "compare instead: `.ne(0)`"
+    assert Use("to", tile(F32, 4), generics=(BOOL,)).refusal().help == "compare instead: `.ne(0.0)`"
     assert Use("to", tile(F16, 4), generics=(TF32,)).refusal().code == "E0203"
     assert Use("to", tile(F16, 4), generics=(3,)).refusal().code == "E0203"
     assert Use("to", tile(F16, 4), generics=(F32, F32)).refusal().code == "E0203"

@@ -51,7 +51,20 @@ def steps(draw: st.DrawFn) -> tuple[Step, ...]:
     return tuple(made)
 
 
-def pipeline_of(made: tuple[Step, ...]) -> tuple[Traced, dict[str, tuple[Coverage, ...]]]:
+@dataclass(frozen=True)
+class Told:
+    """What is said of kernels, whatever a launch gives."""
+
+    of: dict[str, tuple[Coverage, ...]]
+
+    def coverage(self, symbol: str, launch: TracedLaunch) -> tuple[Coverage, ...]:
+        return self.of[symbol]
+
+    def shortfall(self, symbol: str, parameter: str, launch: TracedLaunch) -> str | None:
+        return None
+
+
+def pipeline_of(made: tuple[Step, ...]) -> tuple[Traced, Told]:
     """Each launch is of a kernel of its own, `k0` and on."""
     launches, summaries = [], {}
     for number, step in enumerate(made):
@@ -73,7 +86,7 @@ def pipeline_of(made: tuple[Step, ...]) -> tuple[Traced, dict[str, tuple[Coverag
         temporaries,
         tuple(launches),
     )
-    return traced, summaries
+    return traced, Told(summaries)
 
 
 def executed(made: tuple[Step, ...], numbers: list[int], places: dict[str, object]) -> list[object]:

@@ -33,6 +33,7 @@ _VERDICT = re.compile(r"(proved|launch-checked|in-kernel)(?:: (.+))?")
 _SIZES = re.compile(r"sizes ((?:\w+ = -?\d+(?:, )?)+)")
 _SMALL = re.compile(r"small (\w+(?:, \w+)*)")
 NEVER = "never launched"
+RACES = ("E0501", "E0502")
 _KERNEL = re.compile(r"pub fn (\w+)")
 
 

@@ -44,7 +44,10 @@ def numbers(kind: str, rng: random.Random) -> list[int]:
 
 
 def slot(number: int, kind: str) -> str:
-    element = {"index": "usize", "i1": "bool"}.get(kind, kind)
+    """An argument of any value of its type; a `usize` that a launch passes is not negative."""
+    if kind == "index":
+        return f'{{tile.slot = {{kind = "stride", name = "a{number}"}}}}'
+    element = {"i1": "bool"}.get(kind, kind)
     return f'{{tile.slot = {{kind = "scalar", name = "a{number}", element = "{element}"}}}}'
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.on_cpu import compiled
-from tests.proofs.marks import FILES, Kernel, Verdict, kernels_of, without
+from tests.proofs.marks import FILES, RACES, Kernel, Verdict, kernels_of, without
 from tests.proofs.touches import Seen, observe
 from tilec.compilation import Compiled, Options
 from tilec.driver import check_sources
@@ -132,7 +132,7 @@ def _faults(kernel: Kernel, seen: Seen) -> Iterable[str]:
     """Where the marks of a kernel and its runs contradict each other."""
     if kernel.never_launched is bool(seen.launches):
         yield f"{seen.launches} launches fit its contract"
-    races = {(r.code, r.line) for r in kernel.refusals if r.code != "E0601"}
+    races = {(r.code, r.line) for r in kernel.refusals if r.code in RACES}
     for code, line in sorted(seen.races - races):
         yield f"line {line}: a race that is not marked {code}"
     for refusal in kernel.refusals:
@@ -140,6 +140,9 @@ def _faults(kernel: Kernel, seen: Seen) -> Iterable[str]:
             access = seen.accesses.get(refusal.line)
             if access is None or access.inside:
                 yield f"line {refusal.line}: not always outside: {access}"
+        elif refusal.code == "E0604":
+            if seen.accesses:
+                yield f"line {refusal.line}: there are programs: {seen.accesses}"
         elif not refusal.undecided and (refusal.code, refusal.line) not in seen.races:
             yield f"line {refusal.line}: no race was seen"
     outside = {r.line for r in kernel.refusals if r.code == "E0601"}

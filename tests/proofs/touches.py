@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
-from tests.proofs.marks import Kernel
+from tests.proofs.marks import RACES, Kernel
 from tilec.interpret.contract import DTYPES, BrokenContract, Parameter, parameters_of
 from tilec.interpret.machine import code_of
 from tilec.interpret.run import run_kernel
@@ -119,7 +119,7 @@ def observe(functions: Iterable[ir.OpView], kernel: Kernel, source: SourceFile) 
 
 
 def _observe(function: ir.OpView, kernel: Kernel, source: SourceFile, seen: Seen) -> None:
-    wanted = {(r.code, r.line) for r in kernel.refusals if r.code != "E0601" and not r.undecided}
+    wanted = {(r.code, r.line) for r in kernel.refusals if r.code in RACES and not r.undecided}
     code = code_of(function)
     has_dims = bool(_dims(parameters_of(function)))
     launches = 0

@@ -470,8 +470,10 @@ def check_contract(kernel: Json, arguments: list[object], addresses: bool = True
             not tensor.extents or tensor.extents[-1] == 1 or tensor.strides[-1] == 1, "last stride"
         )  # 4
         _ask(all(stride >= 0 for _, stride in axes), "negative stride")
+        _ask(_last_byte(tensor) <= 2**63, "span")
         if addresses:
             _ask(tensor.address and tensor.address % BYTES[tensor.element] == 0, "address")
+            _ask(tensor.address + _last_byte(tensor) <= 2**64, "end of addresses")
         if parameters[name]["own"] in ("mut", "part", "atomic"):  # 5
             span = 1
             for extent, stride in sorted(axes, key=lambda axis: axis[1]):

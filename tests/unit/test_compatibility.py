@@ -469,7 +469,8 @@ EDITS: dict[type, dict[str, object]] = {
 # What callers do not notice, or what is made of other fields.
 UNNOTICED: dict[type, set[str]] = {
     Manifest: {"source", "toolchain"},
-    Kernel: {"dims", "generics", "documentation", "line", "unsafe", "accesses", "layouts"},
+    Kernel: {"dims", "generics", "documentation", "line", "unsafe", "accesses", "layouts",
+             "touched"},
     Parameter: {"block"},
     Variant: {
         "registers", "spill_store_bytes", "spill_load_bytes", "stack_bytes", "cost", "lowering",

@@ -115,6 +115,9 @@ def test_usize_elements_are_64_bit_integers_of_either_sign():
         check_type(parameter, dense(0, "i32", 4))
 
 
+_FAR = (2**63 - 32) // 12  # the largest stride of four rows of 32 bytes
+
+
 @pytest.mark.parametrize(
     ("own", "shape", "strides", "message"),
     [
@@ -123,6 +126,19 @@ def test_usize_elements_are_64_bit_integers_of_either_sign():
         ("shared", (4, -1), (1, 1), "extent -1 of axis 1 is negative"),
         ("mut", (-(2**63), 0), (1, 1), "extent -9223372036854775808 of axis 0 is negative"),
         ("shared", (2**40 + 1, 1), (1, 1), "extent 1099511627777 of axis 0 is above the limit"),
+        (
+            "shared",
+            (4, 8),
+            (_FAR + 1, 1),
+            f"over {12 * (_FAR + 1) + 32} bytes, above the limit of 9",
+        ),
+        ("mut", (2, 1), (2**61, 1), r"strides \(2305843009213693952, 1\) spread the elements of"),
+        (
+            "shared",
+            (3, 2),
+            (2**70, 1),
+            r"strides \(1180591620717411303424, 1\) spread the elements",
+        ),
         ("mut", (4, 8), (7, 1), r"strides \(7, 1\) put several of its elements at one place"),
         ("part", (4, 8), (0, 1), "put several of its elements at one place"),
         ("atomic", (4, 8), (0, 1), "put several of its elements at one place"),
@@ -145,6 +161,10 @@ def test_a_form_that_kernels_do_not_take_is_refused(own, shape, strides, message
         ("mut", (0, 8), (-5, 3)),
         ("mut", (4, 8), (8, 1)),
         ("shared", (2**40, 1), (1, 1)),
+        ("shared", (4, 8), (_FAR, 1)),
+        ("mut", (2, 1), (2**61 - 1, 1)),
+        ("shared", (1, 8), (2**70, 1)),
+        ("mut", (0, 8), (2**70, 1)),
     ],
 )
 def test_forms_that_mean_what_they_say_are_taken(own, shape, strides):
@@ -225,6 +245,16 @@ def test_addresses_are_multiples_of_the_element():
         ContractError, match=r"`x`: expected an address .* 4 bytes, got 0x100000002"
     ):
         check_address(x, dense(2**32 + 2, "f32", 4))
+
+
+def test_tensors_end_before_addresses_do():
+    x = Parameter("x", "tensor", "f32", ("N",), "shared")
+    check_address(x, dense(2**64 - 16, "f32", 4))
+    check_address(x, dense(2**64 - 4, "f32", 0))
+    with pytest.raises(
+        ContractError, match=r"`x`: 16 bytes from address 0xfffffffffffffff4 on pass the end of"
+    ):
+        check_address(x, dense(2**64 - 12, "f32", 4))
 
 
 @pytest.mark.parametrize(

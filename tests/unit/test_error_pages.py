@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from tilec.compilation import IN_KERNEL_CHECKS, Options
+from tilec.diagnostics import Diagnostic, Severity
 from tilec.diagnostics.pages import Page, codes, page
-from tilec.driver import check_sources
+from tilec.driver import check_sources, compile_sources
 from tilec.execution import execute
 from tilec.interpret.npy import written_npy
 from tilec.source import SourceFile
 from tilec.sources import Sources
 
 # Codes that only `build` gives; E0901 is of its options (tests/cli/test_exit_status.py).
-GIVEN_BY_BUILD = frozenset({"E0901"})
+GIVEN_BY_BUILD = frozenset({"E0901", "W0701"})
 # Codes that only a sanitized run gives, with the extents of a launch of both programs.
 GIVEN_BY_RUN = {"E0602": (300, 512), "W0801": (300, 300)}
 # What makes a code an error, where it is none otherwise.
@@ -57,6 +58,19 @@ def codes_found(text: str, extent: int) -> set[str]:
 def test_a_sanitized_run_of_the_wrong_program_gives_exactly_the_code(code: str) -> None:
     assert codes_found(page_of(code).wrong, GIVEN_BY_RUN[code][0]) == {code}
     assert codes_found(page_of(code).right, GIVEN_BY_RUN[code][1]) == set()
+
+
+def test_registers_that_spill_are_told_of_once_an_instance() -> None:
+    def built(text: str) -> list[Diagnostic]:
+        sources = Sources(SourceFile("page.tile", text), {}, {"page.tile": "0" * 64}, {})
+        compiled = compile_sources(sources, Options())
+        assert compiled.outputs
+        return list(compiled.diagnostics)
+
+    [found] = built(page_of("W0701").wrong)
+    assert (found.code, found.severity) == ("W0701", Severity.WARNING)
+    assert re.search(r"`centred` spills .* stores \d+ bytes and loads \d+$", found.message)
+    assert built(page_of("W0701").right) == []
 
 
 @pytest.mark.parametrize("code", codes())

@@ -11,6 +11,14 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
+ELSEWHERE = """
+import sys
+from pathlib import Path
+import tilec.bench.session, tilec.cli.bench, tilec.cli.tune, tilec.tune.session
+import tilec.cli.report, tilec.cli.tuning_table, tilec.runtime
+files = [m.__file__ for n, m in sys.modules.items() if n.startswith("tilec") and m.__file__]
+print([file for file in files if not Path(file).is_relative_to(Path.cwd())])
+"""
 
 
 @pytest.fixture
@@ -39,6 +47,9 @@ def test_what_is_packed_runs_alone_and_skips_without_cubins_and_says_why(
     copy(tmp_path)
     where = run(["-c", "import tilec.runtime as rt; print(rt.__file__)"], tmp_path)
     assert where.stdout.startswith(str(tmp_path)), where.stderr
+    # An editable install would find here what was not packed.
+    elsewhere = run(["-c", ELSEWHERE], tmp_path)
+    assert (elsewhere.stdout, elsewhere.stderr) == ("[]\n", "")
     done = run(["-m", "pytest", "-m", "gpu", "-rs", "tests/gpu"], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "skipped" in done.stdout and "there is no" in done.stdout

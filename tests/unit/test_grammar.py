@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
+import pickle
 import re
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from lark import Lark, logger
 
+from tilec.frontend import grammar
 from tilec.frontend.grammar import load_grammar
 from tilec.frontend.parser_stack import ParserStack
 
@@ -84,15 +88,44 @@ def test_no_cache_is_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_who_has_no_home_reads_no_tables_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables are code, which nobody else may leave for us in a folder for temporary files."""
+    """Nobody else may leave tables for us in a folder for temporary files."""
 
     def no_home() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", no_home)
-    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"reads {path}"))
+    monkeypatch.setattr(grammar, "read_regular", lambda path, limit: pytest.fail(f"reads {path}"))
     assert _reads(load_grammar(NoCallbacks()))
+
+
+def test_tables_in_a_folder_that_others_may_write_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    load_grammar(NoCallbacks())
+    (tmp_path / "tilec").chmod(0o777)
+    monkeypatch.setattr(grammar, "read_regular", lambda path, limit: pytest.fail(f"reads {path}"))
+    assert _reads(load_grammar(NoCallbacks()))
+
+
+def test_tables_that_are_code_are_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    load_grammar(NoCallbacks())
+    [cached] = (tmp_path / "tilec").iterdir()
+    cached.write_bytes(pickle.dumps(_RunsCode(tmp_path / "ran")))
+    assert _reads(load_grammar(NoCallbacks()))
+    assert not (tmp_path / "ran").exists()
+
+
+@dataclass
+class _RunsCode:
+    """What pickle, left to itself, would call as it reads this."""
+
+    path: Path
+
+    def __reduce__(self) -> object:
+        return os.mkdir, (str(self.path),)
 
 
 def _reads(grammar: Lark) -> bool:

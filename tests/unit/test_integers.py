@@ -165,3 +165,11 @@ def test_a_condition_is_right_and_useful() -> None:
     assert comparison.is_equality
     # What only holds where there is no tile at all is no condition.
     assert never_holds([exists], [], [exists], [n]) is None
+
+
+def test_what_holds_at_the_end_of_a_range_only_is_no_condition() -> None:
+    n = Unknown("n", 0, 2**40, 0)
+    below_the_end = less(variable(n), 2**40)
+    anywhere: list[Formula] = [at_least(variable(n), 0)]
+    assert never_holds([below_the_end], anywhere, anywhere, [n]) is None
+    assert never_holds([less(variable(n), 2**20)], anywhere, anywhere, [n]) is not None

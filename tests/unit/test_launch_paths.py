@@ -4,6 +4,7 @@ order, the same cells go to the same streams, or the same is refused, and the sa
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from decimal import Decimal
 from enum import IntEnum
@@ -12,6 +13,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from exchanged import CPU, Derived, Exchanged, torch_of
+from exchanged import Parameter as Learned
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from manifest_samples import add_kernel, copy_kernel
@@ -22,7 +25,7 @@ import tilec.runtime as rt
 from tilec.artifact.abi import slots_of
 from tilec.artifact.manifest import Kernel, Variant
 from tilec.artifact.signature import Parameter, Requirement
-from tilec.runtime import launch, native
+from tilec.runtime import foreign, launch, native
 from tilec.runtime.array import Array
 from tilec.runtime.launcher import Launcher
 
@@ -127,6 +130,12 @@ def of_torch(array, kind=TorchTensor):
     return kind(array.pointer, array.shape, array.strides, dtype, array.device)
 
 
+def exchanged(array, kind=Exchanged, **changes):
+    tensor = of_torch(array, kind)
+    vars(tensor).update(changes)
+    return tensor
+
+
 MAKERS = {
     "runtime": of_runtime,
     "torch": of_torch,
@@ -159,6 +168,14 @@ MAKERS = {
     "torch with strange strides": answering(is_contiguous=False, stride=[1]),
     "torch with strides that fail": answering(is_contiguous=False, stride=RuntimeError("no")),
     "type": lambda array: TorchTensor,
+    "exchanged": lambda array: exchanged(array),
+    "exchanged parameter": lambda array: exchanged(array, Learned),
+    "exchanged behind others": lambda array: exchanged(array, begins_after=48),
+    "exchanged of a derived class": lambda array: exchanged(array, Derived),
+    "exchanged that fails": lambda array: exchanged(array, fails=True),
+    "exchanged that is negated": lambda array: exchanged(array, is_negated=True),
+    "exchanged on the host": lambda array: exchanged(array, is_cuda=False, device_type=CPU),
+    "exchanged of another device": lambda array: exchanged(array, device=1),
 }
 SCALARS = [
     2.0, 0.0, -0.0, 1, 0, True, -1, 127, 128, 2**200, 1e39, float("nan"), float("inf"),
@@ -175,7 +192,7 @@ KERNELS = [
 ]
 
 tensors = st.tuples(
-    st.sampled_from(["runtime", "torch", "array"] * 8 + [*MAKERS]),
+    st.sampled_from(["runtime", "torch", "exchanged", "array"] * 8 + [*MAKERS]),
     st.sampled_from([0] * 8 + [16, 4, 2, 2**20]),
     st.sampled_from([1000] * 10 + [64, 0]),
     st.sampled_from([1] * 10 + [2]),
@@ -200,6 +217,7 @@ class Run:
 
     def __init__(self, described):
         self.driver = NotingDriver()
+        self.forgot = False
         loaded = SimpleNamespace(driver=lambda: self.driver, code=lambda: "code")
         self.launchers = [Launcher(loaded, [one]) for one, _, _ in KERNELS]
         self.streams = {"object": SimpleNamespace(address=7), "other object": stream(8)}
@@ -233,6 +251,7 @@ class Run:
             event.is_done = True
 
     def forget(self):
+        self.forgot = True
         for one in self.launchers:
             one._planner.known.clear()
 
@@ -252,6 +271,8 @@ class Run:
             for launcher in self.launchers
             for fitted in launcher._planner.known.values()
         ]
+        if self.forgot:  # C goes on with what it has seen
+            frames = None
         under_way = [(one.label, one.stream) for one in held.borrowers()]
         return self.driver.log, self.driver.cells, frames, held.only, held._room, under_way
 
@@ -265,6 +286,9 @@ def outcomes(described, steps, is_quick, built):
     threshold = gc.get_threshold()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "_BUILT", built)
+        patch.setattr(native, "_known_torch", None)
+        patch.setattr(foreign, "_ask", None)
+        patch.setitem(sys.modules, "torch", torch_of())
         for name in ("launch", "launcher", "tensor"):
             patch.setattr(f"tilec.runtime.{name}.UNDER_WAY", launch.UNDER_WAY)
         launch.UNDER_WAY.__init__()

@@ -117,13 +117,15 @@ def test_known_shapes_are_still_refused_where_addresses_break_the_contract(kind)
         ([z, x, z._replace(pointer=z.pointer + 3996)], "`z` is written and overlaps `y`"),
         ([z, x, y._replace(pointer=y.pointer + 2)], "`y`: expected an address that is a multiple"),
         ([z, x._replace(pointer=0), y], "`x` has no memory"),
+        ([z, x._replace(pointer=2**64 - 3996), y], "`x`: 4000 bytes from address 0xfffffffffffff0"),
     ]:
         for _ in range(2):
             with pytest.raises(rt.ContractError, match=f"`add__f32_1024`: {message}"):
                 add(*map(kind, wrong), 2.0)
     assert len(driver.cells) == launches
     add(kind(z), kind(x), kind(x), 2.0)  # reading one tensor twice is fine
-    assert len(driver.cells) == launches + 1
+    add(kind(z), kind(x._replace(pointer=2**64 - 4000)), kind(y), 2.0)  # to the last byte
+    assert len(driver.cells) == launches + 2
 
 
 @KINDS

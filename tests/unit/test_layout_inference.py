@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilec.layout import Layout, blocked, transposed
-from tilec.layout.inference import Node, Places, Problem, Solution, Value, cost_of, infer_layouts
+from tilec.layout.candidates import Candidates
+from tilec.layout.inference import Solution, cost_of, infer_layouts
+from tilec.layout.nodes import Node, Places, Problem, Value
+from tilec.layout.running_cost import RunningCost
 
 SHAPE = (64, 64)
 WARPS = 4
@@ -196,3 +199,41 @@ def test_no_change_of_one_group_makes_the_program_cheaper(data: st.DataObject) -
     for group in found.keys:
         for layout in set(found.keys.values()):
             assert found.cost <= cost_of(b.problem, {**found.keys, group: layout}) + 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_what_a_change_costs_is_what_the_whole_program_costs_more(data: st.DataObject) -> None:
+    b = Builder()
+    values = [b.load(data.draw(layouts), again=data.draw(st.booleans())), b.constant()]
+    for group in range(data.draw(st.integers(1, 4))):
+        operand = data.draw(st.sampled_from(values))
+        values.append(b.turned(operand) if data.draw(st.booleans()) else operand)
+        picked = data.draw(st.lists(st.sampled_from(values), min_size=1, max_size=2))
+        turns = data.draw(st.sampled_from([1.0, 8.0**30]))
+        values.append(b.sum(*picked, group=group, turns=turns))
+    b.store(values[-1], data.draw(layouts), other=64.0)
+    candidates = Candidates(b.problem)
+    keys = {group: found[0] for group, found in candidates.of_group.items()}
+    cost = RunningCost(candidates, keys)
+    for _ in range(data.draw(st.integers(1, 5))):
+        group = data.draw(st.sampled_from(sorted(keys)))
+        before = cost.total
+        more = cost.change(group, data.draw(layouts))
+        anew = cost_of(b.problem, cost.keys)
+        assert cost.total == anew
+        assert abs(before + more - anew) <= 1e-12 * max(before, anew)
+
+
+def _chain(length: int) -> Builder:
+    b = Builder()
+    last = b.load(ROWS)
+    for group in range(length):
+        last = b.sum(b.turned(last), last, group=group)
+    b.store(last, COLUMNS)
+    return b
+
+
+def test_the_search_looks_at_what_a_change_changes() -> None:
+    visits = {length: _chain(length).solve().visits for length in (20, 40)}
+    assert visits[40] <= 2.3 * visits[20]

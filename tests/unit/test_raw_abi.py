@@ -75,13 +75,14 @@ def test_an_instance_is_launched_as_the_page_says(symbol):
     planner = Planner([KERNELS[symbol]], Machine())
     random = Random(symbol)
     outcomes = []
-    for number in range(400):
+    rounds = 400 if len(KERNELS[symbol].parameters) < 50 else 40
+    for number in range(rounds):
         arguments = arguments_of(KERNELS[symbol], random, is_spoilt=number % 3 == 0)
         outcomes.append(
             compare(planner, arguments, lambda given: launch(AS_JSON[symbol], given, SM_COUNT))
         )
-    assert outcomes.count(True) > 100 and outcomes.count(None) < 40
-    assert symbol.startswith("scalars") or outcomes.count(False) > 20
+    assert outcomes.count(True) > rounds / 4 and outcomes.count(None) < rounds / 10
+    assert symbol.startswith("scalars") or outcomes.count(False) > rounds / 20
 
 
 @pytest.mark.parametrize("family", MANIFEST.families, ids=lambda family: family.name)

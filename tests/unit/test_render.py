@@ -118,10 +118,10 @@ def marked_columns(text: str, marked: str) -> tuple[int, int]:
         ("a\u20dd", 1),  # an enclosing circle
         ("👍", 2),
         ("❤\ufe0f", 1),  # a variation selector takes no column
-        ("👨\u200d👩", 2 + 1 + 2),  # what joins them is replaced, as all that is not printable
+        ("👨\u200d👩", 2 + 6 + 2),  # what joins them is an escape, as all that is not printable
         ("\t", 4),
         ("a\t\tb", 10),
-        ("\u202e\x1b", 2),  # what would turn the line, or command the terminal, is replaced
+        ("\u202e\x1b", 6 + 4),  # what would turn the line, or command the terminal, is an escape
     ],
 )
 def test_marks_stand_under_what_they_mark_whatever_is_before(before: str, columns: int) -> None:

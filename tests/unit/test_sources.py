@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 
 import pytest
 
@@ -80,3 +81,14 @@ def test_refuses_what_cannot_be_read(tmp_path):
         read_sources(f"{tmp_path}/none.tile")
     with pytest.raises(SetupError, match="is a directory"):
         read_sources(str(tmp_path))
+
+
+def test_what_cannot_be_read_is_refused_where_it_is_used_and_is_else_no_module(tmp_path):
+    write(tmp_path, a="use b::f; const c: i32 = 1;", b="")
+    os.mkfifo(tmp_path / "c.tile")
+    sources = read_sources(f"{tmp_path}/a.tile")
+    assert sorted(sources.files) == [f"{tmp_path}/{name}.tile" for name in "ab"]
+    assert sources.module("c", sources.root) is None
+    write(tmp_path, a="use\n c::f;")
+    with pytest.raises(SetupError, match=r"cannot read `.*c\.tile`: is a named pipe"):
+        read_sources(f"{tmp_path}/a.tile")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import subprocess
+import sys
+
 import pytest
 
-from tilec.buildsystem import writing
-from tilec.buildsystem.writing import write_together, write_whole
+from tilec.buildsystem.writing import write_together
 from tilec.diagnostics.setup_error import SetupError
+from tilec.whole_files import write_whole
 
 
 def names(folder):
@@ -45,7 +50,7 @@ def test_writes_none_when_the_disk_is_full(tmp_path, monkeypatch):
         if len(written) == 2:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(writing.os, "fsync", flush)
+    monkeypatch.setattr(os, "fsync", flush)
     with pytest.raises(SetupError, match="no space left"):
         write_together(tmp_path, {"a": b"1", "b": b"2"})
     assert names(tmp_path) == []
@@ -64,7 +69,75 @@ def test_whatever_ends_a_writing_leaves_no_unfinished_file(tmp_path, monkeypatch
     def interrupt(descriptor: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writing.os, "fsync", interrupt)
+    monkeypatch.setattr(os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path, {"a": b"1", "b": b"2"})
     assert names(tmp_path) == []
+
+
+LEFTOVER = ".a.json.4711-0123abcd.tmp"
+
+
+@pytest.mark.parametrize("content", [b"old", b"new"])
+def test_what_a_killed_process_left_beside_an_output_goes_with_the_next_writing(tmp_path, content):
+    (tmp_path / "a.json").write_bytes(b"old")
+    (tmp_path / LEFTOVER).write_bytes(b"ha")
+    write_together(tmp_path, {"a.json": content})
+    assert names(tmp_path) == ["a.json"]
+
+
+def test_what_another_process_writes_at_this_time_stays(tmp_path):
+    with (tmp_path / LEFTOVER).open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        write_together(tmp_path, {"a.json": b"new"})
+        assert names(tmp_path) == [LEFTOVER, "a.json"]
+
+
+@pytest.mark.parametrize(
+    "name", [".a.json.tmp", "a.json.4711-0123abcd.tmp", ".a.json.4711-0123abcd.tmp.gz", ".x-1.tmp"]
+)
+def test_what_is_not_ours_by_its_name_stays(tmp_path, name):
+    (tmp_path / name).write_bytes(b"")
+    write_together(tmp_path, {"a.json": b"new"})
+    assert name in names(tmp_path)
+
+
+def test_a_link_or_a_folder_by_such_a_name_stays(tmp_path):
+    (tmp_path / "kept").write_bytes(b"mine")
+    (tmp_path / LEFTOVER).symlink_to("kept")
+    (tmp_path / ".b.4711-0123abcd.tmp").mkdir()
+    write_together(tmp_path, {"a.json": b"new"})
+    assert {LEFTOVER, ".b.4711-0123abcd.tmp", "kept"} <= set(names(tmp_path))
+
+
+WRITES_FOR_EVER = """
+import os, sys, time
+from pathlib import Path
+from tilec.whole_files import write_whole
+os.fsync = lambda descriptor: (print("writes", flush=True), time.sleep(600))
+write_whole(Path(sys.argv[1]), b"1")
+"""
+
+
+def test_a_writer_keeps_its_file_while_it_lives_and_no_longer(tmp_path):
+    path = tmp_path / "a.json"
+    command = [sys.executable, "-c", WRITES_FOR_EVER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "writes\n"
+        write_together(tmp_path, {"b.json": b"2"})
+        assert len(names(tmp_path)) == 2
+        process.kill()
+    assert len(names(tmp_path)) == 2
+    write_together(tmp_path, {"b.json": b"3"})
+    assert names(tmp_path) == ["b.json"]
+
+
+@pytest.mark.parametrize(
+    "write", [write_whole, lambda path, c: write_together(path.parent, {"z": c})]
+)
+def test_a_pipe_is_not_replaced(tmp_path, write):
+    os.mkfifo(tmp_path / "z")
+    with pytest.raises((OSError, SetupError), match="is not a regular file"):
+        write(tmp_path / "z", b"")
+    assert names(tmp_path) == ["z"]
+    assert (tmp_path / "z").is_fifo()

@@ -9,6 +9,8 @@ import pytest
 from mlir import ir
 
 from tilec.ir.dialect import context
+from tilec.ir.walk import operations
+from tilec.warp.flow import follow
 from tilec.warp.verify import problems_of
 
 TILE = "memref<64x64xbf16, 3>"
@@ -569,3 +571,20 @@ def test_a_problem_says_where_and_why() -> None:
         place, cause = str(problem).split(", because of ")
     assert place.startswith("a product may still read the slot: ") and "warp.release" in place
     assert "warp.get" in cause and cause.count("loc(") == 1
+
+
+def test_loops_around_each_other_are_followed_once_for_what_they_are_come_to_with() -> None:
+    """Counted in operations: walked anew for each turn of all loops around, it would be 2^depth."""
+    visits = {}
+    for depth in (8, 16):
+        nested = USE
+        for number in range(depth):
+            nested = f"scf.for %k{number} = %c0 to %n step %c1 {{\n{nested}\n}}"
+        with context():
+            module = ir.Module.parse(module_of(Case("", nested)))
+            [function] = module.body.operations
+            [roles] = [op for op in operations(function) if op.operation.name == "warp.roles"]
+            found = follow(roles.regions[1].blocks[0], is_loader=False)
+            assert not found.problems
+            visits[depth] = found.visits
+    assert visits[16] <= 2.3 * visits[8]

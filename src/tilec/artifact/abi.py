@@ -28,6 +28,12 @@ NUMBERED_LIMIT = 2**26
 # of one tensor are exact too.
 ELEMENT_LIMIT = 2**60
 
+# Tensors whose elements lie further apart are refused, and those that would pass the end of the
+# address space: each byte has an address of its own, and offsets are exact in 64 bits with a sign.
+# Units: bytes
+SPAN_LIMIT = 2**63
+ADDRESS_END = 2**64
+
 # The most thread blocks of a launch along x, and along y and z (CUDA C++ Programming Guide,
 # "Technical Specifications per Compute Capability").
 GRID_X_LIMIT = 2**31 - 1

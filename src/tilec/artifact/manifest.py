@@ -20,7 +20,7 @@ from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.signature import Coverage, Generic, Parameter, Requirement
 from tilec.artifact.structure import StructureError, decoded, encoded, parsed
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 
@@ -110,10 +110,11 @@ class Access:
     """One access of a kernel to a tensor, and what is known of its place.
 
     `verdict`: "proved" inside for every launch that meets the contract; "launch-checked": inside
-    in launches whose extents and scalars meet `conditions`; "in-kernel": only the code itself
-    knows; "unchecked": vouched for in `unsafe`. What is neither proved nor vouched for has masks.
+    in launches whose extents and scalars meet `conditions`, read as integers of any size, which
+    no launcher evaluates; "in-kernel": only the code itself knows; "unchecked": vouched for in
+    `unsafe`. What is neither proved nor vouched for has masks.
     `facts` are what the proof needs; or "data-dependent", where indices choose the elements: of
-    `gather`, `scatter` and atomic updates.
+    `gather`, `scatter` and atomic updates; or that the budget of proofs did not decide it.
 
     Units:    `line` and `column` are one-based
     """
@@ -126,6 +127,20 @@ class Access:
     verdict: Literal["proved", "launch-checked", "in-kernel", "unchecked"]
     conditions: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Touched:
+    """How much of each axis of a tensor all programs of a launch read, or write, together.
+
+    Said only where it is not the whole tensor, and for written ones only where it is exact.
+
+    Units:    `extents` are elements of each axis, as expressions of the `Dim`s
+    """
+
+    tensor: str
+    direction: Literal["read", "written"]
+    extents: tuple[Expression, ...]
 
 
 @dataclass(frozen=True)
@@ -184,6 +199,7 @@ class Kernel:
     coverage: tuple[Coverage, ...]
     variants: tuple[Variant, ...]
     layouts: tuple[HeldLayout, ...] = ()
+    touched: tuple[Touched, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from tilec.artifact.architecture import capability_of
 from tilec.artifact.expression import Expression, names_in, text_of
 from tilec.artifact.families import faults_of_families
 from tilec.artifact.geometry import CLUSTER_LIMIT
-from tilec.artifact.manifest import Kernel, Manifest, TensorMap, Variant
+from tilec.artifact.manifest import Kernel, Manifest, TensorMap, Touched, Variant
 from tilec.artifact.number_kinds import fault_of_number, real_names
 from tilec.artifact.pipelines import faults_of_pipelines
 from tilec.artifact.signature import Parameter
@@ -44,6 +44,8 @@ def _faults_of_kernel(kernel: Kernel) -> Iterator[str]:
     for parameter in kernel.parameters:
         yield from _faults_of_parameter(parameter, kernel.dims)
     yield from _faults_of_expressions(kernel)
+    for touched in kernel.touched:
+        yield from _faults_of_touched(touched, kernel)
     if not kernel.variants:
         yield "there is no variant"
     for variant in kernel.variants:
@@ -62,6 +64,14 @@ def _faults_of_parameter(parameter: Parameter, dims: tuple[str, ...]) -> Iterato
             yield f"`{parameter.name}` names the unknown `Dim` `{extent}`"
         if isinstance(extent, int) and extent < 0:
             yield f"`{parameter.name}` has the negative extent {extent}"
+
+
+def _faults_of_touched(touched: Touched, kernel: Kernel) -> Iterator[str]:
+    ranks = {p.name: p.rank for p in kernel.parameters if p.is_tensor}
+    if ranks.get(touched.tensor) != len(touched.extents):
+        yield f"`{touched.tensor}` has no such axes as are said to be touched"
+    names = dict.fromkeys(n for extent in touched.extents for n in names_in(extent))
+    yield from (f"what is touched names the unknown `{n}`" for n in names if n not in kernel.dims)
 
 
 def _faults_of_expressions(kernel: Kernel) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tilec.bench.samples import Comparison, Contender
+from tilec.whole_files import write_whole
 
 
 def record(comparisons: Sequence[Comparison], environment: Mapping[str, object]) -> object:
@@ -42,6 +43,5 @@ def save(
     """Writes `<benchmark>-<card>.json`; all comparisons are of one benchmark."""
     card = str(environment["card"]).replace(" ", "-").lower()
     path = folder / f"{comparisons[0].benchmark}-{card}.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record(comparisons, environment), indent=1) + "\n", encoding="utf-8")
+    write_whole(path, (json.dumps(record(comparisons, environment), indent=1) + "\n").encode())
     return path

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from tilec.buildsystem.cache import Cache
+from tilec.buildsystem.expected import is_expected, other_names
 from tilec.buildsystem.key import key_of
 from tilec.buildsystem.make_rules import make_rules
 from tilec.buildsystem.tuning import notes_of, tuning_paths, with_tuning
@@ -64,15 +65,19 @@ def build(request: Request) -> Iterator[Result]:
     """
     inputs = [with_tuning(sources) for sources in _read_all(request)]
     _refuse_clashes(inputs, request.options)
-    results = _results(request, inputs)
+    for result in _once_taken(_results(request, inputs)):
+        yield _put_in_place(result, request)
+
+
+def _once_taken(results: Iterator[Result]) -> Iterator[Result]:
+    """The results, from when each option is taken. Raises SetupError if one is not by any."""
     waiting: list[Result] = []
     for result in results:
         waiting.append(result)
         if not untaken_options(waiting):
             break
     refuse_untaken(waiting)
-    for result in chain(waiting, results):
-        yield _put_in_place(result, request)
+    yield from chain(waiting, results)
 
 
 def untaken_options(results: Sequence[Result]) -> list[str]:
@@ -98,7 +103,7 @@ def _results(request: Request, inputs: Sequence[Sources]) -> Iterator[Result]:
     for sources in inputs:
         key = key_of(sources, request.options) if request.cache else None
         stored = request.cache.get(key) if request.cache and key else None
-        if stored is None:
+        if stored is None or not is_expected(stored, sources, request.options):
             remaining.append((sources, key))
         else:
             yield _result(sources, stored, Status.REUSED)
@@ -117,7 +122,10 @@ def _results(request: Request, inputs: Sequence[Sources]) -> Iterator[Result]:
 
 def check(request: Request) -> Iterator[Result]:
     """As `build`, without code generation, reuse or outputs."""
-    inputs = _read_all(request)
+    yield from _once_taken(_checked(request, _read_all(request)))
+
+
+def _checked(request: Request, inputs: Sequence[Sources]) -> Iterator[Result]:
     for index, answer in _compile(request, inputs, _check_job):
         if isinstance(answer, Crashed):
             yield Result(inputs[index], Status.CRASHED, crash=answer)
@@ -146,14 +154,7 @@ def _written(stem: str, options: Options) -> Iterator[str]:
     """What tells the files of a program from those of others: their stem, and names of files that
     are made from it otherwise than by adding to it."""
     yield stem
-    if "header" in options.emit:
-        from tilec.emit.header import header_file
-
-        yield header_file(stem)
-    if "python" in options.emit:
-        from tilec.emit.python import python_files
-
-        yield from python_files(stem)
+    yield from other_names(stem, options)
 
 
 def _compile(

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tilec import __version__
 from tilec.buildsystem.cache import cache_folder
-from tilec.buildsystem.writing import write_whole
 from tilec.source import SourceFile
+from tilec.whole_files import write_whole
 
 
 def save_report(reason: str, details: str, sources: Iterable[SourceFile] = ()) -> Path | None:
@@ -37,7 +37,7 @@ def save_report(reason: str, details: str, sources: Iterable[SourceFile] = ()) -
     name = f"crash-{hashlib.sha256(content).hexdigest()[:12]}.txt"
     for folder in _folders():
         try:
-            write_whole(folder / name, content)
+            write_whole(folder / name, content, 0o600)  # it holds the program
         except OSError:
             continue
         return folder / name

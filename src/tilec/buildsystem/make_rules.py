@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tilec.diagnostics.setup_error import SetupError
 
-# Of these make has no spelling in the name of a file.
-_UNNAMEABLE = re.compile(r"[;=\t\n]")
+# Of these make has no spelling in the name of a file, or not every version of it: `;` and `=`,
+# control characters, a backslash at the end of a name or beside what patterns of the shell hold.
+_UNNAMEABLE = re.compile(r"[;=\x00-\x1f\x7f]|\\$|\\(?=.*[*?[])|[*?[](?=.*\\)")
 
 # What outputs that builds ask for by another one come after.
 _LAST = {suffix: place for place, suffix in enumerate((".fatbin", ".cubin", ".json"))}
@@ -41,4 +42,6 @@ def _word(path: str, special: str) -> str:
             f"make cannot name `{path}`, which has {found[0]!r} in it",
             help="rename it, or build without `--emit dep`",
         )
-    return re.sub(rf"([ #:{special}])", r"\\\1", path.replace("$", "$$"))
+    # Backslashes before what one escapes are escaped too; elsewhere they stand for themselves.
+    escaped = re.sub(rf"(\\*)([ #:{special}])", r"\1\1\\\2", path)
+    return escaped.replace("$", "$$")

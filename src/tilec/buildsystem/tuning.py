@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from tilec.artifact.code import codes_of
 from tilec.artifact.embed import extract
 from tilec.artifact.manifest import from_json
 from tilec.artifact.tuning_file import SUFFIX, TuningFileError, from_text, remarks
 from tilec.diagnostics.setup_error import SetupError
+from tilec.regular_files import read_regular_text
 from tilec.sources import Sources
 
 
@@ -43,11 +43,14 @@ def _text_of(file: str) -> str | None:
     """The tuning file of a source file. Raises SetupError"""
     path = tuning_path(file)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_regular_text(path)
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"cannot read `{path}`: {error}") from error
+    except UnicodeDecodeError as error:
+        raise SetupError(f"cannot read `{path}`: it is not UTF-8") from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SetupError(f"cannot read `{path}`: {reason}") from error
     try:
         from_text(text)
     except TuningFileError as error:

@@ -1,28 +1,32 @@
-"""Files written whole or not at all."""
+"""The files of one result, written together."""
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
 from tilec.diagnostics.setup_error import SetupError
-from tilec.unfinished import unfinished
+from tilec.leftovers import sweep_files
+from tilec.regular_files import read_regular
+from tilec.whole_files import write_all
 
 
 def write_together(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]:
     """Write several files of one folder, in order, and give those whose bytes changed.
 
-    All are written and flushed beside their places before the first is put in place, so that an
-    error leaves what was there before. The last name should be the one that readers look for. A
-    file that has these bytes already keeps its time.
+    All are in place or, where there is an error, none. The last name should be the one that readers
+    look for. A file that has these bytes already keeps its time.
 
     Raises:   SetupError if the folder cannot be written
     """
+    for name in contents:
+        assert name == Path(name).name, f"`{name}` is no name of a file in `{folder}`"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return _write_together(folder, contents)
+        sweep_files(folder)
+        changed = {folder / n: data for n, data in contents.items() if not _has(folder / n, data)}
+        write_all(changed)
+        return tuple(changed)
     except FileExistsError as error:
         raise SetupError(f"cannot write into `{folder}`: it is no folder") from error
     except OSError as error:
@@ -30,43 +34,9 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, .
         raise SetupError(f"cannot write `{error.filename or folder}`: {reason}") from error
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write one file atomically. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _beside(path)
-    with unfinished([temporary]):
-        _write(temporary, content)
-        temporary.replace(path)
-
-
-def _write_together(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]:
-    changed = [folder / name for name, data in contents.items() if not _has(folder / name, data)]
-    temporaries = {path: _beside(path) for path in changed}
-    with unfinished(temporaries.values()):
-        for path, temporary in temporaries.items():
-            # Found here, where nothing is in place yet, and not by the rename.
-            if path.is_dir():
-                raise IsADirectoryError(21, "is a directory", str(path))
-            _write(temporary, contents[path.name])
-        for path, temporary in temporaries.items():
-            temporary.replace(path)
-    return tuple(changed)
-
-
 def _has(path: Path, content: bytes) -> bool:
     try:
-        return path.stat().st_size == len(content) and path.read_bytes() == content
+        is_as_long = path.stat().st_size == len(content)
+        return is_as_long and read_regular(path, len(content)) == content
     except OSError:
         return False
-
-
-def _beside(path: Path) -> Path:
-    """A name in the same folder that no other process takes."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

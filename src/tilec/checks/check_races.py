@@ -11,6 +11,7 @@ What races are, and how they are found, is in `tilec.proofs.races`; here they be
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from mlir import ir
 
@@ -18,8 +19,10 @@ from tilec.checks.places import Sources, place_of
 from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.walk import functions
 from tilec.proofs.access import Access
+from tilec.proofs.arithmetic import UNDECIDED
 from tilec.proofs.races import Race, find_races
 from tilec.proofs.reasoning import Reasoning
+from tilec.proofs.suggestions import precondition_against
 from tilec.proofs.witness import box_text, program_text
 from tilec.source import Span
 
@@ -29,6 +32,11 @@ INLINED = True
 _HELP = (
     "take it as a `Part<&mut Tensor<…>, …>`, let the index name every program, state what it takes "
     "in `requires!`, or vouch for it in `unsafe { … }`"
+)
+
+_TOO_COSTLY = (
+    "not decided within the budget of the proofs: a simpler index, or more in `requires!`, takes "
+    "fewer steps, and `--proof-budget` allows more"
 )
 
 
@@ -41,11 +49,24 @@ def check_races(module: ir.Module, sources: Sources) -> Iterator[Diagnostic]:
 def races_of(reasoning: Reasoning, sources: Sources) -> Iterator[Diagnostic]:
     """The findings for one kernel: one for each access at fault, the worst first met."""
     seen: set[Span] = set()
+    is_answered = False
     for race in find_races(reasoning):
         found = _finding(race, sources)
+        # Once a kernel: that executes it again and again. What cost too much would do so again.
+        if race.beyond and not is_answered:
+            is_answered = True
+            found = replace(found, help=_way_out(race, reasoning))
         if found.span not in seen:
             seen.add(found.span)
             yield found
+
+
+def _way_out(race: Race, reasoning: Reasoning) -> str:
+    """What to require, if something is known to do; else all that there is."""
+    required = precondition_against(race, reasoning)
+    if required is None:
+        return _HELP
+    return f"add `requires!({required})`, with which they are proved apart"
 
 
 def _finding(race: Race, sources: Sources) -> Diagnostic:
@@ -103,9 +124,13 @@ def _undecided(race: Race, code: str, fault: Access, other: Access, sources: Sou
         code,
         f"it cannot be decided whether two programs {kind} the same element of `{race.tensor}`",
         tuple(labels),
-        notes=() if race.beyond else ("too many products of unknown numbers are compared",),
+        notes=(_TOO_COSTLY,) if _is_too_costly(race) else (),
         help=_HELP,
     )
+
+
+def _is_too_costly(race: Race) -> bool:
+    return race.is_given_up or any(u.name == UNDECIDED for u in race.beyond)
 
 
 def _beyond(race: Race, sources: Sources, said: set[Span]) -> Sequence[Label]:

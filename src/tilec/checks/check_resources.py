@@ -1,6 +1,11 @@
-"""E0702 for what no block of threads can hold: too many threads, a tile, what a loop carries.
+"""E0702 for what no block of threads can hold: too many threads, a tile, what a loop carries; and
+for parameters that a kernel cannot be passed.
 
-Algorithm, for the threads that `#[hint(warps = …)]` asks for, else for the blocks that there are:
+Algorithm: what a kernel is passed (pointers, strides, scalars, extents) is refused at the kernel if
+it takes more bytes than the target has for parameters. Tensor maps come beside that only as far as
+there is room (`tilec.schedule.map_room`).
+
+For the threads that `#[hint(warps = …)]` asks for, else for the blocks that there are:
 1. More threads than a block can have are refused at the hint.
 2. A tile is spread over all threads of a block; each holds its share in 32-bit registers. A tile
    whose share in the largest block is more than a thread can have is refused where it is made from
@@ -29,6 +34,7 @@ from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.dialect import declarations
 from tilec.ir.places import span_of
 from tilec.ir.walk import functions, operations
+from tilec.ops.parameter_space import parameter_bytes
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile
 from tilec.source import SourceFile, Span
@@ -38,6 +44,7 @@ PASS = "tile-verify-resources"
 INLINED = False
 
 _REGISTER_BITS = 32
+_IS_KERNEL = "tile.parameters"
 _HELP = "work on smaller tiles, in a loop or with a larger grid"
 
 SpanOf = Callable[[ir.Location], Span]
@@ -84,6 +91,9 @@ def _check_function(function: ir.OpView, place: SpanOf, target: Target) -> Itera
     notes = _notes(function)
     warps = _hinted_warps(function)
     most = target.threads_per_block
+    passed = parameter_bytes(function) if _IS_KERNEL in function.attributes else 0
+    if passed > target.parameter_bytes:
+        yield _too_many_parameters(passed, place(function.location), notes, target)
     if warps is not None and warps * target.threads_per_warp > most:
         yield _too_many_threads(warps, _place_of_hint(function, place), notes, target)
         return
@@ -225,6 +235,19 @@ def _notes(function: ir.OpView) -> tuple[str, ...]:
     if "tile.generics" not in attributes or not len(ir.ArrayAttr(attributes["tile.generics"])):
         return ()
     return (f"in the instance `{ir.StringAttr(attributes['sym_name']).value}`",)
+
+
+def _too_many_parameters(
+    passed: int, place: Span, notes: tuple[str, ...], target: Target
+) -> Diagnostic:
+    return Diagnostic(
+        "E0702",
+        f"the parameters of this kernel take {passed} bytes, "
+        f"{target.name} has {target.parameter_bytes} for them",
+        (Label(place),),
+        notes=(*notes, "a tensor takes 8 bytes for each axis, a `Dim` 8, a scalar its size"),
+        help="pass several tensors as one with another axis, or split the kernel",
+    )
 
 
 def _too_many_threads(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import get_args
 
@@ -20,6 +19,7 @@ from tilec.compatibility.change import Change, Kind
 from tilec.compatibility.compare import changes_between
 from tilec.compatibility.older import from_any_json
 from tilec.diagnostics.setup_error import SetupError
+from tilec.printable import json_text, printable
 
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -77,7 +77,7 @@ def _print(changes: Sequence[Change], reporter: Reporter) -> None:
     if reporter.json:
         for change in changes:
             fields = {"kind": change.kind, "about": change.about, "message": change.message}
-            say(json.dumps(fields, ensure_ascii=False))
+            say(json_text(fields, in_ascii=False))
         return
     for kind in _KINDS:
         of_kind = [change for change in changes if change.kind == kind]
@@ -85,6 +85,6 @@ def _print(changes: Sequence[Change], reporter: Reporter) -> None:
             say(kind)
             for change in of_kind:
                 about = f"`{change.about}` " if change.about else ""
-                say(f"  {about}{change.message}")
+                say(f"  {printable(f'{about}{change.message}')}")
     if not changes:
         reporter.line("nothing changed for callers")

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from tilec.buildsystem.build import Request, Result, Status, build
-from tilec.buildsystem.cache import Cache, cache_folder
-from tilec.cli.options import instances, reviewing, words
+from tilec.buildsystem.cache import Opened, open_cache
+from tilec.cli.options import instances, proving, reviewing, words
 from tilec.cli.report import Reporter
 from tilec.cli.results import in_order, report_problems, status_of
 from tilec.cli.timings import report_timings, write_timings
@@ -77,6 +77,7 @@ def _prefix(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     is_flag=True,
     help="Print what each stage took, per file and in total, and write it as NAME.timings.json.",
 )
+@proving
 @instances
 @reviewing
 def command(
@@ -90,6 +91,7 @@ def command(
     jobs: int | None,
     no_cache: bool,
     timings: bool,
+    proof_budget: int,
     defines: tuple[str, ...],
     instances: tuple[str, ...],
     include: tuple[str, ...],
@@ -106,14 +108,25 @@ def command(
     for target in map(resolve, targets):
         if target.described_as:
             reporter.note(f"target `{target.name}` is built by the facts of {target.described_as}")
-    kept = cache_folder()
+    opened = Opened(None) if no_cache else open_cache()
+    if opened.note is not None:
+        reporter.note(opened.note)
     request = Request(
         files=files,
-        options=Options(targets, defines, instances, emit, prefix, checked, fatbin),
+        options=Options(
+            targets,
+            defines,
+            instances,
+            emit,
+            prefix,
+            checked,
+            fatbin,
+            proof_budget=proof_budget,
+        ),
         folder=Path(folder),
         include=include,
         jobs=jobs,
-        cache=None if no_cache or kept is None else Cache(kept),
+        cache=opened.cache,
     )
     results = []
     for result in in_order(build(request), files, reporter):

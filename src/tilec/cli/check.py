@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tilec.buildsystem.build import Request, Status, check
-from tilec.cli.options import instances, reviewing
+from tilec.cli.options import instances, proving, reviewing
 from tilec.cli.output import say
 from tilec.cli.proofs import report_json, report_lines
 from tilec.cli.report import Reporter
@@ -24,6 +24,7 @@ from tilec.diagnostics.setup_error import SetupError
     type=click.Choice(DENIABLE),
     help="Make it an error that a kernel checks at run time whether an access is inside.",
 )
+@proving
 @instances
 @reviewing
 def command(
@@ -31,6 +32,7 @@ def command(
     jobs: int | None,
     report: bool,
     deny: tuple[str, ...],
+    proof_budget: int,
     defines: tuple[str, ...],
     instances: tuple[str, ...],
     include: tuple[str, ...],
@@ -39,9 +41,11 @@ def command(
     """Find the errors of FILES, and write nothing.
 
     With --report, each load and store is listed with its place, and how it is known to be inside
-    its tensor: `proved` for every launch, `launch-checked` where the launch's extents and scalars
-    meet a condition, or `in-kernel` where only the machine code can know. With --error-format=json
-    the report is one object an instance, on standard output; a SARIF document has no place for it.
+    its tensor: `proved` for every launch, `launch-checked` where it is in each launch whose extents
+    and scalars meet the condition shown (integers of any size), or `in-kernel` where only the
+    machine code can know. What is not proved keeps its mask in the code, whatever a launch's
+    numbers: state the condition in `requires!` to have none. With --error-format=json the report
+    is one object an instance, on standard output; a SARIF document has no place for it.
 
     Operations that type-check but have no GPU code yet are accepted here and refused by `build`.
     """
@@ -49,7 +53,13 @@ def command(
         raise SetupError("a SARIF document holds no report: ask for one of the two")
     request = Request(
         files=files,
-        options=Options(defines=defines, instances=instances, report=report, deny=deny),
+        options=Options(
+            defines=defines,
+            instances=instances,
+            report=report,
+            deny=deny,
+            proof_budget=proof_budget,
+        ),
         include=include,
         jobs=jobs,
     )

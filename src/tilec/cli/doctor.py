@@ -6,12 +6,13 @@ import os
 import platform
 from collections.abc import Callable, Iterator
 from importlib import import_module, metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from tilec import __version__
-from tilec.buildsystem.cache import cache_folder
+from tilec.buildsystem.cache import cache_folder, open_cache, shared_folder
 from tilec.cli.entry import DONE, USAGE
 from tilec.cli.output import say
 from tilec.diagnostics.setup_error import SetupError
@@ -32,13 +33,17 @@ RUNTIME = (("numpy", "numpy"), ("cuda.bindings", "cuda-python"), ("cuda.core", "
 def command() -> int:
     """Say what is installed and what it can do.
 
-    Without a GPU everything but launching works, so that none is no error. A missing package is:
-    then the exit status is 2, and the last lines say what to install.
+    Without a GPU everything but launching works, so that none is no error, nor is a machine that
+    only launches, without the compiler. A missing package of what is installed is: then the exit
+    status is 2, and the last lines say what to install.
     """
     missing: list[str] = []
     say(f"tilec {__version__}, Python {platform.python_version()}, {platform.platform()}")
-    _section("compiler", missing, [_package(*names) for names in COMPILER])
-    _section("tools", missing, list(_tools()))
+    if _has_compiler():
+        _section("compiler", missing, [_package(*names) for names in COMPILER])
+        _section("tools", missing, list(_tools()))
+    else:
+        say("\ncompiler: not installed, and only building needs it: pip install 'tilec[compiler]'")
     _section("runtime", missing, [*(_package(*names) for names in RUNTIME), _launches()])
     say("\ntargets")
     say(f"  with tables: {', '.join(resolve.TARGETS)}")
@@ -50,6 +55,14 @@ def command() -> int:
         return DONE
     say(f"\nmissing: {', '.join(missing)}\ninstall it: pip install {' '.join(missing)}")
     return USAGE
+
+
+def _has_compiler() -> bool:
+    """Whether there is what nothing else brings along, as PyTorch does with the tools of CUDA."""
+    try:
+        return find_spec("mlir") is not None
+    except ImportError:
+        return False
 
 
 Finding = tuple[str, str, bool]  # what, its version and place or what is wrong, whether it is there
@@ -123,9 +136,12 @@ def _gpus() -> str:
 
 
 def _cache() -> str:
+    if (shared := shared_folder()) is not None:
+        return f"{shared}, shared: whoever can write there decides what builds deliver"
     folder = cache_folder()
     if folder is None:
         return "none, for there is no home folder: nothing is reused (TILEC_CACHE=DIR names one)"
     nearest = next(p for p in (folder, *folder.absolute().parents) if p.exists())
-    state = "" if os.access(nearest, os.W_OK) else " (cannot be written: nothing is reused)"
-    return f"{folder}{state}"
+    if not os.access(nearest, os.W_OK):
+        return f"{folder} (cannot be written: nothing is reused)"
+    return str(folder) if nearest != folder else open_cache().note or str(folder)

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from io import StringIO
 
 import click
 
@@ -59,8 +60,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     try:
         status = tilec.main(args=list(arguments), prog_name="tilec", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
-        return USAGE
+        return _usage_error(error)
     except SetupError as error:
         return _setup_error(error)
     except (click.Abort, KeyboardInterrupt):
@@ -76,6 +76,14 @@ def run_command_line(arguments: Sequence[str]) -> int:
             return _setup_error(missing)
         return _internal_error(error)
     return status if isinstance(status, int) else DONE
+
+
+def _usage_error(error: click.ClickException) -> int:
+    """Says it as click does, but for what a terminal would act on: names of files are arguments."""
+    said = StringIO()
+    error.show(said)
+    say_aside(said.getvalue().rstrip())
+    return USAGE
 
 
 def _setup_error(error: SetupError) -> int:

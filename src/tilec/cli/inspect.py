@@ -22,6 +22,7 @@ from tilec.cli.pipeline_dot import dot_of
 from tilec.cli.schedule_details import schedule_of
 from tilec.diagnostics.setup_error import SetupError
 from tilec.layout import LayoutError
+from tilec.printable import printable
 from tilec.target.description import Target
 from tilec.target.resolve import resolve
 
@@ -121,7 +122,7 @@ def command(
                 target = _target(chosen)
                 lines += family_lines(chosen, target, picks, tables=families or everything)
         except (CubinError, ManifestError, LayoutError) as error:
-            say_aside(f"error: `{file}`: {error}")
+            say_aside(f"error: {printable(f'`{file}`: {error}')}")
             status = REFUSED
             continue
         say("\n".join(lines))

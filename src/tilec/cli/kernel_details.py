@@ -113,6 +113,9 @@ def _alignments(preconditions: Sequence[Precondition]) -> Iterator[str]:
         asked = p.base_alignment_bytes, p.stride_multiple_bytes, p.row_multiple
         tensors.setdefault(asked, []).append(p.param)
     for (base, stride, row), names in tensors.items():
-        strides = f", strides too ({stride})" if stride > 1 else ""
-        rows = f", rows of {row}n" if row > 1 else ""
-        yield f"{', '.join(names)} {base}-byte aligned{strides}{rows}"
+        said = [f"{base}-byte aligned"] if base > 1 else []
+        if stride > 1:
+            said.append(f"strides too ({stride})" if said else f"strides of {stride}n bytes")
+        said += [f"rows of {row}n"] if row > 1 else []
+        if said:
+            yield f"{', '.join(names)} {', '.join(said)}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from tilec.diagnostics.setup_error import SetupError
+from tilec.regular_files import read_regular_text
 
 _LONGEST_US = 1e15  # thirty years
 
@@ -16,7 +16,7 @@ def read_times(file: str) -> dict[int, float]:
     Raises:   SetupError if the file cannot be read, or is no such object
     """
     try:
-        document = json.loads(Path(file).read_text(encoding="utf-8"))
+        document = json.loads(read_regular_text(file))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise SetupError(f"cannot read `{file}`: {reason}") from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +16,7 @@ from tilec.cli.output import say
 from tilec.cli.report import Reporter
 from tilec.cli.results import report_crash
 from tilec.diagnostics.setup_error import SetupError
+from tilec.regular_files import TEXT_LIMIT, read_regular, read_regular_text, read_stream
 from tilec.source import SourceFile
 from tilec.sources import read_sources
 from tilec.target.resolve import DEFAULT, resolve
@@ -76,7 +76,9 @@ def _job(
 
 def _text(file: str) -> str:
     try:
-        return (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
+        if file == "-":
+            return read_stream(sys.stdin.buffer, TEXT_LIMIT, file).decode()
+        return read_regular_text(file)
     except UnicodeDecodeError as error:
         raise SetupError(f"`{file}` is not UTF-8") from error
     except OSError as error:
@@ -87,6 +89,6 @@ def _text(file: str) -> str:
 def _text_of_place(name: str) -> SourceFile | None:
     """The file that locations name; None if it is not to be had."""
     try:
-        return SourceFile(name, Path(name).read_text(encoding="utf-8-sig"))
+        return SourceFile(name, read_regular(name, TEXT_LIMIT).decode("utf-8-sig"))
     except (OSError, ValueError):
         return None

@@ -9,6 +9,7 @@ from typing import TypeVar
 import click
 
 from tilec.cli.report import Format, Reporter
+from tilec.compilation import DEFAULT_PROOF_BUDGET
 from tilec.diagnostics.setup_error import SetupError
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -75,6 +76,18 @@ def instances(callback: Command) -> Command:
     ):
         callback = option(callback)
     return callback
+
+
+def proving(callback: Command) -> Command:
+    """Adds `--proof-budget`."""
+    return click.option(
+        "--proof-budget",
+        type=click.IntRange(min=1),
+        default=DEFAULT_PROOF_BUDGET,
+        show_default=True,
+        metavar="STEPS",
+        help="Steps that proofs of one instance may take: 7 million take 5 seconds at most.",
+    )(callback)
 
 
 def words(

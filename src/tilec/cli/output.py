@@ -10,10 +10,11 @@ from typing import TextIO
 import click
 
 from tilec.diagnostics.setup_error import SetupError
+from tilec.printable import printable_lines
 
 
 def say(text: str, *, nl: bool = True) -> None:
-    """Print a result on standard output.
+    """Print a result on standard output: text, of which a terminal just shows every character.
 
     What nobody reads any more (`tilec … | head`) is left out, and the command goes on: it may have
     files to write, and its status is still asked.
@@ -21,7 +22,7 @@ def say(text: str, *, nl: bool = True) -> None:
     Raises:   SetupError if it cannot be written
     """
     try:
-        click.echo(text, nl=nl)
+        click.echo(printable_lines(text), nl=nl)
     except BrokenPipeError:
         leave(sys.stdout)
     except OSError as error:
@@ -30,8 +31,16 @@ def say(text: str, *, nl: bool = True) -> None:
         raise SetupError(f"cannot write to standard output: {reason}") from error
 
 
-def say_aside(text: str, *, nl: bool = True, color: bool | None = None) -> None:
+def say_aside(text: str) -> None:
     """Print a remark or an error on standard error; where that fails there is nobody to tell."""
+    say_styled(printable_lines(text))
+
+
+def say_styled(text: str, *, nl: bool = True, color: bool | None = None) -> None:
+    """As `say_aside`, with what steers the terminal.
+
+    Assumes:  what comes from files in it is printable already
+    """
     try:
         click.echo(text, err=True, nl=nl, color=color)
     except OSError:

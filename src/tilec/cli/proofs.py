@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
 from tilec.artifact.manifest import Access
 from tilec.compilation import KernelReport
+from tilec.printable import json_text
 
 _VERDICTS = ("proved", "launch-checked", "in-kernel", "unchecked")
 
@@ -23,14 +23,14 @@ def report_lines(file: str, report: KernelReport) -> Iterator[str]:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         yield f"  {'  '.join(cells)}".rstrip()
     for coverage in report.coverage:
-        writes = "in full" if coverage.writes_all else "in part, or not on every path"
+        writes = report.shortfalls.get(coverage.tensor, "in full")
         reads = ", and reads it" if coverage.reads_first else ""
         yield f"  writes {coverage.tensor} {writes}{reads}"
 
 
 def report_json(file: str, report: KernelReport) -> str:
     """The same as one line of JSON."""
-    return json.dumps({"file": file, **asdict(report)}, ensure_ascii=False)
+    return json_text({"file": file, **asdict(report)}, in_ascii=False)
 
 
 def _row(access: Access) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ As SARIF, diagnostics are one document, which is all that there is on standard o
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,13 +15,15 @@ import click
 
 from tilec import __version__
 from tilec.buildsystem.crash import save_report
-from tilec.cli.output import say, say_aside
+from tilec.cli.output import say, say_aside, say_styled
 from tilec.diagnostics.colour import wants_colour
 from tilec.diagnostics.diagnostic import Diagnostic
 from tilec.diagnostics.setup_error import SetupError
 from tilec.diagnostics.to_json import to_json
+from tilec.printable import json_text, printable, printable_lines
 from tilec.source import SourceFile
 
+_CLEAR = "\r\x1b[2K"  # the line of a terminal
 Format = Literal["text", "json", "sarif"]
 
 
@@ -63,12 +64,12 @@ class Reporter:
         """A remark about the request."""
         if not self.quiet and not self.json:
             self._clear()
-            say_aside(f"note: {text}")
+            say_aside(f"note: {_indented(text)}")
 
     def progress(self, finished: int, total: int, name: str) -> None:
         """How far the command is: on terminals only, on one line that later output replaces."""
         if self._has_progress and total > 1:
-            say_aside(f"\r\x1b[2K[{finished}/{total}] {name}", nl=False)
+            say_styled(f"{_CLEAR}[{finished}/{total}] {printable(name)}", nl=False)
 
     def diagnostics(
         self, diagnostics: Iterable[Diagnostic], files: Mapping[str, SourceFile]
@@ -85,11 +86,12 @@ class Reporter:
                 say_aside(to_json(diagnostic, files))
             else:
                 shown = render(diagnostic, files, colour=_colour())
-                say_aside(shown, color=_colour())
+                say_styled(shown, color=_colour())
 
     def setup_error(self, error: SetupError) -> None:
         """What is wrong outside of the program."""
-        self._error(error.code, error.message, error.help)
+        message = error.message if self.json else _indented(error.message)
+        self._error(error.code, message, error.help)
 
     def error(self, text: str) -> None:
         """An error that has no code: it is not about a `.tile` program."""
@@ -124,9 +126,10 @@ class Reporter:
             return
         head = f"{severity}[{code}]" if code else severity
         strong = "red" if severity == "error" else "yellow"
-        say_aside(f"{click.style(head, fg=strong, bold=True)}: {message}", color=_colour())
+        shown = f"{click.style(head, fg=strong, bold=True)}: {printable_lines(message)}"
+        say_styled(shown, color=_colour())
         if remark:
-            say_aside(f"  = {kind}: {remark}")
+            say_aside(f"  = {kind}: {_indented(remark)}")
 
     @property
     def _has_progress(self) -> bool:
@@ -134,7 +137,12 @@ class Reporter:
 
     def _clear(self) -> None:
         if self._has_progress:
-            say_aside("\r\x1b[2K", nl=False)
+            say_styled(_CLEAR, nl=False)
+
+
+def _indented(text: str) -> str:
+    """A message whose further lines cannot be taken for other messages."""
+    return printable_lines(text).replace("\n", "\n    ")
 
 
 def _colour() -> bool:
@@ -145,7 +153,7 @@ def _json_without_place(
     code: str | None, message: str, remark: str | None, kind: str, severity: str
 ) -> str:
     """The object of `--error-format=json` for an error that has no place in a source file."""
-    return json.dumps(
+    return json_text(
         {
             "code": code,
             "severity": severity,

@@ -8,6 +8,7 @@ from tilec.buildsystem.build import Result, Status, refuse_untaken
 from tilec.children import Crashed
 from tilec.cli.entry import DONE, INTERNAL, REFUSED, USAGE
 from tilec.cli.report import Reporter
+from tilec.diagnostics.diagnostic import Severity
 from tilec.diagnostics.setup_error import SetupError
 from tilec.source import SourceFile
 
@@ -46,7 +47,14 @@ def status_of(results: Sequence[Result]) -> int:
 def report_problems(result: Result, reporter: Reporter) -> None:
     """The diagnostics of one file, or that the compiler failed on it."""
     texts = {name: SourceFile(name, text) for name, text in result.compiled.texts.items()}
-    reporter.diagnostics(result.compiled.diagnostics, {**result.sources.files, **texts})
+    # A document holds all that was found, whatever is printed.
+    are_told = not reporter.quiet or reporter.sarif
+    found = [
+        one
+        for one in result.compiled.diagnostics
+        if are_told or one.severity is not Severity.WARNING
+    ]
+    reporter.diagnostics(found, {**result.sources.files, **texts})
     if result.crash:
         files = result.sources.files.values()
         report_crash(result.crash, files, result.sources.root.name, reporter)

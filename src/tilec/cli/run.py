@@ -15,6 +15,7 @@ from tilec.cli.report import Reporter
 from tilec.cli.results import report_crash
 from tilec.compilation import Options
 from tilec.diagnostics.setup_error import SetupError
+from tilec.regular_files import BINARY_LIMIT, read_regular
 from tilec.source import SourceFile
 from tilec.sources import read_sources
 
@@ -76,8 +77,9 @@ def command(
 ) -> int:
     """Execute a kernel or a pipeline of FILE on .npy files: what it means, without a GPU.
 
-    The first instance that fits the arguments is run. A tensor without --arg is zeros, of the
-    extents that the others bind. Without --out, what changed is printed.
+    The first instance that fits the arguments is run, and named; where several fit that differ in
+    types, no argument says which one is meant, and --kernel takes its symbol. A tensor without
+    --arg is zeros, of the extents that the others bind. Without --out, what changed is printed.
 
     NumPy has no bf16 and f8: they are read from files of uint16 and uint8 (or of the untyped
     bytes that np.save makes of ml_dtypes arrays), and written as uint16 and uint8.
@@ -94,7 +96,10 @@ def command(
     given = {name: _argument(value) for name, value in arguments.items()}
     options = Options(defines=defines, instances=instances)
     _refuse_places(outputs)
-    job = partial(execute, sources, options, kernel, given, tuple(outputs), sanitize=sanitize)
+    wanted = tuple(outputs)
+    job = partial(
+        execute, sources, options, kernel, given, wanted, sanitize=sanitize, files=arguments
+    )
     [(_, answer)] = run_in_children([job], 1)
     if isinstance(answer, Crashed):
         return report_crash(answer, sources.files.values(), file, reporter)
@@ -103,6 +108,8 @@ def command(
     reporter.diagnostics(found, {**sources.files, **texts})
     if answer.broken:
         reporter.error(answer.broken)
+    if answer.symbol not in ("", kernel):
+        reporter.note(f"ran `{answer.symbol}`")
     if answer.broken or answer.findings or answer.compiled.is_refused:
         return REFUSED
     for name, path in outputs.items():
@@ -126,7 +133,7 @@ def _refuse_places(outputs: dict[str, str]) -> None:
 def _argument(value: str) -> Argument:
     if value.endswith(".npy"):
         try:
-            return Path(value).read_bytes()
+            return read_regular(value, BINARY_LIMIT)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise SetupError(f"cannot read `{value}`: {reason}") from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from tilec.buildsystem.build import Result
 from tilec.buildsystem.writing import write_together
 from tilec.cli.report import Reporter
+from tilec.printable import json_text
 from tilec.stages import Spent, total
 
 # The command's own process: what is done once, and not for one file.
@@ -62,7 +63,7 @@ def _report(
     if reporter.json:
         stages = {name: round(each.cpu_s, 4) for name, each in spent.items()}
         record = {"file": file, "files": files, "cpu_s": round(whole, 4), "stages": stages}
-        reporter.line(json.dumps({"timings": record}))
+        reporter.line(json_text({"timings": record}))
         return
     about = file or f"in total, {files} {'file' if files == 1 else 'files'} compiled"
     reporter.line(f"\n{whole:8.3f} s of processor time: {about}")

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 
 from tilec.artifact.family import Family
 from tilec.cli.report import Reporter
+from tilec.printable import printable
 from tilec.tune.session import Listener
 from tilec.tune.trial import Outcome
 
@@ -28,12 +29,12 @@ def listener(reporter: Reporter) -> Iterator[Listener]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("")
 
         def begin(number: int, total: int, family: Family, extents: tuple[int, ...]) -> None:
-            description = f"{family.name} {_shape(extents)}"
+            description = f"{printable(family.name)} {_shape(extents)}"
             progress.update(task, total=total, completed=number - 1, description=description)
 
         yield Listener(begin, table.outcome, reporter.error)

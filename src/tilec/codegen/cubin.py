@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tilec.diagnostics.setup_error import SetupError
+from tilec.target.running import run
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,12 @@ def assemble(ptx: str, architecture: str, ptxas: Path) -> Cubin:
         options = ["-v", f"-arch={architecture}", _BY_ENTRY]
         command = [str(ptxas), *options, "-o", target.name, source.name]
         # Relative names keep what it writes independent of the machine.
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        _expect_fit(ptxas, done.returncode, done.stderr, has_written=target.exists())
-        if done.returncode != 0:
-            raise PtxasError(f"ptxas failed ({done.returncode}):\n{done.stderr}{done.stdout}")
-        _expect_schedules_kept(done.stderr, ptx)
-        return Cubin(target.read_bytes(), _resources(done.stderr), _warnings(done.stderr))
+        done = run(command, Path(folder))
+        _expect_fit(ptxas, done.status, done.log, has_written=target.exists())
+        if done.status != 0:
+            raise PtxasError(f"ptxas failed ({done.status}):\n{done.log}{done.output}")
+        _expect_schedules_kept(done.log, ptx)
+        return Cubin(target.read_bytes(), _resources(done.log), _warnings(done.log))
 
 
 def _expect_fit(ptxas: Path, status: int, log: str, *, has_written: bool) -> None:

@@ -13,14 +13,14 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.artifact.manifest import Access, Slot, UnsafeUse
+from tilec.artifact.manifest import Access, Slot, Touched, UnsafeUse
 from tilec.artifact.signature import Coverage, Generic, Parameter, Requirement
 from tilec.ir.walk import operations
 from tilec.ops.facts import KnownFacts
 from tilec.ops.host_expression import host_expression
 from tilec.ops.registry import rules
 from tilec.ops.rules import HostExpression
-from tilec.proofs.account import accesses_of, coverage_of
+from tilec.proofs.account import accesses_of, coverage_of, touched_of
 from tilec.proofs.proof import Proof
 
 
@@ -41,6 +41,7 @@ class Description:
     unsafe: tuple[UnsafeUse, ...]
     accesses: tuple[Access, ...]
     coverage: tuple[Coverage, ...]
+    touched: tuple[Touched, ...]
     hints: dict[str, Any]
 
 
@@ -68,6 +69,7 @@ def describe(proof: Proof) -> Description:
         unsafe=tuple(dict.fromkeys(_unsafe_uses(kernel))),
         accesses=accesses_of(proof),
         coverage=coverage_of(proof),
+        touched=touched_of(proof),
         hints=dict(_items(attributes["tile.hints"])),
     )
 

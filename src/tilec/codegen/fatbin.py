@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from tilec.artifact.fatbin import cubins_of
+from tilec.target.running import run
 
 
 class FatbinError(RuntimeError):
@@ -27,9 +27,9 @@ def join(cubins: Mapping[str, bytes], fatbinary: Path) -> bytes:
             (Path(folder) / f"{target}.cubin").write_bytes(cubin)
             sm = target.removeprefix("sm_")
             command.append(f"--image3=kind=elf,sm={sm},file={target}.cubin")
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise FatbinError(f"fatbinary failed ({done.returncode}):\n{done.stderr}{done.stdout}")
+        done = run(command, Path(folder))
+        if done.status:
+            raise FatbinError(f"fatbinary failed ({done.status}):\n{done.log}{done.output}")
         joined = (Path(folder) / "joined.fatbin").read_bytes()
     if cubins_of(joined) != list(cubins.values()):
         raise FatbinError("fatbinary changes cubins, or their order")

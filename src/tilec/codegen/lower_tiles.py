@@ -38,6 +38,7 @@ from tilec.ops.lowering import (
 )
 from tilec.ops.notes import Note, Place
 from tilec.ops.order import count_of, delinearised, grouped
+from tilec.ops.parameter_space import MAP_ALIGNMENT, MAP_BYTES
 from tilec.ops.pending import waiting
 from tilec.ops.persistent import register, small, wide
 from tilec.ops.registry import rules
@@ -49,8 +50,6 @@ from tilec.ops.start import begin
 SHARED = "shared_memory"
 # Units: bytes; what copies by hardware ask of where they go (PTX ISA, "Tensor swizzling modes").
 _ALIGNMENT = 1024
-# Of what the launcher describes of a tensor (CUDA driver API, "CUtensorMap").
-_MAP_BYTES, _MAP_ALIGNMENT = 128, 64
 
 
 @dataclass(frozen=True)
@@ -155,9 +154,9 @@ def _tensor_maps(kernel: ir.OpView) -> list[TensorMap]:
 
 
 def _passed_by_value() -> dict[str, ir.Attribute]:
-    alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _MAP_ALIGNMENT)
+    alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), MAP_ALIGNMENT)
     return {
-        "llvm.byval": ir.TypeAttr.get(ir.Type.parse(f"!llvm.array<{_MAP_BYTES} x i8>")),
+        "llvm.byval": ir.TypeAttr.get(ir.Type.parse(f"!llvm.array<{MAP_BYTES} x i8>")),
         "llvm.align": alignment,
         "nvvm.grid_constant": ir.UnitAttr.get(),
     }

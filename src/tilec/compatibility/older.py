@@ -22,6 +22,8 @@ def from_any_json(text: str | bytes) -> tuple[Manifest, int]:
     version = document.get(KEY) if isinstance(document, dict) else None
     if version == 7:
         _to_8(document)
+    if version in (7, 8):
+        _to_9(document)
     return from_json(json.dumps(document)), version if isinstance(version, int) else SCHEMA_VERSION
 
 
@@ -35,3 +37,12 @@ def _to_8(document: dict[str, Any]) -> None:
         for variant in variants if isinstance(variants, list) else []:
             if isinstance(variant, dict):
                 variant.setdefault("starts_early", False)
+
+
+def _to_9(document: dict[str, Any]) -> None:
+    """Every tensor counted as read and written as a whole."""
+    document[KEY] = 9
+    kernels = document.get("kernels")
+    for kernel in kernels if isinstance(kernels, list) else []:
+        if isinstance(kernel, dict):
+            kernel.setdefault("touched", [])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from unicodedata import combining
 
 from rich.cells import get_character_cell_size
+
+from tilec.printable import printable
 
 _TAB = "    "
 # Longer lines are cut around what is marked: generated programs can have lines of megabytes.
@@ -74,14 +75,11 @@ def _window(length: int, marks: Sequence[Mark]) -> tuple[int, int]:
 
 def plain(text: str) -> str:
     """The text on one line, without characters that a terminal might act on or cannot encode."""
-    return "".join(map(_shown_character, " ".join(text.splitlines())))
+    return printable(" ".join(text.splitlines()).replace("\t", _TAB))
 
 
 def _shown_character(character: str) -> str:
-    if character == "\t":
-        return _TAB
-    is_shown = character.isprintable() or combining(character)
-    return character if is_shown else "\N{REPLACEMENT CHARACTER}"
+    return _TAB if character == "\t" else printable(character)
 
 
 def _width(shown: str) -> int:

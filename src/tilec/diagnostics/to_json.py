@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from tilec.diagnostics.diagnostic import Diagnostic
+from tilec.printable import json_text
 from tilec.source import SourceFile, Span
 
 _Position = dict[str, int]
@@ -18,7 +18,7 @@ def to_json(diagnostic: Diagnostic, sources: Mapping[str, SourceFile]) -> str:
               "Position"); a file that is not in `sources` is at 0:0
     """
     primary = diagnostic.span
-    return json.dumps(
+    return json_text(
         {
             "code": diagnostic.code,
             "severity": diagnostic.severity.value,

@@ -5,7 +5,6 @@ Source:   "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", OA
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath, PurePosixPath
@@ -14,6 +13,7 @@ from urllib.parse import quote
 
 from tilec.diagnostics.diagnostic import Diagnostic, Label
 from tilec.diagnostics.pages import page
+from tilec.printable import json_text
 from tilec.source import SourceFile
 
 # A diagnostic, and the files that it points into.
@@ -50,7 +50,7 @@ def to_sarif(
         ],
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json_text(document, indent=2, in_ascii=False)
 
 
 def _rule(code: str) -> _Object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilec.artifact.asked import asked
 from tilec.artifact.expression import Expression, text_of
 from tilec.artifact.manifest import Variant
 from tilec.artifact.pipeline import PipelineLaunch
@@ -15,13 +16,9 @@ def required(text: str, expression: Expression) -> str:
 
 def asks(variant: Variant) -> str:
     """The preconditions of a variant in words."""
-    asked = [
-        f"`{p.param}` at a multiple of {p.base_alignment_bytes} bytes, its strides of "
-        f"{p.stride_multiple_bytes}, its rows of {p.row_multiple} elements"
-        for p in variant.preconditions
-    ]
-    asked += [f"a tensor map of `{m.param}`" for m in variant.tensor_maps]
-    return ", ".join(asked)
+    wanted = [asked(p) for p in variant.preconditions]
+    wanted += [f"a tensor map of `{m.param}`" for m in variant.tensor_maps]
+    return ", ".join(wanted)
 
 
 def in_words(launch: PipelineLaunch) -> str:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from tilec.diagnostics import Label
 from tilec.frontend.inference import ElementInference
 from tilec.frontend.refusal import refusal
+from tilec.ops.conversions import conversion
 from tilec.source import Span
 from tilec.types import (
-    BOOL,
-    USIZE,
     ArrayType,
-    Element,
-    ElementLike,
-    ElementVariable,
     Own,
     PartType,
     TensorType,
@@ -69,7 +65,7 @@ def _tiles(actual: TileType, expected: TileType, inference: ElementInference) ->
         way = (
             "take one element: `.item()`, `.at([…])`"
             if expected.is_scalar
-            else ("make a tile of it: `Tile::<…>::full(…)`")
+            else f"make a tile of it: `{_full(expected, inference)}`"
         )
         return "E0301", "expected a " + ("scalar" if expected.is_scalar else "tile"), way
     if actual.shape != expected.shape:
@@ -77,25 +73,12 @@ def _tiles(actual: TileType, expected: TileType, inference: ElementInference) ->
     if inference.unify(actual.element, expected.element):
         return None
     left, right = inference.resolve(actual.element), inference.resolve(expected.element)
-    return "E0202", "element types differ", conversion(left, right, expected.is_scalar)
+    return "E0202", "element types differ", conversion(left, right, is_scalar=expected.is_scalar)
 
 
-def conversion(actual: ElementLike, expected: ElementLike, is_scalar: bool) -> str | None:
-    """What to write where one element type is and another is expected; None if nobody knows."""
-    if isinstance(actual, ElementVariable):
-        if actual.is_integer and expected.is_float:
-            return "an integer literal never becomes a float: write it with a point"
-        if actual.is_float and expected.is_integer:
-            return "a float literal never becomes an integer: write it without a point"
-        return None
-    if not isinstance(expected, Element):
-        return None
-    if expected == BOOL:
-        zero = "0.0" if actual.is_float else "0"
-        return f"compare it: `!= {zero}`" if is_scalar else f"compare it: `.ne({zero})`"
-    if is_scalar and (expected == USIZE or actual == USIZE):
-        return f"convert it: `as {expected}`"
-    return f"convert it: `.to::<{expected}>()`"
+def _full(tile: TileType, inference: ElementInference) -> str:
+    shape = ", ".join(map(str, (inference.known(tile.element), *tile.shape)))
+    return f"Tile::<{shape}>::full(…)"
 
 
 def _tensors(actual: TensorType, expected: TensorType) -> _Found | None:

@@ -5,7 +5,9 @@ Frozen dataclasses; sequences are tuples. Names are not resolved and nothing is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import TypeVar
 
 from tilec.source import Span
 
@@ -398,3 +400,38 @@ Item = Function | Const | Use
 class File(Node):
     items: tuple[Item, ...]
     documentation: str = ""
+
+
+# ---- questions about trees ---------------------------------------------------------------------
+
+N = TypeVar("N", bound=Node)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below a node, in the order they are written."""
+    for name in _parts(node):
+        value = getattr(node, name)
+        for child in value if isinstance(value, tuple) else (value,):
+            if isinstance(child, Node):
+                yield child
+
+
+_PARTS: dict[type[Node], tuple[str, ...]] = {}
+
+
+def _parts(node: Node) -> tuple[str, ...]:
+    kind = type(node)
+    if kind not in _PARTS:
+        _PARTS[kind] = tuple(field.name for field in fields(node) if field.name != "span")
+    return _PARTS[kind]
+
+
+def below(node: Node, kind: type[N]) -> Iterator[N]:
+    """Every node of a kind in a tree, in the order they are written."""
+    # A stack, not a recursion: a tree may be deeper than Python's own stack.
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, kind):
+            yield found
+        waiting += reversed(list(children(found)))

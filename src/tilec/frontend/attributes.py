@@ -10,7 +10,8 @@ from tilec.frontend import ast
 from tilec.frontend.bindings import Constant, Environment
 from tilec.frontend.constants import evaluate
 from tilec.frontend.modules import Module
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.source import Span
 from tilec.types import BOOL
 
@@ -182,5 +183,20 @@ def _unknown(what: str, name: ast.Name, known: tuple[str, ...]) -> Diagnostic:
         f"unknown {what} `{name.text}`",
         (Label(name.span),),
         notes=(f"known: {listed}",),
-        help=did_you_mean(name.text, known),
+        help=_ELSEWHERE.get(name.text) or did_you_mean(name.text, known),
     )
+
+
+# What other systems ask a compiler for.
+_ELSEWHERE = {
+    "num_warps": "write `warps = 4`",
+    "num_stages": "write `stages = 3`",
+    "num_ctas": "write `cluster = (2, 1)`",
+    **dict.fromkeys(
+        ("threads", "blocks", "block", "num_threads", "maxntid"),
+        "the grid is counted in programs; the threads of one are `#[hint(warps = 4)]`",
+    ),
+    **dict.fromkeys(("inline", "always_inline", "no_mangle"), "leave it out: helpers are inlined"),
+    **dict.fromkeys(("derive", "allow", "cfg", "test", "must_use"), "leave it out"),
+    **dict.fromkeys(("jit", "global", "device"), "a kernel is marked by `#[kernel]`"),
+}

@@ -35,3 +35,8 @@ class Environment:
     module: Module
     generics: Mapping[str, Binding] = field(default_factory=dict)
     is_local: Callable[[str], bool] = lambda _: False
+    # While a constant is evaluated: what its parts are as values of an element type, by identity;
+    # the node is kept so that no other gets its identity.
+    known: dict[tuple[int, Element | None], tuple[object, Constant]] = field(
+        default_factory=dict, compare=False
+    )

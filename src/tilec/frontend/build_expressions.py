@@ -16,6 +16,9 @@ from tilec.frontend.build_types import (
     pattern_of,
     patterns,
 )
+from tilec.frontend.names_elsewhere import FIELDS, VALUES
+from tilec.frontend.names_elsewhere import MACROS as FOREIGN_MACROS
+from tilec.frontend.ways import Use
 
 # What a macro means is the type checker's business; that there are no others is the language's.
 MACROS = ("assert", "println", "requires", "static_assert")
@@ -63,12 +66,18 @@ class ExpressionBuilder(TypeBuilder):
         return self.borrow(parts)
 
     def dereference(self, parts: Parts) -> ast.Expression:
+        start = self.span(parts[0]).start
+        if self.source.text[max(0, start - 1) : start] == "*":
+            help = "write `t.powf(0.5)`, or `t.powi(2)`"
+            self.refuse(self.span(parts[0]), "powers with `**`", help)
+            return expression_of(parts[-1])
         help = "tiles are values, and a part or a tensor is used by its methods: leave the `*` out"
         self.refuse(self.span(parts[0]), "dereferences with `*`", help)
         return expression_of(parts[-1])
 
     def try_(self, parts: Parts) -> ast.Expression:
-        self.refuse(self.span(parts[-1]), "`?` and the results that it unwraps")
+        help = "nothing fails; a choice is `if n > 0 { a } else { b }`"
+        self.refuse(self.span(parts[-1]), "`?` and the results that it unwraps", help)
         return expression_of(parts[0])
 
     def cast(self, parts: Parts) -> ast.Cast:
@@ -109,9 +118,20 @@ class ExpressionBuilder(TypeBuilder):
 
     def named_field(self, parts: Parts) -> ast.Expression:
         value, _, name = parts
-        help = f"a method is called with parentheses, `.{name}()`; its generics start with `::<`"
-        self.refuse(self.span(name), "structs and their fields", help)
+        self.refuse(self.span(name), "structs and their fields", self._field_help(value, str(name)))
         return expression_of(value)
+
+    def _field_help(self, value: Part, name: str) -> str:
+        owner = self._written(value)
+        if owner in VALUES:
+            return Use(()).text(VALUES[owner])
+        if name in FIELDS:
+            return Use((owner,)).text(FIELDS[name])
+        return f"a method is called with parentheses, `.{name}()`; its generics start with `::<`"
+
+    def _written(self, part: Part) -> str:
+        span = self.span(part)
+        return self.source.text[span.start : span.end]
 
     def field(self, parts: Parts) -> ast.Field:
         value, _, number = parts
@@ -130,13 +150,21 @@ class ExpressionBuilder(TypeBuilder):
         word, bang, opening, *_ = parts
         name = self.name(word)
         if name.text not in MACROS:
-            known = ", ".join(f"`{macro}!`" for macro in MACROS)
-            self.refuse(self.span(word, bang), f"macros like `{name.text}!`", f"there are {known}")
+            help = self._macro_help(name.text, parts)
+            self.refuse(self.span(word, bang), f"macros like `{name.text}!`", help)
         elif has([opening], "LSQB"):
             message = f"expected `(` after `{name.text}!`, got `[`"
             self.report(Diagnostic("E0101", message, (Label(self.span(opening)),)))
-        arguments = next((part for part in parts[3:] if isinstance(part, tuple)), ())
-        return ast.MacroCall(self.span(*parts), name, self._given(arguments))
+        return ast.MacroCall(self.span(*parts), name, self._macro_arguments(parts))
+
+    def _macro_arguments(self, parts: Parts) -> tuple[ast.Expression, ...]:
+        return self._given(next((part for part in parts[3:] if isinstance(part, tuple)), ()))
+
+    def _macro_help(self, name: str, parts: Parts) -> str:
+        operands = tuple(self._written(argument) for argument in self._macro_arguments(parts))
+        if name in FOREIGN_MACROS:
+            return Use(operands).text(FOREIGN_MACROS[name])
+        return f"there are {', '.join(f'`{macro}!`' for macro in MACROS)}"
 
     # ---- primaries -----------------------------------------------------------------------------
 

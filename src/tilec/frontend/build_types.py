@@ -85,7 +85,8 @@ class TypeBuilder(NodeBuilder):
         return ast.ArrayTypeNode(self.span(*parts), type_of(item), expression_of(length))
 
     def slice_type(self, parts: Parts) -> ast.TypeNode:
-        self.refuse(self.span(*parts), "slices", "an array's type has its length: `[usize; 3]`")
+        help = "a tensor is `&Tensor<f32, N>`; an array's type has its length, `[usize; 3]`"
+        self.refuse(self.span(*parts), "slices", help)
         return type_of(parts[1])
 
     def pointer_type(self, parts: Parts) -> ast.TypeNode:

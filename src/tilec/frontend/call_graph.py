@@ -3,56 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import ast
 from tilec.frontend.modules import Module, Program
 
 _Home = tuple[Module, ast.Function]
+_Calls = Iterator[tuple[ast.Call, _Home]]
 
 
 def check_recursion(program: Program) -> Iterator[Diagnostic]:
-    """Yields E0102 at each call that closes a circle."""
-    done: set[int] = set()
+    """Yields E0102 at each call that closes a circle, and notes in `program` whom it calls."""
+    seen: set[int] = set()
     for module in program.modules.values():
         for item in module.items.values():
-            if isinstance(item, ast.Function):
-                yield from _circles((module, item), [], done)
+            if isinstance(item, ast.Function) and id(item) not in seen:
+                yield from _circles(program, (module, item), seen)
 
 
-def _circles(home: _Home, active: list[ast.Function], done: set[int]) -> Iterator[Diagnostic]:
-    module, function = home
-    if id(function) in done:
-        return
-    active.append(function)
-    for call, callee in _calls(module, function):
-        if any(callee[1] is one for one in active):
-            name = callee[1].name
-            labels = (
-                Label(call.span, f"`{name.text}` is being called already"),
-                Label(name.span, "defined here"),
-            )
-            yield Diagnostic("E0102", "recursion is not in the language", labels)
-        else:
-            yield from _circles(callee, active, done)
-    active.pop()
-    done.add(id(function))
+def _circles(program: Program, home: _Home, seen: set[int]) -> Iterator[Diagnostic]:
+    # A stack, not a recursion: chains of calls may be of any length.
+    chain: list[tuple[int, _Calls]] = []
+    active: set[int] = set()
+
+    def enter(home: _Home) -> None:
+        function = id(home[1])
+        seen.add(function)
+        active.add(function)
+        chain.append((function, _calls(*home)))
+
+    enter(home)
+    while chain:
+        function, calls = chain[-1]
+        found = next(calls, None)
+        if found is None:
+            active.discard(function)
+            chain.pop()
+            continue
+        call, callee = found
+        if id(callee[1]) in active:
+            program.recursive.add(id(callee[1]))
+            yield _closing(call, callee[1])
+        elif id(callee[1]) not in seen:
+            enter(callee)
 
 
-def _calls(module: Module, function: ast.Function) -> Iterator[tuple[ast.Call, _Home]]:
-    waiting: list[ast.Node] = [function.body]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Call) and len(node.function.segments) == 1:
+def _closing(call: ast.Call, function: ast.Function) -> Diagnostic:
+    name = function.name
+    labels = (
+        Label(call.span, f"`{name.text}` is being called already"),
+        Label(name.span, "defined here"),
+    )
+    return Diagnostic("E0102", "recursion is not in the language", labels)
+
+
+def _calls(module: Module, function: ast.Function) -> _Calls:
+    for node in ast.below(function.body, ast.Call):
+        if len(node.function.segments) == 1:
             found = module.find(node.function.segments[0].name.text)
             if found is not None and _is_called(found[1]):
                 assert isinstance(found[1], ast.Function), "what is called is a function"
                 yield node, (found[0], found[1])
-        for entry in fields(node):
-            value = getattr(node, entry.name)
-            parts = value if isinstance(value, tuple) else (value,)
-            waiting += reversed([part for part in parts if isinstance(part, ast.Node)])
 
 
 def _is_called(item: ast.Function | ast.Const) -> bool:

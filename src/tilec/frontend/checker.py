@@ -5,6 +5,7 @@ The rules stand in `typecheck_*.py` and register themselves here by the class of
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,9 +15,10 @@ from tilec.diagnostics import CompileError, Diagnostic
 from tilec.frontend import ast, typed
 from tilec.frontend.bindings import Environment
 from tilec.frontend.constants import literal_value
-from tilec.frontend.inference import ElementInference
+from tilec.frontend.inference import ElementInference, element_variables
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.scope import Scope
+from tilec.source import Span
 from tilec.types import BOOL, ELEMENTS, Dim, ElementVariable, Own, TileType, Type
 
 # Checks a helper: the kernel's state, where its names are looked up, the types of its parameters
@@ -38,8 +40,9 @@ CheckHelper = Callable[
 class KernelState:
     """What the functions of one kernel instance share while they are checked.
 
-    `active` is the chain of functions that call each other at this point; a helper is known by its
-    function, its generics and the types of its parameters.
+    A helper is known by its function, its generics and the types of its parameters. The body of one
+    whose type is written is `waiting` until its caller is checked, so that helpers may call each
+    other in chains of any length; without `waiting` each is checked where it is called.
     """
 
     program: Program
@@ -48,7 +51,10 @@ class KernelState:
     check_helper: CheckHelper
     diagnostics: list[Diagnostic] = field(default_factory=list)
     helpers: dict[object, typed.FunctionInstance] = field(default_factory=dict)
-    active: list[ast.Function] = field(default_factory=list)
+    symbols: set[str] = field(default_factory=set)  # of helpers
+    waiting: deque[Callable[[], None]] | None = None
+    has_too_many_instances: bool = False
+    nested: int = 0  # how many helpers are being checked inside of each other
     reached: list[ast.Function] = field(default_factory=list)
 
 
@@ -67,6 +73,7 @@ class Checker:
     closure_depth: int | None = None  # the scope depth of the closure being checked, if any
     has_refused_return: bool = False
     literals: list[typed.Literal] = field(default_factory=list)
+    doubted: list[Type] = field(default_factory=list)  # of what stood in refused statements
 
     def __post_init__(self) -> None:
         self.environment = replace(self.environment, is_local=self.scope.has)
@@ -74,6 +81,10 @@ class Checker:
     @property
     def module(self) -> Module:
         return self.environment.module
+
+    def text(self, span: Span) -> str:
+        """What is written at a place."""
+        return self.kernel.program.sources[span.file].text[span.start : span.end]
 
     def report(self, error: CompileError) -> None:
         """Note what was found and go on."""
@@ -113,9 +124,16 @@ class Checker:
             self.conditional_depth -= 1
 
     def finish(self) -> None:
-        """Once everything was seen: each literal must fit the type that it got."""
+        """Once everything was seen: each literal must fit the type that it got.
+
+        Nothing is said of one that nothing gave a type, if what would have was refused.
+        """
+        types = [self.inference.resolve_type(type_) for type_ in self.doubted]
+        doubted = {v for type_ in types for v in element_variables(type_)}
         for literal in self.literals:
             assert isinstance(literal.type, TileType), "a literal is a scalar"
+            if self.inference.resolve(literal.type.element) in doubted:
+                continue
             element = self.inference.known(literal.type.element)
             try:
                 literal_value(literal.value, element, literal.span)

@@ -7,6 +7,7 @@ error.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tilec.diagnostics import CompileError, Label
@@ -25,7 +26,8 @@ from tilec.frontend.numbers import (
     shift_right,
     wrapped,
 )
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.source import Span
 from tilec.types import BOOL, ELEMENTS, F32, I32, STORAGE_ONLY, USIZE, Dim, Element
 
@@ -42,6 +44,11 @@ def evaluate(
 
     Raises:   CompileError: E0201, E0202 (an integer where a float stands, …), E0203 (no constant)
     """
+    # What names stand for may change from one use to the next: nothing is kept for longer.
+    return _expected(node, replace(environment, known={}), expected)
+
+
+def _expected(node: ast.Expression, environment: Environment, expected: Element | None) -> Constant:
     value = _value(node, environment, expected)
     return fitted(value, expected, node.span) if expected else value
 
@@ -94,23 +101,61 @@ def binding_of(name: ast.Name, environment: Environment) -> Binding | None:
     return ELEMENTS.get(name.text)
 
 
-_in_progress: list[ast.Const] = []
-
-
 def const_item(module: Module, item: ast.Const) -> Constant:
-    """The value of a const item. Raises CompileError, E0102 if it is defined by itself."""
-    if any(other is item for other in _in_progress):
-        raise refusal("E0102", "a constant is defined by itself", item.name.span)
+    """The value of a const item. Raises CompileError, E0102 if it is defined by itself.
+
+    Each item is evaluated once, and after those that it is made of, so that chains of them may be
+    of any length.
+    """
+    waiting = [(module, item)]
+    seen: set[int] = set()
+    while waiting:
+        home, one = waiting[-1]
+        if home.values.get(one.name.text) is not None:
+            waiting.pop()
+        elif id(one) not in seen:
+            seen.add(id(one))
+            waiting += [used for used in _used_constants(home, one) if id(used[1]) not in seen]
+        else:
+            waiting.pop()
+            _evaluate_item(home, one)
+    value = module.values[item.name.text]
+    if isinstance(value, CompileError):
+        # Anew, as it gathers a traceback wherever it is raised.
+        raise CompileError(*value.diagnostics)
+    return value
+
+
+def _used_constants(module: Module, item: ast.Const) -> Iterator[tuple[Module, ast.Const]]:
+    """The items whose names stand in the value of an item; which are needed is not known yet."""
+    for name in ast.below(item.value, ast.Name):
+        found = module.find(name.text)
+        if found is not None and isinstance(found[1], ast.Const):
+            yield found[0], found[1]
+
+
+def _evaluate_item(module: Module, item: ast.Const) -> None:
+    """Note the value of an item, or what is wrong with it."""
+    name = item.name
+    if name.text in module.values_in_progress:
+        module.values[name.text] = refusal("E0102", "a constant is defined by itself", name.span)
+        return
+    module.values_in_progress.add(name.text)
+    try:
+        value = evaluate(item.value, Environment(module), _element_of(item))
+    except CompileError as error:
+        module.values[name.text] = error.with_traceback(None)
+    else:
+        module.values.setdefault(name.text, value)
+    finally:
+        module.values_in_progress.discard(name.text)
+
+
+def _element_of(item: ast.Const) -> Element:
     match item.type:
         case ast.PathType(name=ast.Name(text=text), arguments=()) if text in ELEMENTS:
-            element = ELEMENTS[text]
-        case _:
-            raise refusal("E0203", "a constant is a scalar", item.type.span, "expected a scalar")
-    _in_progress.append(item)
-    try:
-        return evaluate(item.value, Environment(module), element)
-    finally:
-        _in_progress.pop()
+            return ELEMENTS[text]
+    raise refusal("E0203", "a constant is a scalar", item.type.span, "expected a scalar")
 
 
 def extent(node: ast.Expression, environment: Environment) -> int:
@@ -136,6 +181,16 @@ def with_way(error: CompileError, help: str) -> CompileError:
 
 
 def _value(node: ast.Expression, environment: Environment, hint: Element | None) -> Constant:
+    # Sides of comparisons are evaluated twice, and comparisons nest.
+    key = id(node), hint
+    if key in environment.known:
+        return environment.known[key][1]
+    value = _evaluated(node, environment, hint)
+    environment.known[key] = node, value
+    return value
+
+
+def _evaluated(node: ast.Expression, environment: Environment, hint: Element | None) -> Constant:
     match node:
         case ast.IntegerLiteral():
             return _literal(node.value, node.suffix, hint, node.span)
@@ -156,7 +211,7 @@ def _value(node: ast.Expression, environment: Environment, hint: Element | None)
         case ast.Block(statements=(), tail=tail, unsafe_span=None) if tail is not None:
             return _value(tail, environment, hint)
         case ast.If(otherwise=otherwise) if otherwise is not None:
-            chosen = evaluate(node.condition, environment, BOOL).value
+            chosen = _expected(node.condition, environment, BOOL).value
             return _value(node.then if chosen else otherwise, environment, hint)
     raise not_constant(node.span, "not a constant expression")
 
@@ -247,10 +302,10 @@ def _unary(node: ast.Unary, environment: Environment, hint: Element | None) -> C
 
 def _binary(node: ast.Binary, environment: Environment, hint: Element | None) -> Constant:
     if node.operator in ("&&", "||"):
-        decided = evaluate(node.left, environment, BOOL).value
+        decided = _expected(node.left, environment, BOOL).value
         if decided == (node.operator == "||"):
             return Constant(decided, BOOL)
-        return evaluate(node.right, environment, BOOL)
+        return _expected(node.right, environment, BOOL)
     inner = None if node.operator in COMPARISONS else hint
     if node.operator in ("<<", ">>"):
         return _shift(node, environment, inner)

@@ -16,6 +16,7 @@ from mlir.dialects import func, memref
 from tilec.frontend import emit_control, emit_loops, typed  # noqa: F401  (register their rules)
 from tilec.frontend.emitter import Emitter, flatten, mlir_types, structured
 from tilec.frontend.instance_attributes import kernel_attributes
+from tilec.frontend.lift_preconditions import lift_preconditions
 from tilec.frontend.patterns import bound_values
 from tilec.ir.places import location_of
 from tilec.ir.types import DYNAMIC, base_type, part_type, tensor_type, tile_type
@@ -96,6 +97,7 @@ def _emit_kernel(instance: typed.KernelInstance, sources: Mapping[str, SourceFil
         with ir.InsertionPoint(entry):
             _emit_body(instance, list(entry.arguments), sources)
             func.return_([])
+        lift_preconditions(function)
 
 
 def _emit_body(

@@ -35,7 +35,7 @@ _WORDS = {
     "crate": Foreign("paths from `crate`", "a use takes names from a file: `use other::name;`"),
     "dyn": Foreign("trait objects"),
     "enum": Foreign("enums", "an integer and `match` tell cases apart"),
-    "extern": Foreign("`extern` functions and crates"),
+    "extern": Foreign("`extern` functions and crates", "a kernel is `#[kernel] pub fn name(…)`"),
     "impl": _TRAITS,
     "macro": Foreign("macro definitions", "write a function"),
     "mod": Foreign("modules", "each file is one: `use other::name;`"),
@@ -45,7 +45,7 @@ _WORDS = {
     "struct": _STRUCTS,
     "super": Foreign("paths from `super`", "a use takes names from a file: `use other::name;`"),
     "trait": _TRAITS,
-    "type": Foreign("type aliases"),
+    "type": Foreign("type aliases", "write the type itself, or a generic: `T: Float`"),
     "where": Foreign("`where` clauses here"),
 }
 _ITEM_WORDS = {"fn": "functions", "pub": "items", "const": "constants", "use": "uses"}

@@ -8,7 +8,8 @@ from tilec.diagnostics import CompileError, Diagnostic, Label
 from tilec.frontend import ast
 from tilec.frontend.bindings import Constant
 from tilec.frontend.constants import fitted
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.source import Span
 from tilec.types import BOOL, F32, I32, STORAGE_ONLY, TF32, USIZE, Element
 
@@ -72,8 +73,16 @@ def _check_generic(generic: ast.GenericParameter) -> None:
             f"unknown bound `{generic.bound.text}`",
             generic.bound.span,
             notes=(f"known: {', '.join(f'`{b}`' for b in bounds)}",),
-            help=did_you_mean(generic.bound.text, bounds),
+            help=_as_constant(generic) or did_you_mean(generic.bound.text, bounds),
         )
+
+
+def _as_constant(generic: ast.GenericParameter) -> str | None:
+    assert generic.bound is not None, "asked of a bound"
+    name, bound = generic.name.text, generic.bound.text
+    if bound not in CONST_TYPES:
+        return None
+    return f"a constant is `const {name}: {bound}`, an extent known at launch `{name}: Dim`"
 
 
 def const_element(generic: ast.GenericParameter) -> Element:

@@ -2,38 +2,51 @@
 
 Making the tables takes a third of a second, loading them some thirty milliseconds. The cache
 file is named after its content's hash, written beside and moved into place, so that parallel
-processes never see half of one; where the directory cannot be written, each makes its own.
+processes never see half of one; where the directory cannot be written, each makes its own. Nor is
+one read that others may write: tables decide what programs mean.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import pickle
 import sys
-import tempfile
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
+from typing import NoReturn
 
 import lark
+
+from tilec.private_folder import make_private
+from tilec.regular_files import TEXT_LIMIT, read_regular
+from tilec.whole_files import write_whole
 
 
 def load_grammar(callbacks: object) -> lark.Lark:
     """The parser that calls, for each rule it completes, the method of `callbacks` of its name."""
     text = (files("tilec.grammar") / "tile.lark").read_text(encoding="utf-8")
     folder = _cache_directory()
-    if folder is None:
+    if folder is None or not _is_private(folder):
         return _parser(text, callbacks)
     cached = folder / f"grammar-{_content_key(text)}.lark-tables"
     # Whatever is wrong with a cache file, the grammar is still there.
     with suppress(Exception):
-        tables = pickle.loads(cached.read_bytes())
+        tables = _Data(io.BytesIO(read_regular(cached, TEXT_LIMIT))).load()
         return lark.Lark._load_from_dict(**tables, transformer=callbacks)
     parser = _parser(text, callbacks)
     with suppress(OSError):
         _save(parser, cached)
     return parser
+
+
+class _Data(pickle.Unpickler):
+    """Reads numbers, text and what holds them, which tables are made of, and runs no code."""
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        raise pickle.UnpicklingError(f"{module}.{name} is no data")
 
 
 def _parser(text: str, callbacks: object) -> lark.Lark:
@@ -51,12 +64,9 @@ def _parser(text: str, callbacks: object) -> lark.Lark:
 
 def _save(parser: lark.Lark, path: Path) -> None:
     # Not by lark's option `cache`: it writes in place, and its check value depends on the path.
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        fresh = Path(scratch) / path.name
-        with fresh.open("wb") as file:
-            parser.save(file, exclude_options=("transformer",))
-        fresh.replace(path)
+    tables = io.BytesIO()
+    parser.save(tables, exclude_options=("transformer",))
+    write_whole(path, tables.getvalue())
 
 
 def _content_key(text: str) -> str:
@@ -64,10 +74,17 @@ def _content_key(text: str) -> str:
     return hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()[:24]
 
 
+def _is_private(folder: Path) -> bool:
+    try:
+        return make_private(folder) is None
+    except OSError:
+        return False
+
+
 def _cache_directory() -> Path | None:
     """`$XDG_CACHE_HOME/tilec`; a relative path there counts as none (XDG specification).
 
-    None for who has no home: no folder that others may write is read, for tables are code.
+    None for who has no home.
     """
     base = os.environ.get("XDG_CACHE_HOME", "")
     if base and Path(base).is_absolute():

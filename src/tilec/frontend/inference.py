@@ -32,8 +32,13 @@ class ElementInference:
 
     def resolve(self, element: ElementLike) -> ElementLike:
         """The element type, if it is known by now; else the variable that stands for its class."""
+        passed: list[ElementVariable] = []
         while isinstance(element, ElementVariable) and element in self._links:
+            passed.append(element)
             element = self._links[element]
+        # Each is linked to the end at once: chains of variables are walked once.
+        for variable in passed:
+            self._links[variable] = element
         return element
 
     def unify(self, left: ElementLike, right: ElementLike) -> bool:
@@ -62,6 +67,19 @@ class ElementInference:
     def final_type(self, type_: Type) -> Type:
         """The type without variables."""
         return _mapped(type_, self.known)
+
+
+def element_variables(type_: Type) -> list[ElementVariable]:
+    """The element variables in a type."""
+    found: list[ElementVariable] = []
+
+    def note(element: ElementLike) -> ElementLike:
+        if isinstance(element, ElementVariable):
+            found.append(element)
+        return element
+
+    _mapped(type_, note)
+    return found
 
 
 def _fits(variable: ElementVariable, element: ElementLike) -> bool:

@@ -18,7 +18,8 @@ from tilec.frontend.constants import binding_of, evaluate
 from tilec.frontend.generics import bound_value, const_element, is_dim
 from tilec.frontend.modules import Module
 from tilec.frontend.options import ParsedOptions, Request, parse_value
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.source import Span
 from tilec.types import ELEMENTS, Dim, Element
 

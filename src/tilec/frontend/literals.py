@@ -8,6 +8,10 @@ from dataclasses import dataclass
 INTEGER_SUFFIXES = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "usize")
 FLOAT_SUFFIXES = ("f32", "f64")
 # Rust has these types, the language has not.
+_SUFFIXES_OF_C = {
+    "f": "f32", "F": "f32", "h": "f32", "L": "i64", "l": "i64", "LL": "i64", "u": "u32", "U": "u32",
+    "UL": "u64", "ULL": "u64", "ull": "u64",
+}  # fmt: skip
 FOREIGN_SUFFIXES = ("i128", "u128", "isize")
 
 _INTEGER = re.compile(
@@ -104,6 +108,9 @@ def _suffix_fault(start: int, suffix: str) -> LiteralFault:
     end = start + len(suffix)
     if suffix in FOREIGN_SUFFIXES:
         return LiteralFault(f"the type `{suffix}` is not in the language", start, end, None, True)
+    if suffix in _SUFFIXES_OF_C:
+        help = f"write `{_SUFFIXES_OF_C[suffix]}`, or no suffix: the use gives the type"
+        return LiteralFault(f"unknown suffix `{suffix}`", start, end, help)
     return LiteralFault(
         f"unknown suffix `{suffix}`",
         start,

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tilec.diagnostics import CompileError, Diagnostic, Label
 from tilec.frontend import ast
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.source import SourceFile
+
+if TYPE_CHECKING:
+    from tilec.frontend.bindings import Constant
 
 # Gives the file of a module, by its name and the file that uses it; None if there is none.
 Loader = Callable[[str, SourceFile], "SourceFile | None"]
@@ -28,6 +33,9 @@ class Module:
     items: dict[str, ast.Function | ast.Const] = field(default_factory=dict)
     used: dict[str, tuple[Module, ast.Function | ast.Const]] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)  # used, but not found: reported already
+    # Those of its const items that were asked for, or what is wrong with them.
+    values: dict[str, Constant | CompileError] = field(default_factory=dict)
+    values_in_progress: set[str] = field(default_factory=set)
 
     def find(self, name: str) -> tuple[Module, ast.Function | ast.Const] | None:
         """An item by the name it has here, and the file that it is written in."""
@@ -46,6 +54,8 @@ class Program:
     root: Module
     modules: dict[str, Module]
     sources: dict[str, SourceFile]
+    # By identity, functions that call themselves: at least one of each circle of calls.
+    recursive: set[int] = field(default_factory=set)
 
 
 def no_other_files(name: str, user: SourceFile) -> SourceFile | None:

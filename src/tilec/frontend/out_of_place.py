@@ -7,10 +7,10 @@ references only as arguments, patterns that can fail only in `match`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 from tilec.diagnostics import Diagnostic, Label
 from tilec.frontend import ast
+from tilec.frontend.functions_elsewhere import FUNCTIONS
 
 
 def check_places(file: ast.File) -> Iterator[Diagnostic]:
@@ -23,7 +23,7 @@ def check_places(file: ast.File) -> Iterator[Diagnostic]:
         if id(node) not in allowed:
             yield from _misplaced(node)
         allowed.update(id(child) for child in _allowed_children(node))
-        waiting.extend(_children(node))
+        waiting.extend(ast.children(node))
 
 
 def _misplaced(node: ast.Node) -> Iterator[Diagnostic]:
@@ -47,6 +47,8 @@ def _misplaced(node: ast.Node) -> Iterator[Diagnostic]:
 def _allowed_children(node: ast.Node) -> tuple[ast.Node, ...]:
     """The children that may be here what they may not be elsewhere."""
     match node:
+        case ast.Call() if node.function.segments[-1].name.text in FUNCTIONS:
+            return node.arguments  # as `printf("%d", n)`, which the type checker refuses
         case ast.Call(arguments=arguments) | ast.MethodCall(arguments=arguments):
             return tuple(a for a in arguments if isinstance(a, ast.Closure | ast.Borrow))
         case ast.MacroCall(arguments=arguments):
@@ -67,11 +69,3 @@ def _range_under_methods(iterable: ast.Expression) -> ast.Expression:
     while isinstance(iterable, ast.MethodCall):
         iterable = iterable.receiver
     return iterable
-
-
-def _children(node: ast.Node) -> Iterator[ast.Node]:
-    for field in fields(node):
-        value = getattr(node, field.name)
-        for child in value if isinstance(value, tuple) else (value,):
-            if isinstance(child, ast.Node):
-                yield child

@@ -56,10 +56,33 @@ def poison(checker: Checker, pattern: ast.Pattern) -> None:
     """Declare the variables of a pattern whose value was refused: their uses report nothing."""
     match pattern:
         case ast.BindingPattern():
-            checker.scope.declare(typed.Local(pattern.name.text, pattern.name.span, None))
+            name = pattern.name
+            checker.scope.declare(typed.Local(name.text, name.span, None, pattern.mutable))
         case ast.TuplePattern() | ast.ArrayPattern():
             for item in pattern.items:
                 poison(checker, item)
+
+
+def settle(checker: Checker, node: ast.Node, first_literal: int) -> None:
+    """Keep a refused statement from causing more errors.
+
+    The variables that it assigns have a value from here on. The numbers in it, and those that its
+    variables are made of, may have got their type from what was refused; `first_literal` is where
+    those of the statement begin.
+    """
+    checker.doubted += [literal.type for literal in checker.literals[first_literal:]]
+    for path in ast.below(node, ast.Path):
+        read = checker.scope.find(path.segments[0].name.text)
+        if read is not None and read.type is not None:
+            checker.doubted.append(read.type)
+    for target in (found.target for found in ast.below(node, ast.Assign)):
+        while isinstance(target, (ast.Field, ast.Index)):
+            target = target.value
+        match target:
+            case ast.Path(segments=(ast.Segment(name=name),)):
+                local = checker.scope.find(name.text)
+                if local is not None:
+                    checker.scope.assign(local)
 
 
 def bound_values(pattern: typed.Pattern, value: Value) -> dict[typed.Local, Value]:

@@ -1,9 +1,6 @@
-"""How the front end says no: one diagnostic as an exception, and "did you mean"."""
+"""How the front end says no: one diagnostic as an exception."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-from difflib import get_close_matches
 
 from tilec.diagnostics import CompileError, Diagnostic, Label
 from tilec.source import Span
@@ -27,9 +24,3 @@ class AlreadyReportedError(CompileError):
 
     def __init__(self) -> None:
         super().__init__()
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """The help for a misspelt name, if a known one is close."""
-    close = get_close_matches(name, sorted(set(known)), n=1, cutoff=0.6)
-    return f"did you mean `{close[0]}`?" if close else None

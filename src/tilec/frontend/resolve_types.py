@@ -47,7 +47,36 @@ _ELSEWHERE = {
     **dict.fromkeys(("byte", "uint8"), "u8"),
     **dict.fromkeys(("size_t", "isize"), "usize"),
     "boolean": "bool",
+    **dict.fromkeys(("int64", "longlong", "int64_t"), "i64"),
+    **dict.fromkeys(("int8", "int8_t"), "i8"),
+    **dict.fromkeys(("int16", "short", "int16_t"), "i16"),
+    **dict.fromkeys(("uint16", "uint16_t"), "u16"),
+    **dict.fromkeys(("uint64", "uint64_t"), "u64"),
+    **dict.fromkeys(("int32_t",), "i32"),
+    **dict.fromkeys(("uint32_t", "uint_t"), "u32"),
+    **dict.fromkeys(("uint8_t", "uchar"), "u8"),
+    **dict.fromkeys(("fp16", "float16_t"), "f16"),
+    **dict.fromkeys(("fp32", "float32_t"), "f32"),
+    **dict.fromkeys(("fp64",), "f64"),
+    **dict.fromkeys(("bf16_t", "__nv_bfloat16"), "bf16"),
+    **dict.fromkeys(("float8_e4m3fn", "fp8e4nv", "e4m3"), "f8e4m3"),
+    **dict.fromkeys(("float8_e5m2", "fp8e5", "e5m2"), "f8e5m2"),
 }
+
+
+# Generic types of Rust and C++ that there are not.
+_CONTAINERS = {
+    **dict.fromkeys(("Vec", "vector", "array", "Array"), "an array of scalars is `[f32; 4]`"),
+    **dict.fromkeys(("Option", "Result", "Box", "Rc"), "there are none: name the type itself"),
+    **dict.fromkeys(("NDArray", "Ptr", "pointer"), "a tensor is `&Tensor<f32, N>`"),
+}
+
+
+def check_array_length(length: int, span: Span) -> None:
+    """Raises:   CompileError: E0203 for an array of too many items, or none"""
+    if not 0 < length <= MAX_ARRAY:
+        text = f"this has {length}"
+        raise refusal("E0203", f"an array has 1 to {MAX_ARRAY} items", span, text)
 
 
 def resolve_type(node: ast.TypeNode, environment: Environment) -> Type:
@@ -65,8 +94,7 @@ def resolve_type(node: ast.TypeNode, environment: Environment) -> Type:
                     "E0203", "an array holds scalars", node.item.span, f"this is `{item}`"
                 )
             length = as_integer(evaluate(node.length, environment, USIZE), node.length.span)
-            if not 0 < length <= MAX_ARRAY:
-                raise refusal("E0203", f"an array has 1 to {MAX_ARRAY} items", node.length.span)
+            check_array_length(length, node.length.span)
             return ArrayType(item, length)
         case ast.ReferenceType():
             return _reference(node, environment)
@@ -77,7 +105,8 @@ def resolve_type(node: ast.TypeNode, environment: Environment) -> Type:
 def resolve_element(node: ast.GenericArgument, environment: Environment) -> Element:
     """An element type. Raises CompileError E0201, E0203."""
     if not isinstance(node, ast.PathType) or node.arguments:
-        raise refusal("E0203", "expected an element type", node.span)
+        help = _CONTAINERS.get(node.name.text) if isinstance(node, ast.PathType) else None
+        raise refusal("E0203", "expected an element type", node.span, help=help)
     found = binding_of(node.name, environment)
     if isinstance(found, Element):
         return found
@@ -249,4 +278,5 @@ def _unknown_type(name: ast.Name, environment: Environment) -> CompileError:
     types = {n for n, b in environment.generics.items() if isinstance(b, Element)}
     meant = _ELSEWHERE.get(name.text.lower())
     otherwise = f"it is called `{meant}` here" if meant else None
-    return unknown_name(name, types | set(ELEMENTS) | set(_BUILT_IN), otherwise)
+    known = set() if meant else types | set(ELEMENTS) | set(_BUILT_IN)
+    return unknown_name(name, known, otherwise)

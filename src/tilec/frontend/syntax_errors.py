@@ -1,7 +1,7 @@
 """What to say of a token that the grammar does not take.
 
 E0102 where the token starts something that is Rust but not of the language; else E0101, which says
-in users' words what may stand there.
+what it is in other languages, or in users' words what may stand there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from lark import Token
 
 from tilec.diagnostics import Diagnostic, Label
-from tilec.frontend.foreign import foreign_construct
+from tilec.frontend.foreign import Foreign, foreign_construct
+from tilec.frontend.foreign_syntax import other_syntax
 from tilec.source import SourceFile, Span
 
 # (what it is called, the terminals that tell it, the terminals that tell it is something else)
@@ -63,14 +64,20 @@ def span_of(source: SourceFile, token: Token) -> Span:
 
 def syntax_error(at: Situation) -> Diagnostic:
     """The diagnostic for an unexpected token."""
-    foreign = None if at.unindented_item else foreign_construct(at)
-    if foreign is not None:
-        message = f"{foreign.what} are not in the language"
-        return Diagnostic("E0102", message, (Label(foreign.place or at.span),), help=foreign.help)
+    if not at.unindented_item:
+        if other := other_syntax(at):
+            return _not_there("E0101", other, at)
+        if foreign := foreign_construct(at):
+            return _not_there("E0102", foreign, at)
     if at.unindented_item and at.open_bracket is not None:
         return _unclosed(at, at.open_bracket)
     message = f"expected {_expected(at)}, got {_quoted(at.token)}"
     return Diagnostic("E0101", message, tuple(_labels(at)), help=_help(at))
+
+
+def _not_there(code: str, found: Foreign, at: Situation) -> Diagnostic:
+    message = f"{found.what} are not in the language"
+    return Diagnostic(code, message, (Label(found.place or at.span),), help=found.help)
 
 
 def missing(mark: str, at: Situation) -> Diagnostic:
@@ -154,4 +161,10 @@ def _help(at: Situation) -> str | None:
         return "an expression in generic arguments stands in braces: `load::<{BM / 2}>`"
     if text == '"':
         return "this string has no end"
+    if at.expected == {"COLON"}:
+        return "its type stands behind a name: `x: f32`"
+    if "LBRACE" in at.expected and "PLUS" in at.expected and at.token.type != "$END":
+        return "what a branch or a loop does stands in braces: `{ … }`"
+    if text == "let" and "FN" in at.expected:
+        return "outside of functions a value is a constant: `const NAME: f32 = 1.0;`"
     return None

@@ -5,6 +5,9 @@ Each instance is checked by itself, with its types and constants known; extents 
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import replace
+
 from tilec.diagnostics import CompileError, Diagnostic
 from tilec.frontend import (  # noqa: F401  (these register their rules)
     ast,
@@ -22,8 +25,9 @@ from tilec.frontend.instantiate import Instance
 from tilec.frontend.modules import Module, Program
 from tilec.frontend.refusal import refusal
 from tilec.frontend.resolve_types import resolve_type
+from tilec.frontend.size import check_size
 from tilec.frontend.typecheck_guards import kernel_body
-from tilec.frontend.typecheck_helper_body import check_helper
+from tilec.frontend.typecheck_helper_body import check_helper, check_waiting
 from tilec.frontend.typecheck_operators import convert
 from tilec.frontend.typecheck_parameters import declared_parameters
 from tilec.types import UNIT, USIZE, Dim, TileType
@@ -38,8 +42,7 @@ def check_kernel(
 ) -> tuple[typed.KernelInstance | None, list[Diagnostic], list[ast.Function]]:
     """The typed kernel (None if anything is wrong), what is wrong, and the helpers it reaches."""
     environment = Environment(module, instance.generics)
-    state = KernelState(program, instance.symbol, _has_parts(kernel), check_helper)
-    state.active.append(kernel)
+    state = KernelState(program, instance.symbol, _has_parts(kernel), check_helper, waiting=deque())
     checker = Checker(state, kernel, environment, is_kernel=True)
     try:
         made = _kernel(checker, attributes, instance)
@@ -47,14 +50,19 @@ def check_kernel(
         checker.report(error)
         made = None
     checker.finish()
-    return (None if state.diagnostics else made), state.diagnostics, state.reached
+    check_waiting(state)
+    if made is None or state.diagnostics:
+        return None, state.diagnostics, state.reached
+    made = replace(made, helpers=tuple(state.helpers.values()))
+    too_large = list(check_size(made))
+    return (None if too_large else made), too_large, state.reached
 
 
 def _has_parts(kernel: ast.Function) -> bool:
     """Whether a parameter is written as a part, so that even a wrong one decides the grid."""
-    return any(
-        isinstance(p.type, ast.PathType) and p.type.name.text == "Part" for p in kernel.parameters
-    )
+    types = (p.type for p in kernel.parameters)
+    named = (t.target if isinstance(t, ast.ReferenceType) else t for t in types)
+    return any(isinstance(t, ast.PathType) and t.name.text == "Part" for t in named)
 
 
 def _kernel(checker: Checker, attributes: Attributes, instance: Instance) -> typed.KernelInstance:
@@ -80,7 +88,6 @@ def _kernel(checker: Checker, attributes: Attributes, instance: Instance) -> typ
         grid=grid,
         body=body,
         inference=checker.inference,
-        helpers=tuple(checker.kernel.helpers.values()),
     )
 
 

@@ -16,7 +16,14 @@ from tilec.frontend.typecheck_operations import (
     operate,
     receiver_of,
 )
+from tilec.frontend.typecheck_unknown import (
+    function_of_module,
+    function_of_path,
+    is_foreign_function,
+    unknown_function,
+)
 from tilec.frontend.typecheck_values import index_list
+from tilec.ops import operations
 from tilec.ops.call import Form
 from tilec.types import Own, PartType, TensorType
 
@@ -25,6 +32,9 @@ _OF_THE_GRID = ("program_id", "num_programs")
 
 @expression_rule(ast.MethodCall)
 def method_call(checker: Checker, node: ast.MethodCall) -> typed.Expression:
+    foreign = function_of_module(checker, node)
+    if foreign is not None:
+        raise foreign
     receiver = checker.expression(node.receiver)
     kind = receiver_of(receiver.type)
     if kind is None:
@@ -38,6 +48,9 @@ def method_call(checker: Checker, node: ast.MethodCall) -> typed.Expression:
 @expression_rule(ast.Call)
 def call(checker: Checker, node: ast.Call) -> typed.Expression:
     segments = node.function.segments
+    foreign = function_of_path(checker, node) if len(segments) > 1 else None
+    if foreign is not None:
+        raise foreign
     if len(segments) == 2:
         return _associated(checker, node, segments[0], segments[1])
     if len(segments) != 1:
@@ -65,9 +78,14 @@ def call(checker: Checker, node: ast.Call) -> typed.Expression:
             "this kernel's grid is that of its parts",
             help="ask the part: `part.id(axis)`",
         )
+    is_known = name.text in operations.names(Form.FUNCTION, None)
+    if not is_known and is_foreign_function(name.text):
+        raise unknown_function(checker, node)  # its arguments may be foreign, too
     generics, spans = generic_values(checker, segment.arguments)
     use = Use(name.text, node.span, name.span, Form.FUNCTION, None, generics, spans)
     arguments, combiner = _arguments(checker, node.arguments)
+    if not is_known:
+        raise unknown_function(checker, node)
     return operate(checker, use, arguments, combiner)
 
 
@@ -90,7 +108,7 @@ def _associated(
             "E0203",
             "a tile has an element type",
             owner.span,
-            help=f"write `Tile::<T, …>::{function.name.text}(…)`",
+            help=f"write `{_maker(function.name.text)}`",
         )
     tile = tile_of(owner.arguments, checker.environment, owner.span)
     generics, spans = generic_values(checker, owner.arguments)
@@ -98,6 +116,11 @@ def _associated(
     use = Use(function.name.text, node.span, function.name.span, Form.TILE, None, generics, spans)
     arguments, combiner = _arguments(checker, node.arguments)
     return operate(checker, use, arguments, combiner)
+
+
+def _maker(name: str) -> str:
+    made = operations.lookup(name, Form.TILE, None, True)
+    return made.signature if made else f"Tile::<T, …>::{name}(…)"
 
 
 def _arguments(

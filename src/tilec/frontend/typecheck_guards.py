@@ -5,16 +5,20 @@ from __future__ import annotations
 from tilec.diagnostics import CompileError
 from tilec.frontend import ast, typed
 from tilec.frontend.checker import Checker, expression_rule
+from tilec.frontend.patterns import settle
 from tilec.frontend.refusal import refusal
 from tilec.frontend.typecheck_statements import branches, checked_statements
 from tilec.source import Span
 from tilec.types import UNIT
 
+MOST_GUARDS = 256
+
 
 @expression_rule(ast.Return)
 def return_(checker: Checker, node: ast.Return) -> typed.Expression:
     if checker.is_kernel:
-        text, help = "not at the top level of the kernel, under an `if`", None
+        text = "not at the top level of the kernel, under an `if`"
+        help = "put what would follow into an `if`"
     else:
         text, help = "in a helper", "write the value as the last expression"
     checker.has_refused_return = True
@@ -66,18 +70,36 @@ def kernel_body(checker: Checker, node: ast.Block) -> typed.Block:
         statements.append(ast.ExpressionStatement(node.tail.span, node.tail))
     for statement in statements:
         found += _top_level(checker, statement)
+    _expect_few_guards(checker, found)
     if node.tail is not None and found:
         _expect_no_value(checker, found[-1], node.tail.span)
     return typed.Block(node.span, UNIT, tuple(found), None)
 
 
+def _expect_few_guards(checker: Checker, statements: list[typed.Statement]) -> None:
+    """E0102 for the first guard that is too many: what follows a guard lies inside of it."""
+    guards = [one for one in statements if isinstance(one, typed.Guard)]
+    if len(guards) > MOST_GUARDS:
+        checker.report(
+            refusal(
+                "E0102",
+                f"a kernel has at most {MOST_GUARDS} guards",
+                guards[MOST_GUARDS].span,
+                "one too many",
+                help="join conditions: `if a || b { return; }`",
+            )
+        )
+
+
 def _top_level(checker: Checker, node: ast.Statement) -> tuple[typed.Statement, ...]:
     match node:
         case ast.ExpressionStatement(value=ast.If() as conditional):
+            first_literal = len(checker.literals)
             try:
                 found = guard(checker, conditional)
             except CompileError as error:
                 checker.report(error)
+                settle(checker, conditional, first_literal)
                 return ()
             if found is not None:
                 return (found,)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from tilec.diagnostics import CompileError, Label
 from tilec.frontend import ast, typed
 from tilec.frontend.agreement import expect
@@ -12,6 +15,9 @@ from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import resolve_type
 from tilec.types import UNIT, Dim, Own, PartType, TensorType, Type
 
+# Each is checked inside of the one that calls it.
+MOST_NESTED = 16
+
 
 def check_helper(
     kernel: KernelState,
@@ -21,20 +27,39 @@ def check_helper(
     dims: tuple[Dim, ...],
     symbol: str,
 ) -> typed.FunctionInstance:
-    """A helper checked for these generics and types. What is wrong in its body is reported.
+    """A helper for these generics and types. What is wrong in its body is reported, in time.
 
     Raises:   CompileError if not even its type is known
     """
     checker = Checker(kernel, function, environment, is_kernel=False)
     kernel.reached.append(function)
-    kernel.active.append(function)
+    instance = _declared(checker, parameters, dims, symbol)
+    if kernel.waiting is not None and not isinstance(instance.result, TensorType):
+        kernel.waiting.append(partial(_check_body, checker, instance))
+        return instance
+    # What a view is, its body says.
+    if kernel.nested == MOST_NESTED:
+        raise refusal(
+            "E0102",
+            f"helpers that return views call each other more than {MOST_NESTED} deep",
+            function.name.span,
+            "one call too many",
+        )
+    kernel.nested += 1
     try:
-        return _helper(checker, parameters, dims, symbol)
+        _check_body(checker, instance)
     finally:
-        kernel.active.pop()
+        kernel.nested -= 1
+    return instance
 
 
-def _helper(
+def check_waiting(kernel: KernelState) -> None:
+    """Check the bodies that wait, and those that they call."""
+    while kernel.waiting:
+        kernel.waiting.popleft()()
+
+
+def _declared(
     checker: Checker,
     parameters: tuple[tuple[Type, Own | None], ...],
     dims: tuple[Dim, ...],
@@ -54,20 +79,22 @@ def _helper(
     except CompileError as error:
         checker.report(error)
         raise AlreadyReportedError from None
-    instance = typed.FunctionInstance(
+    return typed.FunctionInstance(
         symbol, function.name.span, dims, patterns, checker.inference, result
     )
+
+
+def _check_body(checker: Checker, instance: typed.FunctionInstance) -> None:
     try:
-        body = checker.expression(function.body)
+        body = checker.expression(checker.function.body)
         assert isinstance(body, typed.Block), "a body is a block"
-        _expect_result(checker, body, result)
+        _expect_result(checker, body, instance.result)
         instance.body = body
         if isinstance(body.type, TensorType):
             instance.result = body.type
     except CompileError as error:
         checker.report(error)
     checker.finish()
-    return instance
 
 
 def _check_names(parameters: tuple[typed.HelperParameter, ...]) -> None:
@@ -98,4 +125,18 @@ def _expect_result(checker: Checker, body: typed.Block, result: Type) -> None:
         if actual.own is Own.MUT and result.own is Own.SHARED:
             raise refusal("E0203", "a `&mut` tensor is returned as such", place, "", *label)
         actual = TensorType(actual.element, actual.extents, actual.own)
-    expect(actual, result, checker.inference, place, *label)
+    try:
+        expect(actual, result, checker.inference, place, *label)
+    except CompileError as error:
+        help = _way_to_result(checker, body, actual)
+        raise CompileError(*(replace(d, help=help or d.help) for d in error.diagnostics)) from None
+
+
+def _way_to_result(checker: Checker, body: typed.Block, actual: Type) -> str | None:
+    """What to write where a body gives a value and the signature none, or the other way round."""
+    if checker.function.result is None:
+        shown = checker.inference.final_type(actual)
+        return f"write the type that it gives behind its parameters: `-> {shown}`"
+    if body.tail is None and actual == UNIT:
+        return "the value is the last expression, without a `;` behind it"
+    return None

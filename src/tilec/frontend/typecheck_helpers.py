@@ -26,6 +26,8 @@ from tilec.types import (
     Type,
 )
 
+MOST_INSTANCES = 4096
+
 
 def call_helper(
     checker: Checker, node: ast.Call, module: Module, function: ast.Function
@@ -57,6 +59,7 @@ def call_helper(
         expected = in_terms_of(declared, solution.extents)
         passed.append(_passed(checker, argument, expected, parameter))
         parameters.append((_as_viewed(declared, argument), _lent(declared)))
+    _expect_few_instances(checker, node)
     instance = _instance(checker, environment, function, tuple(parameters))
     extents = tuple(solution.extents[dim.name] for dim in instance.dims)
     result = in_terms_of(instance.result, solution.extents)
@@ -79,7 +82,7 @@ def _expect_helper(
                 if kind == "kernel"
                 else "a kernel launches nothing: call it in another `#[pipeline]`",
             )
-    if any(function is active for active in checker.kernel.active):
+    if id(function) in checker.kernel.program.recursive:
         raise AlreadyReportedError  # by `check_recursion`
 
 
@@ -204,6 +207,23 @@ def in_terms_of(type_: Type, extents: dict[str, Extent]) -> Type:
 # ---- the helper itself -------------------------------------------------------------------------
 
 
+def _expect_few_instances(checker: Checker, node: ast.Call) -> None:
+    """E0702 where generics that change from call to call make instances without end."""
+    kernel = checker.kernel
+    if len(kernel.symbols) < MOST_INSTANCES:
+        return
+    if kernel.has_too_many_instances:
+        raise AlreadyReportedError
+    kernel.has_too_many_instances = True
+    raise refusal(
+        "E0702",
+        f"a kernel has at most {MOST_INSTANCES} instances of helpers",
+        node.span,
+        "this call may need one more",
+        help="pass what changes from call to call as an argument, not as a generic",
+    )
+
+
 def _instance(
     checker: Checker,
     environment: Environment,
@@ -218,10 +238,8 @@ def _instance(
         return kernel.helpers[key]
     values = tuple(v for _, v in ordered if not isinstance(v, Dim))
     symbol = f"{kernel.symbol}.{symbol_of(function.name.text, values)}"
-    taken = {helper.symbol for helper in kernel.helpers.values()}
-    numbered = symbol
-    while numbered in taken:
-        numbered = f"{symbol}.{len(taken)}"
+    numbered = symbol if symbol not in kernel.symbols else f"{symbol}.{len(kernel.symbols)}"
+    kernel.symbols.add(numbered)
     dims = tuple(v for _, v in ordered if isinstance(v, Dim))
     instance = kernel.check_helper(kernel, environment, function, parameters, dims, numbered)
     kernel.helpers[key] = instance

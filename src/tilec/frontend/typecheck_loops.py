@@ -7,7 +7,8 @@ from tilec.frontend import ast, typed
 from tilec.frontend.agreement import expect
 from tilec.frontend.checker import Checker, expression_rule, statement_rule
 from tilec.frontend.patterns import bind_pattern, poison
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.frontend.typecheck_operators import condition
 from tilec.types import UNIT, USIZE, ElementLike, TileType, scalar
 
@@ -63,7 +64,7 @@ def _bounds(checker: Checker, node: ast.Expression) -> _Bounds:
     match node:
         case ast.Range():
             return (*_range(checker, node), ())
-        case ast.MethodCall(receiver=receiver, method=method):
+        case ast.MethodCall(receiver=receiver, method=method) if not _is_name(receiver):
             start, end, inclusive, adapters = _bounds(checker, receiver)
             if method.text not in _ADAPTERS:
                 raise refusal(
@@ -74,7 +75,28 @@ def _bounds(checker: Checker, node: ast.Expression) -> _Bounds:
                     help=did_you_mean(method.text, _ADAPTERS),
                 )
             return start, end, inclusive, (*adapters, _adapter(checker, node))
-    raise refusal("E0102", "a `for` runs over a range", node.span, help="write `for i in a..b`")
+    help = f"write `for i in {_range_of(checker, node)}`"
+    raise refusal("E0102", "a `for` runs over a range", node.span, help=help)
+
+
+def _range_of(checker: Checker, node: ast.Expression) -> str:
+    """The range that `range(n)` of Python is, or any."""
+    match node:
+        case ast.Call(arguments=arguments) | ast.MethodCall(arguments=arguments) if arguments:
+            pass
+        case _:
+            return "a..b"
+    name = node.method if isinstance(node, ast.MethodCall) else node.function.segments[-1].name
+    if name.text not in ("range", "static_range", "arange"):
+        return "a..b"
+    texts = [checker.text(argument.span) for argument in arguments]
+    start, end = ("0", texts[0]) if len(texts) == 1 else texts[:2]
+    whole = f"{start}..{end}"
+    return f"({whole}).step_by({texts[2]})" if len(texts) > 2 else whole
+
+
+def _is_name(node: ast.Expression) -> bool:
+    return isinstance(node, ast.Path)
 
 
 def _range(checker: Checker, node: ast.Range) -> tuple[typed.Expression, typed.Expression, bool]:
@@ -113,13 +135,24 @@ def _adapter(checker: Checker, node: ast.MethodCall) -> tuple[str, typed.Express
 
 @statement_rule(ast.While)
 def while_(checker: Checker, node: ast.While) -> typed.Statement:
-    tested = condition(checker, node.condition)
+    errors: list[CompileError] = []
+    tested: typed.Expression | None = None
+    body: typed.Expression | None = None
+    try:
+        tested = condition(checker, node.condition)
+    except CompileError as error:
+        errors.append(error)
     state = checker.scope.snapshot()
     with checker.conditional():
         checker.scope.fresh = frozenset()
-        body = checker.expression(node.body)
+        try:
+            body = checker.expression(node.body)
+        except CompileError as error:
+            errors.append(error)
     checker.scope.restore(state)
-    assert isinstance(body, typed.Block), "the body is a block"
+    if errors:
+        raise CompileError(*(d for error in errors for d in error.diagnostics))
+    assert tested is not None and isinstance(body, typed.Block), "everything was read"
     _expect_no_value(checker, body)
     return typed.While(node.span, tested, body)
 
@@ -155,23 +188,25 @@ def loop(checker: Checker, node: ast.Loop) -> typed.Expression:
             checker.expression(node.body)
         except CompileError as error:
             checker.report(error)
-    raise _not_yet("loop", node)
+    raise _not_yet("loop", node, "a loop has its condition in its head: `while more { … }`")
 
 
 @expression_rule(ast.Match)
 def match_(checker: Checker, node: ast.Match) -> typed.Expression:
-    raise _not_yet("match", node)
+    raise _not_yet("match", node, "write `if n == 0 { … } else if n == 1 { … } else { … }`")
 
 
 @expression_rule(ast.Break)
 def break_(checker: Checker, node: ast.Break) -> typed.Expression:
-    raise _not_yet("break", node)
+    help = "let the condition end the loop: `let mut more = true; while more { … more = false; }`"
+    raise _not_yet("break", node, help)
 
 
 @expression_rule(ast.Continue)
 def continue_(checker: Checker, node: ast.Continue) -> typed.Expression:
-    raise _not_yet("continue", node)
+    raise _not_yet("continue", node, "put the rest of the body into an `if`: `if !skipped { … }`")
 
 
-def _not_yet(word: str, node: ast.Node) -> CompileError:
-    return refusal("E0103", f"`{word}` is not in this version of tilec", node.span, "used here")
+def _not_yet(word: str, node: ast.Node, help: str) -> CompileError:
+    message = f"`{word}` is not in this version of tilec"
+    return refusal("E0103", message, node.span, "used here", help=help)

@@ -7,8 +7,11 @@ from tilec.frontend import ast, typed
 from tilec.frontend.checker import Checker, expression_rule, statement_rule
 from tilec.frontend.constants import evaluate, with_way
 from tilec.frontend.host import is_host
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.names_elsewhere import MACROS
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.frontend.typecheck_operators import condition
+from tilec.frontend.ways import Use
 from tilec.types import BOOL, UNIT
 
 _MACROS = ("requires", "assert", "static_assert")
@@ -18,7 +21,8 @@ _MACROS = ("requires", "assert", "static_assert")
 def macro(checker: Checker, node: ast.MacroCall) -> typed.Statement:
     name = node.name.text
     if name == "println":
-        raise refusal("E0103", "`println!` is not in this version of tilec", node.span, "used here")
+        message, help = "`println!` is not in this version of tilec", Use(()).text(MACROS[name])
+        raise refusal("E0103", message, node.span, "used here", help=help)
     if name not in _MACROS:
         raise refusal(
             "E0102",

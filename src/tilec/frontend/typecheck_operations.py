@@ -10,7 +10,8 @@ from tilec.frontend.bindings import Constant
 from tilec.frontend.checker import Checker
 from tilec.frontend.constants import binding_of, evaluate, not_constant, unknown_name
 from tilec.frontend.patterns import bind_pattern
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.typecheck_unknown import unknown_maker, unknown_method
 from tilec.ops import operations
 from tilec.ops.call import Argument, Call, Form, GenericValue, Receiver
 from tilec.source import Span
@@ -54,7 +55,7 @@ def operate(
     generics = _written_or_empty(use, arguments)
     operation = operations.lookup(use.name, use.form, use.receiver, generics is not None)
     if operation is None:
-        raise unknown_operation(checker, use, arguments)
+        raise _unknown(checker, use, arguments)
     expect_no_memory(checker, arguments)
     typed_closure = _ClosureTyping(checker, combiner) if combiner else None
     call = Call(
@@ -67,6 +68,7 @@ def operate(
         use.generic_spans,
         typed_closure,
         checker.in_unsafe,
+        operation.signature,
     )
     result = operation.result_type(call)
     return typed.Operate(
@@ -178,42 +180,10 @@ def _generic(checker: Checker, node: ast.GenericArgument) -> GenericValue:
     raise refusal("E0203", "expected an element type or a constant", node.span)
 
 
-def unknown_operation(
-    checker: Checker, use: Use, arguments: tuple[typed.Expression, ...]
-) -> CompileError:
-    """E0203 (E0201 for a function): no operation of this form has the name."""
-    elsewhere = _elsewhere(use)
+def _unknown(checker: Checker, use: Use, arguments: tuple[typed.Expression, ...]) -> CompileError:
+    """E0203 (E0201 for a function of tiles): no operation of this form has the name."""
+    name = ast.Name(use.name_span, use.name)
     if use.form is not Form.METHOD:
-        return refusal(
-            "E0201",
-            f"unknown function `{use.name}`",
-            use.name_span,
-            "not found in this scope",
-            help=elsewhere or did_you_mean(use.name, _known_functions(checker, use)),
-        )
-    type_ = checker.inference.resolve_type(arguments[0].type)
-    return refusal(
-        "E0203",
-        f"`{type_}` has no method `{use.name}`",
-        use.name_span,
-        "not found",
-        help=elsewhere or did_you_mean(use.name, operations.names(use.form, use.receiver)),
-    )
-
-
-def _known_functions(checker: Checker, use: Use) -> set[str]:
-    names = set(operations.names(use.form, None))
-    return names | checker.module.names() if use.form is Form.FUNCTION else names
-
-
-def _elsewhere(use: Use) -> str | None:
-    """Where an operation of this name is, if it is written in another form."""
-    if use.form is Form.METHOD and use.name in ("rev", "step_by"):
-        return f"a range stands in parentheses: `(a..b).{use.name}(…)`"
-    places = [(Form.FUNCTION, None), (Form.TILE, None), *((Form.METHOD, r) for r in Receiver)]
-    for form, receiver in places:
-        for turbofish in (False, True):
-            found = operations.lookup(use.name, form, receiver, turbofish)
-            if found is not None:
-                return f"write `{found.signature}`"
-    return None
+        return unknown_maker(name)
+    spans = [argument.span for argument in arguments[1:]]
+    return unknown_method(checker, name, use.span, arguments[0], spans, use.generics)

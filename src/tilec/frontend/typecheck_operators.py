@@ -9,9 +9,10 @@ from tilec.frontend.checker import Checker, expression_rule
 from tilec.frontend.refusal import refusal
 from tilec.frontend.resolve_types import resolve_element
 from tilec.frontend.typecheck_operations import Use, operate
+from tilec.ops import conversions
 from tilec.ops.call import Form, Receiver
 from tilec.source import Span
-from tilec.types import BOOL, STORAGE_ONLY, Element, ElementVariable, TileType, scalar
+from tilec.types import BOOL, STORAGE_ONLY, Element, ElementLike, ElementVariable, TileType, scalar
 
 
 @expression_rule(ast.Unary)
@@ -42,16 +43,19 @@ def binary(checker: Checker, node: ast.Binary) -> typed.Expression:
 
 
 def _short_circuit(checker: Checker, node: ast.Binary) -> typed.Expression:
-    left = condition(checker, node.left)
+    masks = f"masks are combined by element: `{node.operator[0]}`"
+    left = condition(checker, node.left, masks)
     unset = checker.scope.snapshot()
     with checker.conditional():
-        right = condition(checker, node.right)
+        right = condition(checker, node.right, masks)
     checker.scope.restore(unset)
     return typed.ShortCircuit(node.span, scalar(BOOL), node.operator, left, right)
 
 
-def condition(checker: Checker, node: ast.Expression) -> typed.Expression:
-    """A scalar `bool`. Raises CompileError E0202, E0203, E0301."""
+def condition(
+    checker: Checker, node: ast.Expression, help: str = "choose by element with `select(…)`"
+) -> typed.Expression:
+    """A scalar `bool`; `help` is for a tile of them. Raises CompileError E0202, E0203, E0301."""
     value = checker.expression(node)
     if isinstance(value.type, TileType) and not value.type.is_scalar:
         raise refusal(
@@ -59,7 +63,7 @@ def condition(checker: Checker, node: ast.Expression) -> typed.Expression:
             "a condition is a scalar `bool`",
             node.span,
             f"this is `{checker.inference.resolve_type(value.type)}`",
-            help="choose by element with `select(…)`",
+            help=help,
         )
     expect(value.type, scalar(BOOL), checker.inference, node.span)
     return value
@@ -81,7 +85,7 @@ def cast(checker: Checker, node: ast.Cast) -> typed.Expression:
         )
     source = checker.inference.resolve(value.type.element)
     if target in STORAGE_ONLY or (target == BOOL and source != BOOL):
-        raise _bad_cast(node, target)
+        raise _bad_cast(node, source, target)
     if isinstance(source, ElementVariable) and source.is_integer and target.is_integer:
         # As in Rust: `5000000000 as u64` is a literal of the target's type.
         checker.inference.unify(source, target)
@@ -96,6 +100,10 @@ def convert(
     return operate(checker, use, (value,))
 
 
-def _bad_cast(node: ast.Cast, target: Element) -> CompileError:
-    help = "compare it: `x != 0`" if target == BOOL else f"convert with `.to::<{target}>()`"
+def _bad_cast(node: ast.Cast, source: ElementLike, target: Element) -> CompileError:
+    help = (
+        f"compare it: `x != {conversions.zero(source)}`"
+        if target == BOOL
+        else f"convert with {conversions.converted(source, target)}"
+    )
     return refusal("E0203", f"nothing is cast to `{target}`", node.target.span, help=help)

@@ -8,7 +8,7 @@ from tilec.frontend.checker import Checker
 from tilec.frontend.generics import is_dim
 from tilec.frontend.refusal import refusal
 from tilec.frontend.resolve_types import resolve_type
-from tilec.types import Dim, PartType, TensorType, TileType, Type
+from tilec.types import STORAGE_ONLY, Dim, PartType, TensorType, TileType, Type
 
 
 def declared_parameters(checker: Checker, what: str = "kernel") -> tuple[typed.Local, ...]:
@@ -62,8 +62,16 @@ def _check_parameter_type(type_: Type, parameter: ast.Parameter, what: str) -> N
             )
         case TensorType() | PartType(borrowed=None):
             return
-        case TileType(shape=()):
+        case TileType(shape=(), element=element) if element not in STORAGE_ONLY:
             return
+        case TileType(shape=()):
+            raise refusal(
+                "E0203",
+                f"no caller has a scalar of type `{type_}`",
+                parameter.type.span,
+                "callers give numbers that compute",
+                help=f"take it as `f32`, and convert it: `.to::<{type_}>()`",
+            )
     raise refusal(
         "E0203",
         f"a {what} takes tensors{', parts' if what == 'kernel' else ''} and scalars",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilec.diagnostics import CompileError, Label
 from tilec.frontend import ast, typed
 from tilec.frontend.agreement import expect
 from tilec.frontend.checker import Checker, expression_rule, statement_rule
 from tilec.frontend.host import is_host
-from tilec.frontend.patterns import bind_pattern, poison
+from tilec.frontend.patterns import bind_pattern, poison, settle
 from tilec.frontend.refusal import AlreadyReportedError, refusal
 from tilec.frontend.resolve_types import resolve_type
 from tilec.frontend.typecheck_helpers import is_fresh
@@ -15,7 +17,7 @@ from tilec.frontend.typecheck_operations import Use, operate
 from tilec.frontend.typecheck_operators import condition
 from tilec.frontend.typecheck_values import known_position
 from tilec.ops.call import Form
-from tilec.types import UNIT, ArrayType, Own, PartType, TensorType, Type
+from tilec.types import UNIT, ArrayType, Own, PartType, TensorType, TileType, Type
 
 
 @expression_rule(ast.Block)
@@ -37,10 +39,12 @@ def checked_statements(
     """The statements one after another; what is wrong in one is reported, and the next is read."""
     found = []
     for node in nodes:
+        first_literal = len(checker.literals)
         try:
             found.append(checker.statement(node))
         except CompileError as error:
             checker.report(error)
+            settle(checker, node, first_literal)
             if isinstance(node, ast.Let):
                 poison(checker, node.pattern)
     return tuple(found)
@@ -119,9 +123,34 @@ def assign(checker: Checker, node: ast.Assign) -> typed.Statement:
     type_ = current.type if current else local.type
     assert type_ is not None, "known by now"
     label = Label(local.span, "declared here")
+    if not path and _is_tile(value.type) and not _is_tile(type_):
+        raise _tile_for_scalar(checker, node, value.type, type_, label)
     expect(value.type, type_, checker.inference, node.value.span, label)
     checker.scope.assign(local)
     return typed.Assign(node.span, local, path, value)
+
+
+def _is_tile(type_: Type) -> bool:
+    return isinstance(type_, TileType) and not type_.is_scalar
+
+
+def _tile_for_scalar(
+    checker: Checker, node: ast.Assign, actual: Type, expected: Type, declared: Label
+) -> CompileError:
+    """E0301, E0203 for a variable that starts as a scalar and is assigned a tile."""
+    if not isinstance(expected, TileType):
+        expect(actual, expected, checker.inference, node.value.span, declared)
+    actual = checker.inference.final_type(actual)
+    assert isinstance(actual, TileType), "asked of tiles"
+    shape = ", ".join(map(str, (actual.element, *actual.shape)))
+    return refusal(
+        "E0301",
+        "expected a scalar",
+        node.value.span,
+        f"expected `{checker.inference.final_type(expected)}`, got `{actual}`",
+        declared,
+        help=f"start with a tile, `Tile::<{shape}>::zeros()`, or add up the elements, `.sum_all()`",
+    )
 
 
 def _place(
@@ -131,7 +160,7 @@ def _place(
     root, path = _root(checker, node.target)
     local = checker.scope.find(root.text)
     if local is None:
-        checker.expression(ast.Path(root.span, (ast.Segment(root.span, root),)))
+        _expect_declared_name(checker, root)
         raise refusal("E0203", "only variables are assigned", root.span, "this is none")
     _expect_assignable(checker, local, node, root)
     if node.operator == "=" and not path:
@@ -139,6 +168,16 @@ def _place(
             raise AlreadyReportedError
         return local, (), None
     return local, path, checker.expression(node.target)
+
+
+def _expect_declared_name(checker: Checker, name: ast.Name) -> None:
+    """E0201 for the name of a variable that nothing declares."""
+    try:
+        checker.expression(ast.Path(name.span, (ast.Segment(name.span, name),)))
+    except CompileError as error:
+        help = f"declare it before: `let mut {name.text} = …;`"
+        found = (replace(d, help=d.help or help) for d in error.diagnostics)
+        raise CompileError(*found) from None
 
 
 def _root(checker: Checker, target: ast.Expression) -> tuple[ast.Name, tuple[int, ...]]:
@@ -156,13 +195,37 @@ def _root(checker: Checker, target: ast.Expression) -> tuple[ast.Name, tuple[int
                 known = known_position(checker, position, array.type)
                 if known is not None:
                     return root, (*path, known)
-                raise refusal("E0103", "an item is assigned at a constant index", index_node.span)
+                raise refusal(
+                    "E0103",
+                    "an item is assigned at a constant index",
+                    index_node.span,
+                    "known only when the kernel runs",
+                    help="a tile holds many values: `select(iota::<i32, 16>().eq(i), value, t)`",
+                )
     raise refusal(
         "E0102",
         "only a variable, or an item of one, is assigned",
         target.span,
         "this is an expression",
+        help=_way_to_assign(checker, target),
     )
+
+
+def _way_to_assign(checker: Checker, target: ast.Expression) -> str | None:
+    """How what is indexed is written, which is no array."""
+    if not isinstance(target, ast.Index):
+        return None
+    text = checker.text(target.value.span)
+    match checker.expression(target.value).type:
+        case PartType():
+            return f"a part is written at once: `{text}.store(…)`"
+        case TensorType(own=Own.ATOMIC):
+            return f"elements are updated by methods: `{text}.fetch_add([…], …)`"
+        case TensorType():
+            return f"a tensor is written by tiles: `{text}.store([…], …)`"
+        case TileType(shape=shape) if shape:
+            return f"a tile is chosen anew: `{text} = select(condition, value, {text})`"
+    return None
 
 
 def _expect_assignable(

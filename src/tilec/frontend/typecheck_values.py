@@ -8,8 +8,11 @@ from tilec.frontend.agreement import expect
 from tilec.frontend.bindings import Constant
 from tilec.frontend.checker import Checker, expression_rule
 from tilec.frontend.constants import binding_of, element_constant, extent, unknown_name
+from tilec.frontend.host import is_host
+from tilec.frontend.names_elsewhere import VALUES
 from tilec.frontend.refusal import AlreadyReportedError, refusal
-from tilec.frontend.resolve_types import MAX_ARRAY
+from tilec.frontend.resolve_types import check_array_length
+from tilec.frontend.ways import Use
 from tilec.types import (
     BOOL,
     USIZE,
@@ -20,8 +23,11 @@ from tilec.types import (
     TensorType,
     TileType,
     TupleType,
+    Type,
     scalar,
 )
+
+MAX_TUPLE = 1024  # a tuple of tuples of tuples doubles with each
 
 
 @expression_rule(ast.IntegerLiteral)
@@ -51,7 +57,11 @@ def path(checker: Checker, node: ast.Path) -> typed.Expression:
         assert constant.element is not None, "a constant of an element type has that type"
         return typed.Literal(node.span, scalar(constant.element), constant.value)
     if len(node.segments) != 1 or node.segments[0].arguments is not None:
-        raise refusal("E0203", "expected a value", node.span, "this is a function or a type")
+        last = node.segments[-1].name.text
+        help = Use(()).text(VALUES[last]) if last in VALUES else None
+        raise refusal(
+            "E0203", "expected a value", node.span, "this is a function or a type", help=help
+        )
     return _name(checker, node.segments[0].name)
 
 
@@ -66,13 +76,16 @@ def _name(checker: Checker, name: ast.Name) -> typed.Expression:
         case Dim() as dim:
             return typed.DimValue(name.span, scalar(USIZE), dim)
         case Element():
-            raise refusal("E0203", "expected a value", name.span, "this is a type")
+            help = f"a type stands behind `::<`: `t.to::<{name.text}>()`"
+            raise refusal("E0203", "expected a value", name.span, "this is a type", help=help)
     if checker.module.find(name.text):
         raise refusal("E0102", "a function is not a value", name.span, help="call it")
     if name.text in checker.module.missing:
         raise AlreadyReportedError
+    if name.text in VALUES:
+        raise unknown_name(name, set(), Use(()).text(VALUES[name.text]))
     known = checker.scope.names() | set(checker.environment.generics) | checker.module.names()
-    raise unknown_name(name, known)
+    raise unknown_name(name, known | {"true", "false"})
 
 
 def read(checker: Checker, local: typed.Local, name: ast.Name) -> typed.Read:
@@ -93,14 +106,31 @@ def read(checker: Checker, local: typed.Local, name: ast.Name) -> typed.Read:
 @expression_rule(ast.Tuple)
 def tuple_(checker: Checker, node: ast.Tuple) -> typed.Expression:
     items = tuple(_item(checker, item, "tuple") for item in node.items)
-    return typed.MakeTuple(node.span, TupleType(tuple(item.type for item in items)), items)
+    type_ = TupleType(tuple(item.type for item in items))
+    values = sum(map(_values_in, type_.items))
+    if values > MAX_TUPLE:
+        raise refusal(
+            "E0203",
+            f"a tuple holds at most {MAX_TUPLE} values",
+            node.span,
+            f"those inside of others included, these are {values}",
+        )
+    return typed.MakeTuple(node.span, type_, items)
+
+
+def _values_in(type_: Type) -> int:
+    match type_:
+        case TupleType(items=items):
+            return sum(map(_values_in, items))
+        case ArrayType(length=length):
+            return length
+    return 1
 
 
 @expression_rule(ast.Array)
 def array(checker: Checker, node: ast.Array) -> typed.Expression:
+    check_array_length(len(node.items), node.span)
     items = index_list(checker, node).items
-    if not items:
-        raise refusal("E0203", "an array has at least one item", node.span)
     first = items[0]
     if isinstance(first.type, TileType) and not first.type.is_scalar:
         raise refusal("E0203", "an array holds scalars", first.span, f"this is `{first.type}`")
@@ -145,9 +175,19 @@ def array_repeat(checker: Checker, node: ast.ArrayRepeat) -> typed.Expression:
     length = extent(node.length, checker.environment)
     if not isinstance(item.type, TileType) or not item.type.is_scalar:
         raise refusal("E0203", "an array holds scalars", node.item.span, f"this is `{item.type}`")
-    if not 0 < length <= MAX_ARRAY:
-        raise refusal("E0203", f"an array has 1 to {MAX_ARRAY} items", node.length.span)
-    return typed.MakeTuple(node.span, ArrayType(item.type, length), (item,) * length)
+    check_array_length(length, node.length.span)
+    return _repeated(node, ArrayType(item.type, length), item)
+
+
+def _repeated(node: ast.ArrayRepeat, type_: ArrayType, item: typed.Expression) -> typed.Expression:
+    """`[item; N]`: the item is computed once."""
+    if is_host(item):
+        return typed.MakeTuple(node.span, type_, (item,) * type_.length)
+    local = typed.Local("item", node.item.span, item.type)
+    read = typed.Read(node.item.span, item.type, local)
+    items = typed.MakeTuple(node.span, type_, (read,) * type_.length)
+    once = typed.Let(node.item.span, typed.Bind(node.item.span, local), item)
+    return typed.Block(node.span, type_, (once,), items)
 
 
 @expression_rule(ast.Field)

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilec.integers.formula import Formula
-from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
-from tilec.integers.polynomial import Unknown
+from tilec.integers.formula import FALSE, Formula, NotNegative, at_least, both, negated
+from tilec.integers.isl_sets import Dimensions, limited, one_question
+from tilec.integers.polynomial import Polynomial, Unknown, number, variable
+from tilec.integers.satisfiable import can_hold
 
 _SET, _DIV, _IN = isl.dim_type.set, isl.dim_type.div, isl.dim_type.in_
 
@@ -22,6 +23,8 @@ _SET, _DIV, _IN = isl.dim_type.set, isl.dim_type.div, isl.dim_type.in_
 _ALTERNATIVES = 3
 # Nor one with larger numbers.
 _LARGEST = 2**53
+# The range of an unknown of which the ends are nothing that anybody means.
+_LARGE = 2**31
 
 
 @dataclass(frozen=True)
@@ -91,23 +94,53 @@ def _never_holds(
     wanted: Sequence[Formula],
     unknowns: Sequence[Unknown],
 ) -> Condition | None:
+    opposite = negated(both(*formulas)) if not where else FALSE
+    if isinstance(opposite, NotNegative) and _is_about(opposite.polynomial, unknowns):
+        comparison = Comparison(_linear(opposite.polynomial), is_equality=False)
+        meant_somewhere = can_hold([*wanted, opposite, *_within_ends(unknowns)])
+        return ((comparison,),) if meant_somewhere else None
     bad = projected(formulas, unknowns)
     known = projected(where, unknowns)
     used = limited(lambda: known.intersect(projected(wanted, unknowns)))
     good = limited(lambda: known.subtract(bad))
-    if limited(lambda: good.intersect(used).is_empty()):
+    # What only holds for arguments at the ends of their ranges is no condition anybody means.
+    meant = limited(lambda: used.intersect(projected(_within_ends(unknowns), unknowns)))
+    if not _meet(good, meant):
         return None
     # What is simple where something happens may still be right where nothing does.
     for context in (used, known):
         shown = _simplified(good, context)
         if _implies(known, shown, good):
             break
-    parts = shown.get_basic_sets()
-    if len(parts) > _ALTERNATIVES:
+    parts = [p for p in shown.get_basic_sets() if _meet(isl.Set.from_basic_set(p), meant)]
+    if not 0 < len(parts) <= _ALTERNATIVES:
         return None
-    found = limited(lambda: tuple(_comparisons(part, unknowns) for part in parts))
+    found = tuple(_comparisons(part, unknowns) for part in parts)
     numbers = (n for comparisons in found for c in comparisons for n in _numbers_in(c.value))
     return None if any(abs(n) > _LARGEST for n in numbers) else found
+
+
+def _meet(left: isl.Set, right: isl.Set) -> bool:
+    return not limited(lambda: left.intersect(right).is_empty())
+
+
+def _within_ends(unknowns: Sequence[Unknown]) -> list[Formula]:
+    """That unknowns of large ranges are in the inner half of them."""
+    large = [u for u in unknowns if u.high - u.low >= _LARGE]
+    highs = [at_least(number(u.high // 2), variable(u)) for u in large]
+    return highs + [at_least(variable(u), -(-u.low // 2)) for u in large]
+
+
+def _is_about(value: Polynomial, unknowns: Sequence[Unknown]) -> bool:
+    """Whether it is a sum of multiples of these unknowns, with numbers that are not too large."""
+    return value.unknowns <= set(unknowns) and all(
+        len(monomial) <= 1 and abs(coefficient) <= _LARGEST for monomial, coefficient in value.terms
+    )
+
+
+def _linear(value: Polynomial) -> Linear:
+    terms = tuple((coefficient, monomial[0]) for monomial, coefficient in value.terms if monomial)
+    return Linear(terms, value.constant)
 
 
 def _numbers_in(value: Linear) -> Iterator[int]:
@@ -138,8 +171,8 @@ def projected(formulas: Sequence[Formula], unknowns: Sequence[Unknown]) -> isl.S
 
 def _comparisons(part: isl.BasicSet, unknowns: Sequence[Unknown]) -> tuple[Comparison, ...]:
     floors: list[Floor] = []
-    for number in range(part.dim(_DIV)):
-        meant = part.get_div(number)
+    for place in range(part.dim(_DIV)):
+        meant = part.get_div(place)
         divisor = _number(meant.get_denominator_val())
         floors.append(Floor(_dividend(meant, divisor, unknowns, floors), divisor))
     found = []
@@ -152,8 +185,7 @@ def _comparisons(part: isl.BasicSet, unknowns: Sequence[Unknown]) -> tuple[Compa
 
 def _number(value: isl.Val) -> int:
     found = value.to_python()
-    if found is None:  # how isl says that the question has cost too much
-        raise Undecided
+    assert found is not None, "a coefficient is a number"
     return int(found)
 
 
@@ -199,6 +231,8 @@ def _is_definition(comparison: Comparison, floors: Sequence[Floor]) -> bool:
         meant = {t: -sign * c for c, t in floor.dividend.terms}
         constant = comparison.value.constant
         own = -sign * floor.dividend.constant
-        if rest == meant and constant in (own, own + floor.divisor - 1):
+        # `divisor * floor >= dividend` says that there is no remainder, and is no definition.
+        always = {own + floor.divisor - 1} if sign > 0 else {own, own + floor.divisor - 1}
+        if rest == meant and constant in always:
             return True
     return False

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import combinations
 from typing import TypeVar
 
 import islpy as isl
 
+from tilec.integers import budget
+from tilec.integers.budget import Undecided
 from tilec.integers.formula import All, Any, Formula, IsZero, NotNegative, polynomials
 from tilec.integers.polynomial import Monomial, Polynomial, Unknown, number
-
-# What one question may cost: isl's own count of steps, about a second's worth.
-_OPERATIONS = 1_000_000
-
 
 _SET = isl.dim_type.set
 _PLAIN = 2**31  # numbers below which islpy takes as they are
 
 
-class Undecided(Exception):  # noqa: N818, a state of the question, and no fault of ours
-    """The question costs too much to answer."""
+__all__ = ["Dimensions", "Undecided", "limited", "one_question"]
 
 
 class Dimensions:
@@ -44,6 +42,7 @@ class Dimensions:
         self.products = tuple(sorted(_with_factors(m for m in found if len(m) > 1), key=_order))
         monomials = (*((unknown,) for unknown in self.unknowns), *self.products)
         self._places = {monomial: place for place, monomial in enumerate(monomials)}
+        budget.weigh(len(self._places))
         space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(self._places))
         self._everything = isl.BasicSet.universe(space)
         self._local = isl.LocalSpace.from_space(space)
@@ -59,6 +58,33 @@ class Dimensions:
     def set_of(self, formulas: Iterable[Formula], *, in_range: bool = True) -> isl.Set:
         """The points at which all formulas hold; without the ranges of unknowns if so asked."""
         return limited(lambda: self._all([*(self._ranges() if in_range else ()), *formulas]))
+
+    def relaxed(self, formulas: Iterable[Formula], *, in_range: bool = True) -> isl.BasicSet | None:
+        """As `set_of`, where coordinates need not be whole; None of what is not one piece."""
+        found = list(self._ranges()) if in_range else []
+        waiting = list(formulas)
+        while waiting:
+            match waiting.pop():
+                case All(parts):
+                    waiting += parts
+                case Any():
+                    return None
+                case comparison:
+                    found.append(comparison)
+        return limited(lambda: self._piece(found, self._rational))
+
+    def _piece(self, comparisons: Iterable[Formula], piece: isl.BasicSet) -> isl.BasicSet:
+        for comparison in comparisons:
+            assert isinstance(comparison, (NotNegative, IsZero)), "alternatives are apart"
+            is_equality = isinstance(comparison, IsZero)
+            piece = piece.add_constraint(self._constraint(comparison.polynomial, equal=is_equality))
+        return piece
+
+    @cached_property
+    def _rational(self) -> isl.BasicSet:
+        """Everything; isl has no other way to say that coordinates need not be whole."""
+        names = ", ".join(f"i{place}" for place in range(len(self._places)))
+        return isl.BasicSet(f"{{ rat: [{names}] }}")
 
     def _ranges(self) -> Iterator[Formula]:
         """What each unknown, and each product, can be at all."""
@@ -97,6 +123,7 @@ class Dimensions:
     def _constraint(self, polynomial: Polynomial, *, equal: bool) -> isl.Constraint:
         make = isl.Constraint.alloc_equality if equal else isl.Constraint.alloc_inequality
         found = make(self._local)
+        budget.spend(_CONSTRAINT * (1 + len(polynomial.terms)))
         for monomial, coefficient in polynomial.terms:
             value = _val(coefficient)
             if monomial:
@@ -106,14 +133,14 @@ class Dimensions:
         return found
 
     def values(self, point: isl.Point) -> dict[Monomial, int]:
-        """The value of each dimension at a point. Raises Undecided."""
-        numbers = limited(lambda: [self._value(point, i) for i in range(len(self._places))])
+        """The value of each dimension at a point; reading it has no limit. Raises Undecided."""
+        budget.spend(2 * len(self._places))
+        numbers = [self._value(point, i) for i in range(len(self._places))]
         return dict(zip(self._places, numbers, strict=True))
 
     def _value(self, point: isl.Point, place: int) -> int:
         value = point.get_coordinate_val(_SET, place).to_python()
-        if value is None:  # how isl says that the question has cost too much
-            raise Undecided
+        assert value is not None, "a point has coordinates"
         return int(value)
 
 
@@ -124,25 +151,64 @@ def _val(value: int) -> isl.Val:
 
 _Answer = TypeVar("_Answer")
 
+# What a call takes beside isl's operations, and what making a constraint does.
+_CALL = 30
+_CONSTRAINT = 6
+
 
 @contextmanager
-def one_question(effort: int = 1) -> Iterator[None]:
-    """While one question is asked: what is asked of isl in it has a limit in all."""
-    context = isl.DEFAULT_CONTEXT
-    context.reset_operations()
-    context.set_max_operations(effort * _OPERATIONS)
-    try:
+def one_question(part: float = budget.SHARE, *, is_eager: bool = True) -> Iterator[None]:
+    """While one question is asked, that may take `part` of what is left.
+
+    `is_eager`: whether sets may be of many pieces.
+    """
+    with budget.question(part, is_eager=is_eager):
         yield
-    finally:
-        context.set_max_operations(0)
 
 
-def limited(step: Callable[[], _Answer]) -> _Answer:
-    """What isl answers, inside of `one_question`. Raises Undecided if it costs too much."""
-    try:
+def limited(step: Callable[[], _Answer], factor: int = 1) -> _Answer:
+    """What isl answers, inside of `one_question`. Raises Undecided if it costs too much.
+
+    `factor`: how much more than others an operation of the step takes.
+    """
+    context = isl.DEFAULT_CONTEXT
+    if context.get_max_operations():  # a part of a step
         return step()
+    price = factor * budget.price()
+    context.reset_operations()
+    context.set_max_operations(max(1, budget.steps_left() // price))
+    try:
+        found = step()
     except isl.Error as error:
+        context.set_max_operations(0)
+        budget.exhaust()
         raise Undecided(str(error)) from None
+    except Undecided:
+        context.set_max_operations(0)
+        budget.exhaust()
+        raise
+    operations = _operations(context)
+    context.set_max_operations(0)
+    budget.spend(_CALL + operations * price)
+    return found
+
+
+def _operations(context: isl.Context) -> int:
+    """A number that isl's count of operations is below: isl tells the count by its limit only."""
+    above = 32
+    while not _is_below(context, above):
+        above *= 2
+    between = above * 3 // 4
+    return between if _is_below(context, between) else above
+
+
+def _is_below(context: isl.Context, limit: int) -> bool:
+    context.set_max_operations(limit)
+    try:
+        isl.Val(1)  # an operation
+    except isl.Error:
+        return False
+    return True
 
 
 def _with_factors(products: Iterable[Monomial]) -> set[Monomial]:

@@ -14,7 +14,8 @@ class Unknown:
 
     `low` and `high` are what it can be at all, both included. A `uniform` one is the same for all
     programs of a launch. An `opaque` one stands for what the analysis cannot follow: it may be
-    any of its numbers, and `about` says what of the program it is.
+    any of its numbers, and `about` says what of the program it is. A `twin` is the same of a first
+    program, where this is one of a second.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Unknown:
     uniform: bool = True
     opaque: bool = False
     about: object = field(default=None, repr=False)
+    twin: Unknown | None = field(default=None, repr=False)
 
     def __lt__(self, other: Unknown) -> bool:
         return self.number < other.number
@@ -109,6 +111,16 @@ class Polynomial:
         return polynomial(
             (tuple(sorted(names.get(u, u) for u in monomial)), c) for monomial, c in self.terms
         )
+
+    def replaced(self, values: Mapping[Unknown, Polynomial]) -> Polynomial:
+        """The same with values in the place of some unknowns."""
+        total = Polynomial()
+        for monomial, coefficient in self.terms:
+            term = number(coefficient)
+            for unknown in monomial:
+                term = term * values.get(unknown, variable(unknown))
+            total = total + term
+        return total
 
     def __str__(self) -> str:
         texts = [_text(monomial, coefficient) for monomial, coefficient in self.terms]

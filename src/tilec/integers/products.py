@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
+from tilec.integers.budget import spend
 from tilec.integers.formula import (
     FALSE,
     All,
@@ -30,6 +31,9 @@ from tilec.integers.formula import (
     equal,
 )
 from tilec.integers.polynomial import ZERO, Monomial, Polynomial, Unknown, number, variable
+
+# What it takes to compare two multiples of a factor at a point.
+_COMPARED = 10
 
 
 @dataclass(frozen=True)
@@ -99,12 +103,20 @@ def _of_family(
     factor = factor.scaled(sign)
     for left, right in combinations([*multiples, _Multiple(ZERO, ZERO)], 2):
         times, product = left.times - right.times, (left.product - right.product).scaled(sign)
-        distance = 0 if ordered else _value(times, values)
-        if not ordered and _value(product, values) == distance * _value(factor, values):
-            continue
-        truth = _truth(factor, times, product, distance)
-        if not any(holds_at(alternative, values) for alternative in truth):
-            yield truth
+        at, reached = _value(times, values), _value(product, values)
+        distance = 0 if ordered else at
+        if _is_ignored(_value(factor, values), at, reached, distance):
+            yield _truth(factor, times, product, distance)
+
+
+def _is_ignored(factor: int, times: int, product: int, distance: int) -> bool:
+    """Whether numbers fit no alternative of a truth; it is not made only to be thrown away."""
+    spend(_COMPARED)
+    if times == distance:
+        return product != factor * distance
+    if times > distance:
+        return product < factor * (distance + 1)
+    return product > factor * (distance - 1)
 
 
 def _truth(factor: Polynomial, times: Polynomial, product: Polynomial, distance: int) -> Truth:

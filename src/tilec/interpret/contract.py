@@ -11,6 +11,8 @@ import numpy as np
 from mlir import ir
 from numpy.typing import DTypeLike
 
+from tilec.artifact.abi import SPAN_LIMIT
+from tilec.artifact.scalar_range import fault_of_scalar, rounded_to_bf16
 from tilec.interpret.memory import Array
 
 
@@ -99,25 +101,15 @@ def _scalar(parameter: Parameter, value: Any) -> Array:
     given = np.asarray(value)
     if given.ndim:
         raise BrokenContract(f"`{parameter.name}` is a scalar, got shape {given.shape}")
+    fault = fault_of_scalar(parameter.element, given.item())
+    if fault is not None:
+        raise BrokenContract(f"`{parameter.name}`: {fault}")
     wanted = np.dtype(DTYPES[parameter.element])
-    if not _is_held(given.item(), wanted):
-        raise BrokenContract(f"`{parameter.name}` is `{parameter.element}`, got {given.item()}")
-    scalar = given.astype(wanted)
+    number = given.item()
+    if wanted.kind not in "biu":  # rounded once: a float of Python first, as callers have it
+        number = rounded_to_bf16(float(number)) if parameter.element == "bf16" else float(number)
+    scalar = np.asarray(number).astype(wanted)
     return scalar.view(f"i{wanted.itemsize}") if wanted.kind == "u" else scalar
-
-
-def _is_held(value: Any, wanted: np.dtype[Any]) -> bool:
-    """Whether a number is one of a type, or is rounded to one: a bool, an integer, any number."""
-    if wanted.kind == "b" or isinstance(value, bool):
-        return wanted.kind == "b" and isinstance(value, bool)
-    if wanted.kind in "iu":
-        limits = np.iinfo(wanted)
-        return isinstance(value, int) and limits.min <= value <= limits.max
-    try:
-        float(value)
-    except (OverflowError, TypeError, ValueError):
-        return False
-    return True
 
 
 def _tensor(parameter: Parameter, array: Any) -> Array:
@@ -132,7 +124,22 @@ def _tensor(parameter: Parameter, array: Any) -> Array:
     # NumPy gives empty arrays strides of its own.
     if array.size and array.ndim and array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
         raise BrokenContract(f"the last stride of `{name}` is 1, got {strides_of(array)[-1]}")
+    if (span := _span_bytes(array)) > SPAN_LIMIT:
+        raise BrokenContract(
+            f"`{name}`: strides {strides_of(array)} spread the elements of shape {array.shape} "
+            f"over {span} bytes, above the limit of {SPAN_LIMIT}"
+        )
     return array
+
+
+def _span_bytes(array: Array) -> int:
+    """From the lowest byte of an element to past the highest."""
+    if not array.size:
+        return 0
+    span: int = array.itemsize
+    for extent, stride in zip(array.shape, array.strides, strict=True):
+        span += abs(stride) * (extent - 1)
+    return span
 
 
 def strides_of(array: Array) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
+from tilec.interpret.candidates import Candidate, check_unambiguous
 from tilec.interpret.contract import DTYPES, BrokenContract, Parameter, bind, parameters_of
 from tilec.interpret.memory import Array, Observer
 from tilec.interpret.npy import as_parameter, read_npy
@@ -48,7 +49,7 @@ def choose(
     instance's symbol. A tensor that is not given is zeros, where the others bind its extents.
     `beside` is what else may be run, for who looks for it.
 
-    Raises:   BrokenContract if no instance fits
+    Raises:   BrokenContract if no instance fits, or several of different types
     """
     instances = _instances(module, name)
     if not instances:
@@ -56,8 +57,12 @@ def choose(
         known = ", ".join(f"`{one}`" for one in names) or "none"
         raise BrokenContract(f"there is no kernel `{name}`; there is {known}")
     reasons: list[str] = []
+    found: dict[Candidate, Chosen] = {}
     for function in instances:
         parameters = parameters_of(function)
+        candidate = Candidate(symbol_of(function), parameters, _types_of(function))
+        if any(one.types == candidate.types for one in found):
+            continue
         arguments = fitted(parameters, given)
         try:
             check_launch(function, arguments)
@@ -65,8 +70,11 @@ def choose(
             reasons.append(f"`{symbol_of(function)}`: {broken}")
             continue
         outputs = {p.name for p in parameters if p.own in WRITTEN}
-        return Chosen(function, arguments, frozenset(outputs - given.keys()))
-    raise BrokenContract("; ".join(reasons))
+        found[candidate] = Chosen(function, arguments, frozenset(outputs - given.keys()))
+    if not found:
+        raise BrokenContract("; ".join(reasons))
+    check_unambiguous(name, [*found], given)
+    return next(iter(found.values()))
 
 
 def launch(chosen: Chosen, observer: Observer | None = None) -> dict[str, Array]:
@@ -78,14 +86,21 @@ def launch(chosen: Chosen, observer: Observer | None = None) -> dict[str, Array]
     return chosen.tensors
 
 
-def read_arguments(given: Mapping[str, bytes | int | float | bool]) -> dict[str, Any]:
-    """The arguments, those in bytes as arrays. Raises BrokenContract if they are no `.npy` file."""
+def read_arguments(
+    given: Mapping[str, bytes | int | float | bool], files: Mapping[str, str]
+) -> dict[str, Any]:
+    """The arguments, those in bytes as arrays; `files` are the names of the files they are of.
+
+    Raises:   BrokenContract if one is no `.npy` file
+    """
     arguments: dict[str, Any] = {}
     for name, value in given.items():
         try:
             arguments[name] = read_npy(value) if isinstance(value, bytes) else value
         except ValueError as error:
-            raise BrokenContract(f"the file for `{name}` holds no array: {error}") from error
+            file = f"`{files[name]}`: " if name in files else ""
+            said = f"{file}the file for `{name}` holds no array: {error}"
+            raise BrokenContract(said) from error
     return arguments
 
 
@@ -116,6 +131,13 @@ def _instances(module: ir.Module, name: str) -> list[ir.OpView]:
 def kernels_of(module: ir.Module) -> list[ir.OpView]:
     """The instances of the kernels of a module."""
     return [op for op in module.body.operations if "tile.kernel" in op.attributes]
+
+
+def _types_of(function: ir.OpView) -> tuple[tuple[str, str], ...]:
+    """The types that stand for a kernel's generics."""
+    items = [ir.DictAttr(item) for item in ir.ArrayAttr(function.attributes["tile.generics"])]
+    named = [(ir.StringAttr(item["name"]).value, item["value"]) for item in items]
+    return tuple((name, v.value) for name, v in named if isinstance(v, ir.StringAttr))
 
 
 def symbol_of(function: ir.OpView) -> str:

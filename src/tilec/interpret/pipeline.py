@@ -18,6 +18,7 @@ from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch
 from tilec.artifact.signature import Parameter, Requirement
 from tilec.artifact.workspace import Workspace, WorkspaceError, workspace_of
 from tilec.interpret import contract
+from tilec.interpret.candidates import Candidate, check_unambiguous
 from tilec.interpret.contract import DTYPES, BrokenContract, bind, parameters_of
 from tilec.interpret.launch import WRITTEN, fitted, kernels_of, symbol_of
 from tilec.interpret.machine import Code, code_of
@@ -76,7 +77,7 @@ def make_ready(
 
     A tensor that is not given is zeros, where the others bind its extents.
 
-    Raises:   BrokenContract if no instance fits
+    Raises:   BrokenContract if no instance fits, or several of different types
     """
     instances = [p for p in pipelines if p.symbol == name] or [
         p for p in pipelines if p.name == name
@@ -84,12 +85,25 @@ def make_ready(
     assert instances, f"there is no pipeline `{name}`"
     functions = {symbol_of(function): function for function in kernels_of(module)}
     reasons: list[str] = []
+    found: dict[Candidate, Ready] = {}
     for pipeline in instances:
+        candidate = _candidate(pipeline)
+        if any(one.types == candidate.types for one in found):
+            continue
         try:
-            return _ready(pipeline, functions, given)
+            found[candidate] = _ready(pipeline, functions, given)
         except BrokenContract as broken:
             reasons.append(f"`{pipeline.symbol}`: {broken}")
-    raise BrokenContract("; ".join(reasons))
+    if not found:
+        raise BrokenContract("; ".join(reasons))
+    check_unambiguous(name, [*found], given)
+    return next(iter(found.values()))
+
+
+def _candidate(pipeline: Pipeline) -> Candidate:
+    parameters = tuple(map(_parameter, pipeline.parameters))
+    types = ((g.name, g.value) for g in pipeline.generics if g.kind == "type")
+    return Candidate(pipeline.symbol, parameters, tuple((name, str(v)) for name, v in types))
 
 
 def _ready(

@@ -74,8 +74,29 @@ class Reasoning(Protocol):
     def quotient(self, a: Number, b: Number, rounding: str, op: ir.OpView) -> Number:
         """`a / b` where `b` is not 0; `rounding` is "truncated", "floor" or "ceiling"."""
 
+    def remainder(self, a: Number, b: Number, op: ir.OpView) -> Number:
+        """What truncated division of `a` by `b`, which is not 0, leaves."""
+
+    def few_values(self, number: Number) -> Number:
+        """The number by the constants that it can be here, if these are few; else as it is."""
+
+    def is_power_of_two(self, number: Number) -> bool:
+        """Whether it is certainly one."""
+
+    def tested_for_power(self, number: Number, op: ir.OpView) -> Number:
+        """`n & (n - 1)`."""
+
+    def exact(self, value: Polynomial) -> Polynomial:
+        """What a number is where nothing wraps."""
+
+    def two_to(self, exponent: Number, op: ir.OpView) -> Number | None:
+        """A power of two; None if the exponent may be too large, or below 0."""
+
     def single(self, number: Number) -> Polynomial:
         """The number without cases."""
+
+    def unwrapped(self, number: Number, ops: Sequence[ir.OpView]) -> Polynomial:
+        """The number without cases, of which it is known that these operations do not wrap."""
 
     def opaque(self, op: ir.OpView) -> list[Abstract]:
         """Results of an operation that is not followed."""

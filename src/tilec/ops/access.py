@@ -97,7 +97,17 @@ def expect_value(
             f"expected a tile of shape {uses.shape_text(shape)}, got {uses.shape_text(tile.shape)}",
             Label(call.arguments[index].span, f"this is `{tile}`"),
             owner,
+            help=_stretched(tile.shape, shape),
         )
+
+
+def _stretched(actual: tuple[int, ...], expected: tuple[int, ...]) -> str | None:
+    """The help where extents of 1 would have to be stretched, which no store does."""
+    if len(actual) != len(expected) or any(
+        a not in (1, b) for a, b in zip(actual, expected, strict=True)
+    ):
+        return None
+    return f"repeat it along the axis: `.broadcast::<{', '.join(map(str, expected))}>()`"
 
 
 def expect_unsafe(call: Call, help: str | None = None) -> None:

@@ -11,6 +11,7 @@ from tilec.integers.formula import Formula, both, either, negated
 from tilec.integers.number import Number, always, combined
 from tilec.ops import uses
 from tilec.ops.abstract import Abstract, Reasoning
+from tilec.ops.bits_as_numbers import bits_of_both
 from tilec.ops.broadcasting import Builder, element_in, operator
 from tilec.ops.build import constant_like, known_integer, make, spread
 from tilec.ops.call import Call, Emission, Form, Operation
@@ -84,30 +85,46 @@ class _And(Elementwise):
         return [found for operand in op.operands for found in divisors_where(operand, 1)]
 
 
-def _masked(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
-    """`a & b`, where one is a number of the form 2^k - 1: the rest of a floored division."""
-    if a.known is not None and b.known is not None:
-        return always(a.known & b.known)
-    value, mask = (b, a) if b.known is None else (a, b)
-    if mask.known is None or mask.known < 0 or mask.known & (mask.known + 1):
+def _and(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
+    found = bits_of_both(reasoning, op, a, b)
+    return found if found is not None else _not_followed(reasoning, op)
+
+
+def _or(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
+    """`a + b`, but for bits of both, which count once."""
+    shared = bits_of_both(reasoning, op, a, b)
+    if shared is None:
         return _not_followed(reasoning, op)
-    size = always(mask.known + 1)
-    quotient = reasoning.quotient(value, size, "floor", op)
-    return combined(lambda a, q, b: a - q * b, value, quotient, size)
+    return combined(lambda a, b, shared: a + b - shared, a, b, shared)
+
+
+def _xor(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
+    """`a + b`, but for bits of both, which do not count."""
+    shared = bits_of_both(reasoning, op, a, b)
+    if shared is None:
+        return _not_followed(reasoning, op)
+    return combined(lambda a, b, shared: a + b - shared.scaled(2), a, b, shared)
 
 
 def _shifted_left(reasoning: Reasoning, op: ir.OpView, a: Number, count: Number) -> Number:
-    if count.known is None:
+    power = _power(reasoning, op, count)
+    if power is None:
         return _not_followed(reasoning, op)
-    return reasoning.wrapped(
-        combined(lambda x: x.scaled(1 << _low_bits(op, count)), a), op.results[0].type, op
-    )
+    return reasoning.wrapped(combined(lambda x, y: x * y, a, power), op.results[0].type, op)
 
 
 def _shifted_right(reasoning: Reasoning, op: ir.OpView, a: Number, count: Number) -> Number:
-    if count.known is None:
+    power = _power(reasoning, op, count)
+    if power is None:
         return _not_followed(reasoning, op)
-    return reasoning.quotient(a, always(1 << _low_bits(op, count)), "floor", op)
+    return reasoning.quotient(a, power, "floor", op)
+
+
+def _power(reasoning: Reasoning, op: ir.OpView, count: Number) -> Number | None:
+    count = reasoning.few_values(count)
+    if count.known is not None:
+        return always(1 << _low_bits(op, count))
+    return reasoning.two_to(count, op)
 
 
 class _ShiftLeft(Unsigned):
@@ -154,12 +171,19 @@ RULES: tuple[OpRules, ...] = (
         "arith.andi",
         np.bitwise_and,
         launcher="bitand",
-        numbers=_masked,
+        numbers=_and,
         truths=both,
         decided_by=False,
     ),
-    Elementwise("arith.ori", np.bitwise_or, launcher="bitor", truths=either, decided_by=True),
-    Elementwise("arith.xori", np.bitwise_xor, launcher="bitxor", truths=_differ),
+    Elementwise(
+        "arith.ori",
+        np.bitwise_or,
+        launcher="bitor",
+        numbers=_or,
+        truths=either,
+        decided_by=True,
+    ),
+    Elementwise("arith.xori", np.bitwise_xor, launcher="bitxor", numbers=_xor, truths=_differ),
     _ShiftLeft("arith.shli", np.left_shift, "shl"),
     _ShiftRight("arith.shrui", np.right_shift, "shr", _shifted_right),
     Elementwise("arith.shrsi", np.right_shift, launcher="shr", numbers=_shifted_right),

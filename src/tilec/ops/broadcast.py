@@ -14,6 +14,7 @@ from tilec.ops.broadcasting import element_in
 from tilec.ops.build import broadcast_along, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
+from tilec.ops.facts import do_count
 from tilec.ops.formats import shape_of
 from tilec.ops.fragments import certain, select_registers
 from tilec.ops.lowering import Lowered, Lowering
@@ -65,6 +66,9 @@ class _LinalgBroadcast(OpRules):
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         axes = tuple(op.attributes["dimensions"])
         return [np.broadcast_to(np.expand_dims(operands[0], axes), shape_of(op.results[0].type))]
+
+    def counts(self, op: ir.OpView) -> bool:
+        return do_count(op.operands[0])
 
     def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
         mask = data_of(op.operands[0])

@@ -77,6 +77,7 @@ class Call:
     generic_spans: tuple[Span, ...] = ()
     closure: Callable[[tuple[Type, ...]], Type] | None = None
     in_unsafe: bool = False
+    signature: str = ""  # how the operation is written
 
 
 @dataclass(frozen=True)

@@ -13,25 +13,40 @@ from tilec.ops.rules import OpRules, Placing, is_tile
 _MOST_STEPS = 16
 
 
-def comes_as(value: ir.Value, layout: Layout, placing: Placing, steps: int = _MOST_STEPS) -> bool:
+def comes_as(value: ir.Value, layout: Layout, placing: Placing) -> bool:
     """Whether threads load a tile such that they have it in a layout, or all that it is made of."""
-    if steps == 0:
-        return False
-    if isinstance(value.owner, ir.Block):
-        carried = _carried_into(value)
-        return bool(carried) and all(comes_as(x, layout, placing, steps - 1) for x in carried)
-    op = value.owner.opview
-    rule = rules()[op.operation.name]
-    if rule.control or rule.lies_in_shared or _is_fixed(op, rule, placing):
-        return False
-    operands = rule.serve(op, layout, placing)
-    if operands is None:
-        return False
-    return all(
-        wanted is not None and comes_as(operand, wanted, placing, steps - 1)
-        for operand, wanted in zip(op.operands, operands, strict=True)
-        if is_tile(operand)
-    )
+    return _Asked(placing).comes_as(value, layout, _MOST_STEPS)
+
+
+class _Asked:
+    """What was asked already: a tile may be used on many ways, of which there are more and more."""
+
+    def __init__(self, placing: Placing) -> None:
+        self._placing = placing
+        self._known: dict[tuple[ir.Value, Layout, int], bool] = {}
+
+    def comes_as(self, value: ir.Value, layout: Layout, steps: int) -> bool:
+        key = value, layout, steps
+        if key not in self._known:
+            self._known[key] = steps > 0 and self._found(value, layout, steps)
+        return self._known[key]
+
+    def _found(self, value: ir.Value, layout: Layout, steps: int) -> bool:
+        if isinstance(value.owner, ir.Block):
+            carried = _carried_into(value)
+            return bool(carried) and all(self.comes_as(x, layout, steps - 1) for x in carried)
+        op = value.owner.opview
+        rule = rules()[op.operation.name]
+        if rule.control or rule.lies_in_shared or _is_fixed(op, rule, self._placing):
+            return False
+        operands = rule.serve(op, layout, self._placing)
+        if operands is None:
+            return False
+        return all(
+            wanted is not None and self.comes_as(operand, wanted, steps - 1)
+            for operand, wanted in zip(op.operands, operands, strict=True)
+            if is_tile(operand)
+        )
 
 
 def _carried_into(value: ir.Value) -> tuple[ir.Value, ...]:
@@ -48,5 +63,5 @@ def _is_fixed(op: ir.OpView, rule: OpRules, placing: Placing) -> bool:
     """Whether it wants a layout of its own, and takes no other."""
     if rule.flexible or type(rule).place is OpRules.place:
         return False
-    places = rule.place(op, [None] * len(op.operands), placing)
-    return any(layout is not None for layout in places.results)
+    results = rule.place_results(op, [None] * len(op.operands), placing)
+    return any(layout is not None for layout in results)

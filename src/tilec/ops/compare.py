@@ -13,20 +13,26 @@ from tilec.integers.formula import FORMULAS, Formula, at_least, both, either, eq
 from tilec.integers.number import Number
 from tilec.integers.number import compared as compared_numbers
 from tilec.integers.polynomial import Polynomial
+from tilec.ir.dialects import arith
 from tilec.ops import uses
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import Broadcasting, Builder
-from tilec.ops.build import compared, known_integer
+from tilec.ops.build import compared, known_integer, make
 from tilec.ops.call import Call, Form, Operation, Receiver
+from tilec.ops.facts import do_count
 from tilec.ops.formats import Array, signed, unsigned
 from tilec.ops.host_expression import as_unsigned
+from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import (
+    GRANULARITY,
     Datum,
     DivisorsWhere,
     ElementwiseRules,
+    Facts,
     HostExpression,
     Machine,
     OpRules,
+    is_tile,
 )
 from tilec.ops.uses import Domain
 from tilec.types import Element, Type
@@ -122,8 +128,39 @@ _FLOAT_PREDICATES = (
 )  # fmt: skip
 
 
+# i < n and i >= n, and the same the other way round: where n is a multiple of 2^k, as i >> k and
+# n >> k compare.
+_COUNTED_FIRST, _COUNTED_SECOND = ("lt", "ge"), ("gt", "le")
+_MOST_NEIGHBOURS = 8  # that a thread holds side by side
+
+
 class _CompareIntegers(ElementwiseRules):
     name = "arith.cmpi"
+
+    def granularity(self, op: ir.OpView, facts: Facts) -> int:
+        wanted = _INTEGER_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value][1:]
+        first, second = op.operands
+        if wanted in _COUNTED_SECOND:
+            first, second = second, first
+        elif wanted not in _COUNTED_FIRST:
+            return 1
+        if not is_tile(first) or not do_count(first):
+            return 1
+        divisor = facts.divisor(second)
+        return min(divisor & -divisor, _MOST_NEIGHBOURS) or _MOST_NEIGHBOURS
+
+    def lower(
+        self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
+    ) -> Sequence[Lowered]:
+        # Neighbours whose last bits alone differ are compared once.
+        if GRANULARITY in op.attributes:
+            bits = ir.IntegerAttr(op.attributes[GRANULARITY]).value.bit_length() - 1
+            wanted = _INTEGER_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
+            shift = arith.shrsi if wanted[0] == "s" else arith.shrui
+            operands = [shift(one, _all(one, bits)) for one in operands]
+        result = lowering.type_of(op.results[0].type)
+        told = {"predicate": op.attributes["predicate"]}
+        return [make("arith.cmpi", result, *operands, **told)]
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         wanted = _INTEGER_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
@@ -166,6 +203,15 @@ class _CompareIntegers(ElementwiseRules):
         if wanted != "eq" or number != 1 or known is None:
             return ()
         return divisors_where(left, known)
+
+
+def _all(like: ir.Value, number: int) -> ir.Value:
+    """The number as a scalar or fragment of a type."""
+    kind = like.type
+    if not isinstance(kind, ir.VectorType):
+        return arith.constant(kind, number)
+    one = ir.IntegerAttr.get(kind.element_type, number)
+    return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, one))
 
 
 class _CompareFloats(ElementwiseRules):

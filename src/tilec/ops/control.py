@@ -95,7 +95,8 @@ class _InRange(OpRules):
     ) -> Sequence[Abstract]:
         counter, start, end = operands
         assert isinstance(counter, Number) and isinstance(start, Number) and isinstance(end, Number)
-        number, first, last = map(reasoning.single, (counter, start, end))
+        number = reasoning.unwrapped(counter, _sums_of(op))
+        first, last = map(reasoning.single, (start, end))
         is_inclusive = ir.BoolAttr(op.attributes["inclusive"]).value
         # The emitter sees to it: a turn of the loop is a number of the range.
         reasoning.know_here(at_least(number, first), op)
@@ -106,6 +107,21 @@ class _InRange(OpRules):
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
         return [operands[0]]
+
+
+def _sums_of(op: ir.OpView) -> list[ir.OpView]:
+    """What computes the number of a turn from the turn: what the emitter knows not to wrap."""
+    loop = op.operation.parent
+    turn = loop.regions[0].blocks[0].arguments[0]
+    total = op.operands[0].owner
+    parts = [total, *(v.owner for v in total.operands)] if _is_operation(total) else []
+    made = [part.opview for part in parts if _is_operation(part)]
+    products = [part for part in made if turn in part.operands]
+    return [made[0], *products] if products else []
+
+
+def _is_operation(owner: ir.Operation | ir.Block) -> bool:
+    return not isinstance(owner, ir.Block)
 
 
 class _While(OpRules):

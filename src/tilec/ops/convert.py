@@ -16,12 +16,13 @@ from tilec.diagnostics.diagnostic import Label
 from tilec.integers.formula import FORMULAS, equal
 from tilec.integers.number import Number, always, combined, compared
 from tilec.integers.number import chosen as chosen_number
-from tilec.ir.dialects import arith, llvm
+from tilec.ir.dialects import arith
 from tilec.ops import uses
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import integer, like, make
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
+from tilec.ops.conversions import not_zero
 from tilec.ops.formats import (
     Array,
     dtype_of,
@@ -38,8 +39,14 @@ from tilec.ops.host_expression import as_unsigned
 from tilec.ops.lower_bytes import are_bytes_to_bf16, bytes_to_bf16
 from tilec.ops.lower_f8 import from_f8, to_f8
 from tilec.ops.lower_tf32 import to_tf32
+from tilec.ops.lower_to_integers import saturated
 from tilec.ops.lowering import Lowered, Lowering, lower_elementwise
-from tilec.ops.packed_words import are_bytes_to_halves, widened
+from tilec.ops.packed_words import (
+    are_bf16_to_singles,
+    are_bytes_to_halves,
+    as_singles,
+    widened,
+)
 from tilec.ops.rules import Datum, ElementwiseRules, Facts, HostExpression, Machine, OpRules
 from tilec.types import (
     BF16,
@@ -159,7 +166,7 @@ def _no_conversion(tile: TileType, target: Element) -> str | None:
     """What to write instead of a conversion that there is not."""
     source = tile.element
     if target == BOOL and source != BOOL:
-        return "compare instead: `.ne(0)`"
+        return f"compare instead: {not_zero(source)}"
     if target == TF32 and source not in (F32, TF32):
         return "convert to `f32` first: `.to::<f32>().to::<tf32>()`"
     if source == TF32 and target not in (F32, TF32):
@@ -248,6 +255,9 @@ class _FloatToFloat(ElementwiseRules):
             return [to_tf32(operands[0])]
         if str(source) == "tf32":
             return [operands[0]]
+        [value], wide = operands, lowering.type_of(op.results[0].type)
+        if isinstance(value, ir.Value) and are_bf16_to_singles(value.type, wide):
+            return [as_singles(value, wide)]
         return lower_elementwise(op, operands, lowering)
 
 
@@ -350,7 +360,6 @@ class _SaturatingCast(ElementwiseRules):
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
-        # PTX cvt.rzi saturates and gives 0 for NaN, as LLVM's saturating conversions do.
         source, result = element_of(op.operands[0].type), op.results[0].type
         [value] = operands
         assert isinstance(value, ir.Value)
@@ -361,8 +370,7 @@ class _SaturatingCast(ElementwiseRules):
         is_signed = bool(ir.IntegerAttr(op.attributes["signed"]).value)
         target = lowering.type_of(result)
         held = with_element(target, in_memory(element_of(result)))
-        name = "llvm.fptosi.sat" if is_signed else "llvm.fptoui.sat"
-        done = llvm.call_intrinsic(held, name, [value], [], [])
+        done = saturated(value, held, is_signed=is_signed)
         if held == target:
             return [done]
         return [arith.index_cast(target, done)]

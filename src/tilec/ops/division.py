@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 
-from tilec.integers.number import Number, combined
+from tilec.integers.number import Number
 from tilec.ops.abstract import Reasoning
 from tilec.ops.arithmetic import negated
 from tilec.ops.broadcasting import method, operator
@@ -152,9 +152,7 @@ def _quotient_rule(rounding: str) -> NumberRule:
 
 
 def _remainder_rule(reasoning: Reasoning, op: ir.OpView, a: Number, b: Number) -> Number:
-    quotient = reasoning.quotient(a, b, "truncated", op)
-    rest = combined(lambda a, q, b: a - q * b, a, quotient, b)
-    return reasoning.wrapped(rest, op.results[0].type, op)
+    return reasoning.wrapped(reasoning.remainder(a, b, op), op.results[0].type, op)
 
 
 class _Quotient(Guarded, Elementwise):

@@ -120,6 +120,10 @@ class _Dot(Operation):
     )
 
     def result_type(self, call: Call) -> Type:
+        if len(call.arguments) == 2:
+            help = "without an accumulator write `a.dot(b)`, with one `dot(a, b, acc)`"
+            message = "`dot` takes 3 arguments, got 2"
+            raise uses.refuse("E0203", message, Label(call.span), help=help)
         uses.expect_counts(call, 3)
         element, shape = _operands(call)
         accumulator = uses.expect_tile(call, 2)
@@ -240,20 +244,17 @@ class _Matmul(OpRules):
 
     def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
         mma = _mma_of(op)
-        shape, depth = shape_of(op.results[0]), shape_of(op.operands[0])[-1]
-        sums = known[2]
+        [sums] = self.place_results(op, known, placing)
         if mma is None:
-            if sums is None or not is_fma_accumulator_layout(sums):
-                sums = fma_accumulator_layout(shape, placing.warps)
             factors = (
                 layout if _lies_in_shared(value) else _made_or_default(value, placing)
                 for value, layout in zip(
-                    list(op.operands)[:2], fma_operand_layouts(sums, depth), strict=True
+                    list(op.operands)[:2],
+                    fma_operand_layouts(sums, shape_of(op.operands[0])[-1]),
+                    strict=True,
                 )
             )
             return Places((*factors, sums), (sums,))
-        if sums is None or not is_accumulator_layout(sums, mma):
-            sums = accumulator_layout(shape, placing.warps, mma, rows_first=_is_chained(op))
         layouts = _factor_layouts(op, sums, mma, placing)
         wanted = (
             layout
@@ -262,6 +263,19 @@ class _Matmul(OpRules):
             for value, layout in zip(list(op.operands)[:2], layouts, strict=True)
         )
         return Places((*wanted, sums), (sums,))
+
+    def place_results(
+        self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing
+    ) -> tuple[Layout]:
+        """That of sums does not depend on factors, which may be products, too."""
+        mma, shape, sums = _mma_of(op), shape_of(op.results[0]), known[2]
+        if mma is None:
+            if sums is not None and is_fma_accumulator_layout(sums):
+                return (sums,)
+            return (fma_accumulator_layout(shape, placing.warps),)
+        if sums is not None and is_accumulator_layout(sums, mma):
+            return (sums,)
+        return (accumulator_layout(shape, placing.warps, mma, rows_first=_is_chained(op)),)
 
     def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
         """Four partitions of a multiprocessor work at once: an FMA takes a cycle of one of them, an
@@ -353,21 +367,33 @@ def _factor_layouts(
 
 
 def _made_or_default(value: ir.Value, placing: Placing) -> Layout:
-    return _made_in(value, placing) or placing.default(shape_of(value))
+    made = _made_in(value, placing, _MOST_STEPS, {})
+    return made or placing.default(shape_of(value))
 
 
-def _made_in(value: ir.Value, placing: Placing, steps: int = _MOST_STEPS) -> Layout | None:
-    """The layout that a tile is best made in, as far as those say who make it."""
+def _made_in(
+    value: ir.Value,
+    placing: Placing,
+    steps: int,
+    known: dict[tuple[ir.Value, int], Layout | None],
+) -> Layout | None:
+    """The layout that a tile is best made in, as far as those say who make it.
+
+    `known` is what was asked already: of what a tile is made of, much may be the same.
+    """
     if steps == 0 or isinstance(value.owner, ir.Block):
         return None
     op = value.owner.opview
     rule = rules()[op.operation.name]
     if rule.control:
         return None
-    known = [_made_in(v, placing, steps - 1) if is_tile(v) else None for v in op.operands]
-    results = rule.place(op, known, placing).results
-    number: int = ir.OpResult(value).result_number
-    return results[number]
+    if (value, steps) not in known:
+        operands = [
+            _made_in(v, placing, steps - 1, known) if is_tile(v) else None for v in op.operands
+        ]
+        number: int = ir.OpResult(value).result_number
+        known[value, steps] = rule.place_results(op, operands, placing)[number]
+    return known[value, steps]
 
 
 def _is_chained(op: ir.OpView) -> bool:

@@ -17,6 +17,13 @@ COUNT_BITS = COUNT_LIMIT.bit_length()
 NUMBER_BITS = 63
 
 
+def do_count(tile: ir.Value) -> bool:
+    """Whether a tile is 0, 1, 2, … along an axis, and the same elsewhere (`OpRules.counts`)."""
+    if isinstance(tile.owner, ir.Block):
+        return False
+    return rules()[tile.owner.name].counts(tile.owner.opview)
+
+
 class KnownFacts:
     """What follows from the operations of one function, and from its preconditions."""
 

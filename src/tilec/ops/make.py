@@ -185,7 +185,12 @@ class _ArithConstant(_Source):
         return bool(value) if str(op.results[0].type) == "i1" else value
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
-        return abs(int(attribute_number(op.attributes["value"])))
+        value = op.attributes["value"]
+        if isinstance(value, ir.DenseElementsAttr):
+            if not value.is_splat:
+                return 1
+            value = value.get_splat_value()
+        return abs(int(attribute_number(value)))
 
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
         number = int(attribute_number(op.attributes["value"]))
@@ -225,6 +230,9 @@ def _number(attribute: ir.Attribute, kind: ir.Type) -> np.ndarray:
 class _TensorSplat(_Source):
     name = "tensor.splat"
 
+    def divisor(self, op: ir.OpView, facts: Facts) -> int:
+        return facts.divisor(op.operands[0])
+
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.broadcast_to(operands[0], shape_of(op.results[0].type))]
 
@@ -243,6 +251,9 @@ _COORDINATE_BITS = 32
 
 class _TileIota(_Source):
     name = "tile.iota"
+
+    def counts(self, op: ir.OpView) -> bool:
+        return True
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         kind = op.results[0].type

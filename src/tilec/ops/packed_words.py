@@ -33,6 +33,25 @@ def widened(values: ir.Value, target: ir.Type, *, is_signed: bool) -> ir.Value:
     return vector.bitcast(target, pack(halves))
 
 
+def are_bf16_to_singles(source: ir.Type, target: ir.Type) -> bool:
+    """Whether fragments of these types are pairs of bf16 and f32 that `as_singles` makes."""
+    if not isinstance(source, ir.VectorType) or not isinstance(target, ir.VectorType):
+        return False
+    is_bf16 = isinstance(source.element_type, ir.BF16Type)
+    is_single = isinstance(target.element_type, ir.F32Type)
+    return is_bf16 and is_single and source.shape[0] % 2 == 0
+
+
+def as_singles(values: ir.Value, target: ir.Type) -> ir.Value:
+    """Pairs of bf16 as f32, of which each is the upper half: one instruction an element, where
+    taking the upper one out of its word first takes two."""
+    count = ir.VectorType(values.type).shape[0] // 2
+    words = unpack(vector.bitcast(ir.VectorType.get([count], _word()), values))
+    upper = i32(_signed(0xFFFF0000))
+    bits = [one for word in words for one in (arith.shli(word, i32(16)), arith.andi(word, upper))]
+    return arith.bitcast(target, pack(bits))
+
+
 def may_shift_words(kind: ir.Type, count: int | None) -> bool:
     """Whether `shifted_right` is for fragments of this type and such a count, if it is known."""
     return _bits(kind) in (8, 16) and count is not None and _fills_words(kind)

@@ -102,7 +102,10 @@ class _Reduction(Operation):
     def result_type(self, call: Call) -> Type:
         if call.generics is None and not self.whole:
             message = f"`{self.name}` needs an axis"
-            help = f"`.{self.name}::<0>()`, or `.{self.name}_all()` of all elements"
+            given = call.arguments[1].constant if len(call.arguments) == 2 else None
+            axis = uses.constant_axis(given)
+            written = 0 if axis is None else axis if axis >= 0 else f"{{{axis}}}"
+            help = f"`.{self.name}::<{written}>()`, or `.{self.name}_all()` of all elements"
             raise uses.refuse("E0203", message, Label(call.name_span), help=help)
         uses.expect_counts(call, 1, 0 if self.whole else 1)
         tile = uses.expect_domain(call, 0, self.domain)

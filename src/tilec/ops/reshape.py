@@ -16,6 +16,7 @@ from tilec.ops.build import regroup, shape_of, spread
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
 from tilec.ops.extract import sole_element
+from tilec.ops.facts import do_count
 from tilec.ops.formats import shape_of as extents_of
 from tilec.ops.fragments import certain, pack, select_registers, unpack
 from tilec.ops.lower_layout import through_rows
@@ -122,6 +123,9 @@ class _SameOrder(OpRules):
         if isinstance(mask, Data):
             return mask
         return regroup(mask, BOOL, extents_of(op.results[0].type))
+
+    def counts(self, op: ir.OpView) -> bool:
+        return self.moved_axes(op) is not None and do_count(op.operands[0])
 
     def moved_axes(self, op: ir.OpView) -> tuple[int | None, ...] | None:
         before, after = (extents_of(v.type) for v in (op.operands[0], op.results[0]))

@@ -16,7 +16,7 @@ from mlir import ir
 
 from tilec.layout import Layout
 from tilec.layout.costs import ARITHMETIC
-from tilec.layout.inference import Places as Places
+from tilec.layout.nodes import Places as Places
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.build import make
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, TensorMap, lower_elementwise
@@ -160,6 +160,10 @@ class Claim:
     is_written: bool = False
 
 
+# What `find_access_facts` writes on an operation whose `OpRules.granularity` is above 1.
+GRANULARITY = "granularity"
+
+
 class OpRules:
     """Answers for one operation; `name` is its full MLIR name (`tile.load`, `arith.addf`)."""
 
@@ -198,6 +202,12 @@ class OpRules:
         """
         chosen = next((layout for layout in known if layout is not None), None)
         return Places((chosen,) * len(known), (chosen,) * len(op.results))
+
+    def place_results(
+        self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing
+    ) -> tuple[Layout | None, ...]:
+        """Of `place`, the layouts of results: for those who ask from one tile to the next."""
+        return self.place(op, known, placing).results
 
     def serve(
         self, op: ir.OpView, wanted: Layout, placing: Placing
@@ -264,6 +274,15 @@ class OpRules:
     def bits(self, op: ir.OpView, facts: Facts) -> int | None:
         """As `Facts.bits`, of the one result, an integer."""
         return None
+
+    def counts(self, op: ir.OpView) -> bool:
+        """Whether the one result, a tile, is 0, 1, 2, … along an axis, and the same elsewhere."""
+        return False
+
+    def granularity(self, op: ir.OpView, facts: Facts) -> int:
+        """Of how many neighbours along an axis each has the same result, a power of two: those
+        from a multiple of it on."""
+        return 1
 
     def argument_divisor(self, op: ir.OpView, argument: ir.Value, facts: Facts) -> int:
         """As `divisor`, of an argument of one of its blocks."""

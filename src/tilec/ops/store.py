@@ -94,7 +94,12 @@ class _Store(Operation):
         shape = tile.shape if call.generics is None else uses.extents(call)
         if len(shape) != tensor.rank:
             message = f"expected a tile of rank {tensor.rank}, got `{tile}`"
-            raise uses.refuse("E0303", message, Label(call.arguments[2].span))
+            help = None
+            if tile.is_scalar:
+                help = (
+                    f"write the extents: `.{call.name}::<{', '.join('…' * tensor.rank)}>([…], …)`"
+                )
+            raise uses.refuse("E0303", message, Label(call.arguments[2].span), help=help)
         expect_value(call, 2, tensor.element, shape, Label(call.name_span, "stored here"))
         return UNIT
 

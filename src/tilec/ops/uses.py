@@ -7,6 +7,7 @@ from enum import Enum
 from math import prod
 
 from tilec.diagnostics.diagnostic import CompileError, Diagnostic, Label
+from tilec.ops import conversions
 from tilec.ops.call import Argument, Call
 from tilec.source import Span
 from tilec.types import (
@@ -59,7 +60,7 @@ def expect_counts(
     got = len(call.arguments) - receiver + (call.closure is not None)
     if got != expected:
         message = f"`{call.name}` takes {_count(expected, 'argument')}, got {got}"
-        raise refuse("E0203", message, Label(call.span))
+        raise refuse("E0203", message, Label(call.span), help=_signature(call))
     if closure and call.closure is None:
         message = f"`{call.name}` takes a combiner, such as `|a, b| a + b`, as its last argument"
         raise refuse("E0203", message, Label(call.arguments[-1].span))
@@ -70,7 +71,17 @@ def expect_counts(
     written = 0 if call.generics is None else len(call.generics)
     if written != generics:
         message = f"`{call.name}` takes {_count(generics, 'generic argument')}, got {written}"
-        raise refuse("E0203", message, Label(call.name_span))
+        raise refuse("E0203", message, Label(call.name_span), help=_signature(call))
+
+
+def _signature(call: Call) -> str | None:
+    numbers = [argument.constant for argument in call.arguments[1:]]
+    axes = [number for number in map(constant_axis, numbers) if number is not None]
+    is_in_turbofish = "::<" in call.signature and call.signature.endswith("()")
+    if is_in_turbofish and call.generics is None and axes and len(axes) == len(numbers):
+        written = ", ".join(str(axis) if axis >= 0 else f"{{{axis}}}" for axis in axes)
+        return f"write `.{call.name}::<{written}>()`"
+    return f"it is written `{call.signature}`" if call.signature else None
 
 
 def _has_receiver(call: Call) -> bool:
@@ -141,11 +152,11 @@ def _way_in(element: ElementLike, domain: Domain) -> str | None:
     if element in STORAGE_ONLY:
         return f"`{element}` is for storage and `dot`: convert it first, `.to::<f32>()`"
     if element == BOOL and domain is not Domain.FLOAT:
-        return "combine masks with `&` and `|`, or count with `.to::<i32>()`"
+        return "combine masks with `&` and `|`, choose by `select`, or count with `.to::<i32>()`"
     if domain is Domain.FLOAT:
         return "convert it first: `.to::<f32>()`"
     if domain is Domain.BOOL:
-        return "compare it first: `.ne(0)`"
+        return f"compare it first: {conversions.not_zero(element)}"
     return None
 
 
@@ -161,16 +172,18 @@ def _unify_pair(call: Call, first: int, other: int) -> None:
     left, right = expect_tile(call, first), expect_tile(call, other)
     if call.inference.unify(left.element, right.element):
         return
-    places = call.arguments[first], call.arguments[other]
-    raise differing_elements(left.element, right.element, places[0].span, places[1].span)
+    one, two = call.arguments[first], call.arguments[other]
+    literals = one.constant, two.constant
+    help = conversions.conversion_of_one(left.element, right.element, literals)
+    raise differing_elements(left.element, right.element, one.span, two.span, help)
 
 
 def unify_with(call: Call, index: int, element: Element, owner: Span) -> None:
     """E0202 unless an argument has the element type of what `owner` shows."""
-    got = expect_tile(call, index).element
+    argument, got = call.arguments[index], expect_tile(call, index).element
     if not call.inference.unify(got, element):
-        help = f"convert it: `.to::<{element}>()`" if isinstance(got, Element) else None
-        raise differing_elements(element, got, owner, call.arguments[index].span, help)
+        help = conversions.conversion(got, element, literal=argument.constant)
+        raise differing_elements(element, got, owner, argument.span, help)
 
 
 def differing_elements(
@@ -182,23 +195,10 @@ def differing_elements(
 ) -> CompileError:
     """E0202 at the later of two places."""
     labels = Label(later, f"this is `{got}`"), Label(earlier, f"this is `{expected}`")
-    help = help or _conversion(expected, got)
+    help = help or conversions.conversion_of_one(expected, got)
     return refuse(
         "E0202", f"element types differ: expected `{expected}`, got `{got}`", *labels, help=help
     )
-
-
-def _conversion(left: ElementLike, right: ElementLike) -> str | None:
-    literals = [e for e in (left, right) if not isinstance(e, Element)]
-    if literals:
-        kind = "an integer literal is never a float: write `1.0`"
-        return kind if literals[0].is_integer else "a float literal is never an integer: write `1`"
-    assert isinstance(left, Element) and isinstance(right, Element)
-    if left.is_float != right.is_float:
-        target = left if left.is_float else right
-    else:
-        target = left if left.bits > right.bits else right
-    return f"convert one of them: `.to::<{target}>()`"
 
 
 def broadcast(call: Call, indices: Sequence[int]) -> tuple[int, ...]:

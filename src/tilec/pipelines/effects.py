@@ -1,19 +1,28 @@
 """What each launch of a pipeline does with the tensors that it is given.
 
-A kernel is known by its summary (`proofs/coverage.py`). Where any of several instances may be
-launched, what all of them do is certain, and what any of them does is possible.
+A kernel is known by its summary (`proofs/coverage.py`), for the numbers that the launch gives.
+Where any of several instances may be launched, what all of them do is certain, and what any of them
+does is possible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from tilec.artifact.signature import Coverage
 from tilec.pipelines.traced import Given, TracedLaunch
 
-# Of each instance by its symbol: what it does with each tensor that it may write.
-Summaries = Mapping[str, Sequence[Coverage]]
+
+class Summaries(Protocol):
+    """What is known of kernels, by the symbols of their instances."""
+
+    def coverage(self, symbol: str, launch: TracedLaunch) -> Sequence[Coverage]:
+        """What an instance does with each tensor that it may write."""
+
+    def shortfall(self, symbol: str, parameter: str, launch: TracedLaunch) -> str | None:
+        """Why it is not known that an instance writes all of a tensor; None where it is."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ def _effect(launch: TracedLaunch, given: Given, tensor: str, summaries: Summarie
     told = [
         one
         for symbol in launch.instances
-        for one in summaries[symbol]
+        for one in summaries.coverage(symbol, launch)
         if one.tensor == given.argument.parameter
     ]
     assert len(told) == len(launch.instances), "a kernel tells of all that it may write"

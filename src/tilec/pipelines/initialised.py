@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tilec.diagnostics import Diagnostic, Label
-from tilec.pipelines.effects import Effect
+from tilec.pipelines.effects import Effect, Summaries
 from tilec.pipelines.traced import Traced, TracedLaunch, TracedTemporary
 
 
 def check_initialised(
-    pipeline: Traced, effects: Sequence[Mapping[str, Effect]]
+    pipeline: Traced, effects: Sequence[Mapping[str, Effect]], summaries: Summaries
 ) -> Iterator[Diagnostic]:
     """Yields E0801 for each temporary that may be read before it has a value."""
     open_ = {temporary.name: temporary for temporary in pipeline.temporaries}
@@ -25,7 +25,7 @@ def check_initialised(
             if name not in open_:
                 continue
             if effect.reads:
-                yield _refused(launch, effect, open_.pop(name), partly.get(name))
+                yield _refused(launch, effect, open_.pop(name), partly.get(name), summaries)
             elif effect.fills:
                 del open_[name]
             else:
@@ -37,6 +37,7 @@ def _refused(
     effect: Effect,
     temporary: TracedTemporary,
     partly: tuple[TracedLaunch, Effect] | None,
+    summaries: Summaries,
 ) -> Diagnostic:
     labels = [
         Label(effect.given.span, _how(launch, effect)),
@@ -45,9 +46,12 @@ def _refused(
     notes: tuple[str, ...] = ()
     if partly is not None:
         writer, written = partly
-        labels.append(Label(written.given.span, "written here, but maybe not in full"))
+        labels.append(Label(written.given.span, "written here"))
         parameter = written.given.argument.parameter
-        notes = (f"it is not proved that `{writer.kernel}` writes every element of `{parameter}`",)
+        told = [summaries.shortfall(symbol, parameter, writer) for symbol in writer.instances]
+        why = next((one for one in told if one is not None), None)
+        if why is not None:
+            notes = (f"`{writer.kernel}` writes `{parameter}` {why}",)
     labels += [Label(span, "in the pipeline that is called here") for span in launch.calls]
     return Diagnostic(
         "E0801",

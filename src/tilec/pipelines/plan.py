@@ -22,7 +22,7 @@ def plan(pipeline: Traced, summaries: Summaries) -> tuple[Pipeline | None, list[
     `summaries` are those of all instances that are launched.
     """
     effects = [effects_of(launch, summaries) for launch in pipeline.launches]
-    found = list(check_initialised(pipeline, effects))
+    found = list(check_initialised(pipeline, effects, summaries))
     if found:
         return None, found
     live = live_launches(pipeline, effects)

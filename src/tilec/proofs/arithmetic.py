@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -24,13 +24,17 @@ from tilec.integers.formula import (
     within,
 )
 from tilec.integers.number import Case, Number, always, by_cases, chosen, together
-from tilec.integers.polynomial import ZERO, Polynomial, Unknown, number, variable
+from tilec.integers.polynomial import ONE, ZERO, Polynomial, Unknown, number, variable
 from tilec.proofs.knowledge import Fact, Knowledge
 
 INDEX = (-(2**63), 2**63 - 1)
 # What of wrapping is followed exactly: types of few numbers, and numbers that go around few times.
 _FOLLOWED_SIZE = 2**16
 _FOLLOWED_TIMES = 4
+_RELATIONS = {"floor": is_floor, "ceiling": is_ceiling, "truncated": is_truncated}
+
+# What an unknown is called that is not followed because a question took too many steps.
+UNDECIDED = "was not decided within the budget"
 
 
 @dataclass
@@ -41,11 +45,21 @@ class Arithmetic(ABC):
     _path: tuple[Fact, ...] = ()
     _decided: dict[tuple[Formula, tuple[Fact, ...]], bool | None] = field(default_factory=dict)
     _quotients: dict[tuple[str, Polynomial, Polynomial], Polynomial] = field(default_factory=dict)
+    _positive: dict[tuple[Polynomial, tuple[Formula, ...], tuple[Fact, ...]], bool] = field(
+        default_factory=dict
+    )
+    _sums: dict[Polynomial, Polynomial] = field(default_factory=dict)
+    _rests: dict[Polynomial, Polynomial] = field(default_factory=dict)
     _singles: dict[Number, Polynomial] = field(default_factory=dict)
-    _unwrapped: dict[Unknown, Polynomial] = field(default_factory=dict)
+    # What depends on an `usize` that may wrap, and what it is where nothing does.
+    _of_wrapped: dict[Unknown, Callable[[], Polynomial]] = field(default_factory=dict)
+    # What was computed, of each `usize` that may have wrapped.
+    _computed: dict[Unknown, Polynomial] = field(default_factory=dict)
 
     @abstractmethod
-    def _opaque(self, interval: tuple[int, int] | None, op: ir.OpView) -> Unknown:
+    def _opaque(
+        self, interval: tuple[int, int] | None, op: ir.OpView, name: str | None = None
+    ) -> Unknown:
         """An unknown for what is not followed."""
 
     @property
@@ -97,8 +111,9 @@ class Arithmetic(ABC):
         around = (at_least_low - low) // size, (at_most_high - low) // size
         # isl takes remainders of small numbers, and few cases; not those of large ones.
         is_followed = size <= _FOLLOWED_SIZE or around[1] - around[0] < _FOLLOWED_TIMES
+        name = "may wrap" if not self.knowledge.is_given_up else UNDECIDED
         unknown = self.knowledge.unknown(
-            "may wrap", interval, uniform=uniform, opaque=not is_followed, about=op
+            name, interval, uniform=uniform, opaque=not is_followed, about=op
         )
         if is_followed:
             times = self.knowledge.unknown("times around", around, uniform=uniform)
@@ -108,7 +123,8 @@ class Arithmetic(ABC):
             same = equal(variable(unknown), case.value)
             self.knowledge.define(unknown, either(negated(fits), same))
         if interval == INDEX:
-            self._unwrapped[unknown] = case.value
+            self._computed[unknown] = case.value
+            self._of_wrapped[unknown] = lambda: self.exact(case.value)
         return Case(case.when, variable(unknown))
 
     def unsigned(self, value: Number, kind: ir.Type) -> Number:
@@ -122,13 +138,67 @@ class Arithmetic(ABC):
         )
 
     def quotient(self, a: Number, b: Number, rounding: str, op: ir.OpView) -> Number:
+        def divided(x: Polynomial, y: Polynomial, when: Sequence[Formula]) -> Polynomial:
+            return self._divided(x, y, when, rounding, op)
+
+        return self._of_division(a, b, divided)
+
+    def remainder(self, a: Number, b: Number, op: ir.OpView) -> Number:
+        def rest(x: Polynomial, y: Polynomial, when: Sequence[Formula]) -> Polynomial:
+            return self._rest(x, self._divided(x, y, when, "truncated", op), y)
+
+        return self._of_division(a, b, rest)
+
+    def _of_division(
+        self,
+        a: Number,
+        b: Number,
+        function: Callable[[Polynomial, Polynomial, Sequence[Formula]], Polynomial],
+    ) -> Number:
+        """A function of dividend, divisor and what holds there, in each case that can be."""
+        if _is_choice(b):
+            b = always(self.single(b))
         found = []
         for left, right in product(a.cases, b.cases):
             when = together(left.when, right.when)
             if when is not None:
-                value = self._divided(left.value, right.value, when, rounding, op)
+                value = function(left.value, self._short(right.value), when)
                 found.append(Case(when, value))
         return self._few(Number(tuple(found)))
+
+    def _short(self, divisor: Polynomial) -> Polynomial:
+        """The divisor as one unknown, where it is a sum: its multiples are one product then."""
+        if len(divisor.monomials) <= 1:
+            return divisor
+        if divisor not in self._sums:
+            uniform = all(u.uniform for u in divisor.unknowns)
+            unknown = self.knowledge.unknown(str(divisor), divisor.interval, uniform=uniform)
+            self._sums[divisor] = self.knowledge.define(unknown, equal(variable(unknown), divisor))
+        return self._sums[divisor]
+
+    def _rest(self, a: Polynomial, quotient: Polynomial, b: Polynomial) -> Polynomial:
+        """What a division leaves; an unknown of its own, where that takes products."""
+        rest = a - quotient * b
+        is_linear = all(len(m) <= 1 for m in rest.monomials)
+        if is_linear or any(u.opaque for u in quotient.unknowns):
+            return rest
+        if rest not in self._rests:
+            is_signed = self._quotients.get(("signed truncated", a, b)) == quotient
+            most = max(map(abs, b.interval)) if is_signed else max(b.interval[1] - 1, 0)
+            low, high = (-most if a.interval[0] < 0 else 0), min(most, max(a.interval[1], 0))
+            uniform = all(u.uniform for u in rest.unknowns)
+            unknown = self.knowledge.unknown(f"({a})%({b})", (low, high), uniform=uniform)
+            found = variable(unknown)
+            meant = both(equal(found, rest), at_least(found, 0) if low == 0 else TRUE)
+            if is_signed:
+                # By 0 it is anything: nobody asks.
+                definition = either(equal(b, 0), meant)
+            else:
+                definition = self._where_positive(b, both(meant, less(found, b), less(-found, b)))
+            self._rests[rest] = self.knowledge.define(unknown, definition)
+            if self._may_wrap(rest):
+                self._of_wrapped[unknown] = lambda: self.exact(rest)
+        return self._rests[rest]
 
     def _divided(
         self,
@@ -142,15 +212,30 @@ class Arithmetic(ABC):
             a, b = -a, -b
         if b.is_constant and b.constant == 0:
             return ZERO  # the emitter sees to it that this is not asked
-        positive = at_least(b, 1)
-        if (
-            positive != TRUE
-            and positive not in when
-            and self.knowledge.possible([*when, negated(positive)], self._path)
-        ):
-            return variable(self._opaque(interval_of(op.results[0].type), op))
+        if not self._is_positive(b) and not self._is_positive(b, when, self._path):
+            is_given_up = self.knowledge.is_given_up
+            if all(self._is_of_launch(u) for u in a.unknowns | b.unknowns):
+                return self._signed_quotient(a, b, rounding)
+            name = UNDECIDED if is_given_up else None
+            return variable(self._opaque(interval_of(op.results[0].type), op, name))
         exact = _exact_quotient(a, b)
         return exact if exact is not None else self._new_quotient(a, b, rounding)
+
+    def _is_of_launch(self, unknown: Unknown) -> bool:
+        """Whether it is a number of the launch, and what it is where nothing wraps is known."""
+        return unknown.uniform and (not unknown.opaque or unknown in self._of_wrapped)
+
+    def _is_positive(
+        self, b: Polynomial, when: Sequence[Formula] = (), path: tuple[Fact, ...] = ()
+    ) -> bool:
+        """Whether a number is above 0: wherever programs run, or where more is known."""
+        positive = at_least(b, 1)
+        if positive == TRUE or positive in when:
+            return True
+        key = b, tuple(when), path
+        if key not in self._positive:
+            self._positive[key] = not self.knowledge.possible([*when, negated(positive)], path)
+        return self._positive[key]
 
     def _new_quotient(self, a: Polynomial, b: Polynomial, rounding: str) -> Polynomial:
         if rounding == "truncated" and a.interval[0] >= 0:
@@ -161,11 +246,38 @@ class Arithmetic(ABC):
         interval = _quotients_between(a.interval, (max(b.interval[0], 1), b.interval[1]))
         uniform = all(u.uniform for u in a.unknowns | b.unknowns)
         unknown = self.knowledge.unknown(f"({a})/({b})", interval, uniform=uniform)
-        relation = {"floor": is_floor, "ceiling": is_ceiling, "truncated": is_truncated}[rounding]
-        meant = relation(variable(unknown), a, b)
-        found = self.knowledge.define(unknown, either(negated(at_least(b, 1)), meant))
+        meant = _RELATIONS[rounding](variable(unknown), a, b)
+        found = self.knowledge.define(unknown, self._where_positive(b, meant))
         self._quotients[key] = found
         return found
+
+    def _signed_quotient(self, a: Polynomial, b: Polynomial, rounding: str) -> Polynomial:
+        """A quotient by what may be of either sign; by 0 it is anything (nobody asks)."""
+        key = f"signed {rounding}", a, b
+        if key in self._quotients:
+            return self._quotients[key]
+        size = max(map(abs, a.interval))
+        unknown = self.knowledge.unknown(f"({a})/({b})", (-size, size), uniform=True)
+        found = variable(unknown)
+        relation = _RELATIONS[rounding]
+        meant = either(
+            both(at_least(b, 1), relation(found, a, b)),
+            both(at_least(-b, 1), relation(found, -a, -b)),
+            equal(b, 0),
+        )
+        self._quotients[key] = self.knowledge.define(unknown, meant)
+        if self._may_wrap(a) or self._may_wrap(b):
+            self._of_wrapped[unknown] = lambda: self._signed_quotient(
+                self.exact(a), self.exact(b), rounding
+            )
+        return found
+
+    def _where_positive(self, b: Polynomial, meant: Formula) -> Formula:
+        """What a division means; of a divisor that is only known here to be above 0, with a case
+        for where it is not."""
+        if self._is_positive(b):
+            return both(at_least(b, 1), meant)
+        return either(negated(at_least(b, 1)), meant)
 
     def single(self, value: Number) -> Polynomial:
         if value.only is not None:
@@ -185,13 +297,24 @@ class Arithmetic(ABC):
 
     def exact(self, value: Polynomial) -> Polynomial:
         """What a number is where nothing wraps."""
-        if self._unwrapped.keys().isdisjoint(value.unknowns):
+        if not self._may_wrap(value):
             return value
         found = ZERO
         for monomial, coefficient in value.terms:
-            factors = (self.exact(self._unwrapped.get(u, variable(u))) for u in monomial)
+            factors = [
+                self._of_wrapped[u]() if u in self._of_wrapped else variable(u) for u in monomial
+            ]
             found = found + prod(factors, start=number(coefficient))
         return found
+
+    def _may_wrap(self, value: Polynomial) -> bool:
+        return not self._of_wrapped.keys().isdisjoint(value.unknowns)
+
+
+def _is_choice(divisor: Number) -> bool:
+    """Whether it is one of several, not all constants: `min(rest, 8)`, and no guard against 0."""
+    values = [case.value for case in divisor.cases]
+    return len(values) > 1 and ONE not in values and not all(v.is_constant for v in values)
 
 
 def interval_of(kind: ir.Type) -> tuple[int, int] | None:

@@ -1,10 +1,8 @@
 """Which tensors a kernel writes in full, whatever the arguments, and which it may read before.
 
-Written in full: every element of the tensor is touched by some store of some program. The stores
-are projected to the elements they touch, and the tensor minus these must be empty, for all extents
-at once. A store counts only where its relation is exact: nothing opaque, and no product of
-unknowns (whose sets are too large, which is right for races and wrong here). Program numbers that
-are taken apart have products that are none (`digits.py`).
+Written in full: every element of the tensor is touched by some store of some program, for all
+extents and scalars that the preconditions allow. A precondition that is not followed exactly leaves
+more launches to think of, never fewer; a store that is not, less that it touches (`stores.py`).
 
 Read before: some load may touch an element that its own program has not stored to before. What
 other programs store counts for nothing, for programs run in no order. A store comes before a load
@@ -15,33 +13,44 @@ none; the load's set may be too large, the stores' may not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import islpy as isl
 from mlir import ir
 
 from tilec.integers.conditions import projected
-from tilec.integers.formula import Formula, less
-from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
+from tilec.integers.formula import Formula, equal, less
+from tilec.integers.isl_sets import Undecided, limited, one_question
 from tilec.integers.polynomial import Unknown, variable
 from tilec.proofs.access import Access
-from tilec.proofs.digits import taken_apart
+from tilec.proofs.certain import certainly_touched, loops_around
 from tilec.proofs.reasoning import Reasoning
+from tilec.proofs.stores import Doubt, Launch, Store, store_of, store_of_program
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a kernel does with a tensor that it may write."""
+    """What a kernel does with a tensor that it may write.
+
+    `doubts` say what kept stores from being known to write in full, where it is not; none where the
+    stores are known, and leave something.
+    """
 
     tensor: str
     is_written: bool
     writes_all: bool
     reads_first: bool
+    doubts: tuple[Doubt, ...] = field(default=(), compare=False)
 
 
-def find_coverage(reasoning: Reasoning, function: ir.OpView) -> list[Coverage]:
-    """For each parameter that the kernel may write, in order."""
+def find_coverage(
+    reasoning: Reasoning, function: ir.OpView, given: Mapping[str, int] | None = None
+) -> list[Coverage]:
+    """For each parameter that the kernel may write, in order.
+
+    `given` are scalars that a launch gives; without them it is of every launch.
+    """
     found = []
     for entry in map(ir.DictAttr, ir.ArrayAttr(function.attributes["tile.parameters"])):
         if "own" not in entry or ir.StringAttr(entry["own"]).value == "shared":
@@ -49,109 +58,125 @@ def find_coverage(reasoning: Reasoning, function: ir.OpView) -> list[Coverage]:
         tensor = ir.StringAttr(entry["name"]).value
         accesses = [a for a in reasoning.accesses if a.view.tensor == tensor]
         stores = [a for a in accesses if a.writes]
+        is_covered, doubts = _covers(reasoning, stores, given or {}) if stores else (False, [])
         found.append(
             Coverage(
                 tensor,
                 is_written=bool(stores),
-                writes_all=bool(stores) and _covers(reasoning, stores),
+                writes_all=is_covered,
                 reads_first=any(
                     not a.writes and not _is_stored_before(reasoning, a, accesses[:number])
                     for number, a in enumerate(accesses)
                 ),
+                doubts=tuple(doubts),
             )
         )
     return found
 
 
+_ON_DATA = "what it is done under depends on data", "store on the other paths, too"
+_TOO_MUCH = "the budget of the proof is used up", "store in one loop, without branches"
+
+# ---- written in full -----------------------------------------------------------------------------
+
+
+def _covers(
+    reasoning: Reasoning, accesses: Sequence[Access], given: Mapping[str, int]
+) -> tuple[bool, list[Doubt]]:
+    """Whether stores touch every element, and why that may not be known."""
+    launch = Launch(reasoning)
+    element = element_of(reasoning, accesses[0])
+    found = [store_of(launch, access, element) for access in accesses]
+    stores = [one for one in found if isinstance(one, Store)]
+    doubts = [one for one in found if isinstance(one, Doubt)]
+    doubts += [Doubt(s.access, *_ON_DATA) for s in stores if s.data]
+    whole = known_of_launch(launch, stores, inside(accesses[0], element), given)
+    shared = [*dict.fromkeys([*shared_by(launch, stores), *element])]
+    try:
+        with one_question():
+            rest = projected(whole, shared)
+            for touched in certainly_touched(stores, shared):
+                rest = _without(rest, touched)
+            if limited(rest.is_empty):
+                return True, []
+    except Undecided:
+        doubts.insert(0, Doubt(accesses[0], *_TOO_MUCH))
+    return False, doubts
+
+
+def inside(access: Access, element: Sequence[Unknown]) -> list[Formula]:
+    """That the element is one of the tensor."""
+    extents = access.view.extents
+    return [less(variable(e), extent) for e, extent in zip(element, extents, strict=True)]
+
+
+def known_of_launch(
+    launch: Launch,
+    stores: Sequence[Store],
+    wanted: Sequence[Formula],
+    given: Mapping[str, int],
+) -> list[Formula]:
+    """What is known of the arguments, and of what else stores are about, where `wanted` holds."""
+    reasoning = launch.reasoning
+    stated = [f.formula for f in reasoning.knowledge.facts if f.why == "requires"]
+    scalars = {name: u for name, u in reasoning.scalars.items() if name in given}
+    stated += [equal(variable(u), given[name]) for name, u in scalars.items()]
+    known = reasoning.knowledge.context([*stated, *wanted], (), wide=False, only=True)
+    return launch.linear([*known, *launch.of_quotients(shared_by(launch, stores))])
+
+
+def shared_by(launch: Launch, stores: Sequence[Store]) -> list[Unknown]:
+    """The arguments, and what else of the launch stores are about that does not follow in them."""
+    reasoning = launch.reasoning
+    used = {u for store in stores for f in store.formulas for u in f.unknowns if u.uniform}
+    choices = reasoning.knowledge.definitions.keys()
+    kept = {u for u in used if u.opaque or u not in choices or launch.of_quotients([u])}
+    arguments = [*reasoning.dims.values(), *reasoning.scalars.values()]
+    return [*arguments, *sorted(kept.difference(arguments))]
+
+
+# ---- read before ---------------------------------------------------------------------------------
+
+
 def _is_stored_before(reasoning: Reasoning, load: Access, before: Sequence[Access]) -> bool:
     """Whether a program has stored to all that a load touches; `before` are in program order."""
-    element = _element_of(reasoning, load)
-    touched = _formulas(reasoning, load, element)
-    known = [*reasoning.dims.values(), *reasoning.scalars.values(), *element]
-    known += reasoning.ids.values()
-    try:
-        with one_question():
-            for store in (access for access in before if access.writes):
-                stored = _formulas(reasoning, store, element)
-                if store.starts is None or not _is_exact(stored):
-                    continue
-                kept = [*known, *_turns_of_both(store, load, [*stored, *touched])]
-                rest = _without(projected(touched, kept), projected(stored, kept))
-                if limited(rest.is_empty):
-                    return True
-    except Undecided:
-        pass
-    return False
-
-
-def _turns_of_both(store: Access, load: Access, formulas: Sequence[Formula]) -> list[Unknown]:
-    """The turns of the loops around both, as far as something depends on them."""
-    around = {*_around(store)} & {*_around(load)}
-    unknowns = sorted({u for f in formulas for u in f.unknowns})
-    return [u for u in unknowns if isinstance(u.about, ir.OpView) and u.about.operation in around]
-
-
-def _around(access: Access) -> Iterator[ir.Operation]:
-    operation = access.op.operation.parent
-    while operation is not None:
-        yield operation
-        operation = operation.parent
-
-
-def _element_of(reasoning: Reasoning, access: Access) -> list[Unknown]:
-    """Unknowns for the coordinates of an element of a tensor."""
-    return [
-        reasoning.knowledge.unknown(f"element {axis}", (0, 2**40), uniform=True)
-        for axis in range(access.rank)
-    ]
-
-
-def _covers(reasoning: Reasoning, stores: Sequence[Access]) -> bool:
-    extents = stores[0].view.extents
-    element = _element_of(reasoning, stores[0])
-    known = [*reasoning.dims.values(), *reasoning.scalars.values(), *element]
-    stated = [f.formula for f in reasoning.knowledge.facts if f.why == "requires"]
-    inside = [less(variable(e), extent) for e, extent in zip(element, extents, strict=True)]
-    whole = reasoning.knowledge.context([*stated, *inside], (), wide=False, only=True)
-    if not _is_exact(whole):
+    launch = Launch(reasoning)
+    element = element_of(reasoning, load)
+    around = loops_around(load)
+    found = [store_of_program(launch, a, element) for a in before if a.writes]
+    stores = [one for one in found if isinstance(one, Store)]
+    if not stores:
         return False
+    touched = launch.linear(
+        reasoning.knowledge.context(
+            load.touches([variable(e) for e in element]),
+            load.path,
+            wide=True,
+            about=reasoning.ids.values(),
+        )
+    )
+    # The turns of the loops around both, and what data the load depends on itself.
+    turns = {u for s in stores for u in s.chosen if u in reasoning.turns}
+    common = {u for u in turns if isinstance(u.about, ir.OpView) and u.about.operation in around}
+    common |= {u for s in stores for u in s.data} & {u for f in touched for u in f.unknowns}
+    shared = [*shared_by(launch, stores), *element]
+    shared = [*dict.fromkeys([*shared, *reasoning.ids.values(), *sorted(common)])]
     try:
         with one_question():
-            rest = projected(whole, known)
-            for store in stores:
-                touched = _touched(reasoning, store, element, known)
-                if touched is not None:
-                    rest = _without(rest, touched)
+            rest = projected(touched, shared)
+            for stored in certainly_touched(stores, shared):
+                rest = _without(rest, stored)
             return bool(limited(rest.is_empty))
     except Undecided:
         return False
 
 
-def _touched(
-    reasoning: Reasoning, store: Access, element: Sequence[Unknown], known: Sequence[Unknown]
-) -> isl.Set | None:
-    """The elements that a store touches, with the arguments; None if that is not exact."""
-    # Where nobody knows which programs run, nothing is certain to be touched.
-    if store.starts is None or not reasoning.is_grid_followed:
-        return None
-    formulas = taken_apart(reasoning, _formulas(reasoning, store, element))
-    return projected(formulas, known) if _is_exact(formulas) else None
-
-
-def _formulas(
-    reasoning: Reasoning, access: Access, element: Sequence[Unknown]
-) -> Sequence[Formula]:
-    return reasoning.knowledge.context(
-        access.touches([variable(e) for e in element]),
-        access.path,
-        wide=True,
-        about=reasoning.ids.values(),
-    )
-
-
-def _is_exact(formulas: Sequence[Formula]) -> bool:
-    unknowns = {u for f in formulas for u in f.unknowns}
-    return not any(u.opaque for u in unknowns) and not Dimensions(formulas, ()).products
+def element_of(reasoning: Reasoning, access: Access) -> list[Unknown]:
+    """Unknowns for the coordinates of an element of a tensor."""
+    return [
+        reasoning.knowledge.unknown(f"element {axis}", (0, 2**40), uniform=True)
+        for axis in range(access.rank)
+    ]
 
 
 def _without(whole: isl.Set, part: isl.Set) -> isl.Set:

@@ -7,14 +7,14 @@ sets of isl are exact again. What is left of products makes them inexact, as eve
 Why it is sound, for H above 0: `b = floor(p / H)` says that p = b * H + h for some h with
 0 <= h < H, so one unknown takes the place of another. Then X * H + h >= 0 says X >= 0, and
 X * H - h - 1 >= 0 says X >= 1, for h is between 0 and H. Where H is 0, nothing is left, which is
-right where it is asked for what certainly happens. Facts of the launch about arguments alone are
-left out: they hold wherever anything runs.
+right where it is asked for what certainly happens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from tilec.integers.division import is_floor
 from tilec.integers.formula import (
     All,
     Any,
@@ -26,27 +26,42 @@ from tilec.integers.formula import (
     either,
     less,
     mapped,
+    negated,
 )
 from tilec.integers.polynomial import Polynomial, Unknown, polynomial, variable
 from tilec.proofs.reasoning import Reasoning
 
 
-def taken_apart(reasoning: Reasoning, formulas: Sequence[Formula]) -> list[Formula]:
-    """The formulas over digits, where program numbers are divided by extents."""
-    programs = set(reasoning.ids.values())
+def taken_apart(
+    reasoning: Reasoning,
+    formulas: Sequence[Formula],
+    instead: Mapping[Polynomial, Unknown],
+    numbers: dict[object, Unknown],
+) -> list[Formula]:
+    """The formulas over digits, where program numbers are divided by what the launch shares.
+
+    `instead` are numbers that stand for others in the formulas (`strides.py`), as if they were
+    those of programs. `numbers` are the digits so far: each has one unknown.
+    """
+    programs = {*reasoning.ids.values(), *instead.values()}
     found = list(formulas)
     # In the order of their making, so that quotients of quotients come after these.
     for (rounding, dividend, divisor), quotient in reasoning.quotients.items():
-        number, base = _unknown_in(dividend), _unknown_in(divisor)
+        number, base = instead.get(dividend) or _unknown_in(dividend), _unknown_in(divisor)
         if rounding != "floor" or number not in programs or base is None:
             continue
         [digit_above] = quotient.unknowns
         definition = reasoning.knowledge.definitions[digit_above]
-        if base not in reasoning.dims.values() or definition not in found:
+        if dividend in instead:
+            definition = either(
+                negated(at_least(variable(base), 1)),
+                is_floor(variable(digit_above), variable(number), variable(base)),
+            )
+        if not base.uniform or base.low < 0 or definition not in found:
             continue
-        found = _split(reasoning, found, number, digit_above, base, definition)
+        found = _split(reasoning, found, number, digit_above, base, definition, numbers)
         programs.add(digit_above)
-    return _without_launch_facts(reasoning, found) if len(programs) > len(reasoning.ids) else found
+    return found
 
 
 def _unknown_in(value: Polynomial) -> Unknown | None:
@@ -63,11 +78,14 @@ def _split(
     above: Unknown,
     base: Unknown,
     definition: Formula,
+    numbers: dict[object, Unknown],
 ) -> list[Formula]:
     """`above * base + digit` in the place of `program`."""
-    digit = reasoning.knowledge.unknown(
-        f"{program.name} % {base.name}", (0, base.high), uniform=False
-    )
+    if (program, base) not in numbers:
+        numbers[program, base] = reasoning.knowledge.unknown(
+            f"{program.name} % {base.name}", (0, base.high), uniform=False
+        )
+    digit = numbers[program, base]
     whole = variable(above) * variable(base) + variable(digit)
 
     def change(value: Polynomial) -> Polynomial:
@@ -119,9 +137,3 @@ def _divided(value: Polynomial, base: Unknown) -> tuple[Polynomial, Polynomial]:
         else:
             rest.append((monomial, coefficient))
     return polynomial(factor), polynomial(rest)
-
-
-def _without_launch_facts(reasoning: Reasoning, formulas: Sequence[Formula]) -> list[Formula]:
-    arguments = {*reasoning.dims.values(), *reasoning.scalars.values()}
-    facts = {f.formula for f in reasoning.knowledge.facts if f.formula.unknowns <= arguments}
-    return [f for f in formulas if f not in facts]

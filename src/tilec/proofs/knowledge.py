@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
-from tilec.integers.formula import Formula, negated, renamed
+from tilec.integers.budget import SHARE
+from tilec.integers.formula import FALSE, Formula, negated, renamed
 from tilec.integers.polynomial import Interval, Polynomial, Unknown, variable
-from tilec.integers.solver import Undecided, can_hold
+from tilec.integers.satisfiable import can_hold
+from tilec.integers.solver import Undecided
 
-# How many points a question may look at. That a number fits its type is asked often, and mostly
-# seen at once if it does.
-_POINTS = 100
-_POINTS_FOR_FITS = 80
+# That a number fits its type is asked often, and mostly seen at once if it does.
+_PART_FOR_FITS = 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,7 @@ class Knowledge:
     definitions: dict[Unknown, Formula] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
     limits: list[Formula] = field(default_factory=list)
+    is_given_up: bool = False  # whether the last question was not decided within the budget
     _count: int = 0
     _twins: dict[Unknown, Unknown] = field(default_factory=dict)
 
@@ -52,11 +53,12 @@ class Knowledge:
         uniform: bool,
         opaque: bool = False,
         about: object = None,
+        twin: Unknown | None = None,
     ) -> Unknown:
         """A further unknown."""
         self._count += 1
         low, high = interval
-        return Unknown(name, low, high, self._count, uniform, opaque, about)
+        return Unknown(name, low, high, self._count, uniform, opaque, about, twin)
 
     @property
     def count(self) -> int:
@@ -72,16 +74,20 @@ class Knowledge:
 
     def possible(self, formulas: Sequence[Formula], facts: Sequence[Fact]) -> bool:
         """Whether formulas can hold together where facts do; if nobody knows, they can."""
+        self.is_given_up = False
+        if FALSE in formulas:
+            return False
         near = self.context(formulas, facts, wide=False)
-        if not _can_hold(near):
+        if not self._can_hold(near):
             return False
         far = self.context(formulas, facts, wide=True)
-        return len(far) == len(near) or _can_hold(far)
+        return len(far) == len(near) or self._can_hold(far)
 
     def fits(self, formula: Formula, when: Sequence[Formula], facts: Sequence[Fact]) -> bool:
         """Whether a formula, that a number fits its type, holds where others do."""
+        self.is_given_up = False
         far = self.context([*when, negated(formula)], facts, wide=True)
-        return not _can_hold([*far, *self.limits_of(far)], _POINTS_FOR_FITS)
+        return not self._can_hold([*far, *self.limits_of(far)], _PART_FOR_FITS)
 
     def context(
         self,
@@ -127,6 +133,14 @@ class Knowledge:
             found += [self.definitions[u] for u in sorted(fresh) if u in self.definitions]
             place += 1
 
+    def _can_hold(self, formulas: Sequence[Formula], part: float = SHARE) -> bool:
+        try:
+            self.is_given_up = False
+            return can_hold(formulas, part=part)
+        except Undecided:
+            self.is_given_up = True
+            return True
+
     # ---- a second program ------------------------------------------------------------------------
 
     def twins(self, unknowns: Iterable[Unknown]) -> Mapping[Unknown, Unknown]:
@@ -139,6 +153,7 @@ class Knowledge:
                     uniform=False,
                     opaque=unknown.opaque,
                     about=unknown.about,
+                    twin=unknown,
                 )
         return self._twins
 
@@ -155,10 +170,3 @@ def _is_near(unknowns: frozenset[Unknown], known: set[Unknown], *, wide: bool) -
     if wide:
         return bool(shared)
     return shared == unknowns or any(not u.uniform for u in shared)
-
-
-def _can_hold(formulas: Sequence[Formula], points: int = _POINTS) -> bool:
-    try:
-        return can_hold(formulas, points=points)
-    except Undecided:
-        return True

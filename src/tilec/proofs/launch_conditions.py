@@ -1,4 +1,9 @@
-"""Conditions on arguments, over the names that users know them by."""
+"""Conditions on arguments, over the names that users know them by.
+
+They are read as integers of any size, and hold of every number of the arguments' types: launchers'
+own division truncates, so a floored quotient of what may be below zero is written by one that
+rounds up, wherever it stands.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,7 @@ def _comparison(comparison: Comparison, names: Mapping[Unknown, str]) -> HostExp
         remainder = _remainder(value, names)
         if remainder is not None:
             return ("eq", *remainder)
-    terms = [_without_negative_dividends(term) for term in value.terms]
+    terms = [_rounded_up(term) for term in value.terms]
     left = [(c, t) for c, t in terms if c > 0]
     right = [(-c, t) for c, t in terms if c < 0]
     if not left:
@@ -62,7 +67,7 @@ def _remainder(value: Linear, names: Mapping[Unknown, str]) -> tuple[HostExpress
 
 
 def _linear(value: Linear, names: Mapping[Unknown, str]) -> HostExpression:
-    return _sum(list(value.terms), value.constant, names)
+    return _sum([_rounded_up(term) for term in value.terms], value.constant, names)
 
 
 def _sum(terms: Sequence[_Term], constant: int, names: Mapping[Unknown, str]) -> HostExpression:
@@ -92,7 +97,7 @@ class _Ceiling(Floor):
     """`ceil(dividend / divisor)`, which launchers have for numbers below zero, too."""
 
 
-def _without_negative_dividends(term: _Term) -> _Term:
+def _rounded_up(term: _Term) -> _Term:
     """`floor(a / n)` is `-ceil(-a / n)`: a launcher's own division truncates."""
     coefficient, value = term
     if isinstance(value, Unknown) or value.dividend.low >= 0:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from mlir import ir
 
+from tilec.compilation import DEFAULT_PROOF_BUDGET
+from tilec.integers.budget import Budget, Phase
 from tilec.integers.conditions import Condition
 from tilec.integers.polynomial import Unknown
 from tilec.ops.rules import HostExpression
@@ -19,13 +22,14 @@ from tilec.proofs.reasoning import Reasoning
 
 @dataclass
 class Proof:
-    """One kernel of a module, helpers inlined and not changed since."""
+    """One kernel of a module, helpers inlined and not changed since, proved in so many steps."""
 
     function: ir.OpView
+    steps: int = DEFAULT_PROOF_BUDGET
 
     @cached_property
     def reasoning(self) -> Reasoning:
-        return Reasoning.of(self.function)
+        return Reasoning.of(self.function, Budget(self.steps))
 
     @cached_property
     def races(self) -> list[Race]:
@@ -37,7 +41,15 @@ class Proof:
 
     @cached_property
     def coverage(self) -> list[Coverage]:
-        return find_coverage(self.reasoning, self.function)
+        with self.reasoning.budget.phase(Phase.COVERAGE):
+            return find_coverage(self.reasoning, self.function)
+
+    def coverage_given(self, scalars: Mapping[str, int]) -> list[Coverage]:
+        """The same where a launch gives some scalars."""
+        known = scalars.keys() & self.reasoning.scalars.keys()
+        if not known or all(one.writes_all for one in self.coverage):
+            return self.coverage
+        return find_coverage(self.reasoning, self.function, scalars)
 
     @cached_property
     def names(self) -> dict[Unknown, str]:

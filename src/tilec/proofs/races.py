@@ -1,7 +1,7 @@
 """Races: two programs of one launch that touch one element, one of them writing.
 
 Algorithm, for each pair of accesses to a tensor that several programs may write (an access with
-itself included):
+itself included), unless no launch has two programs:
 
 1. the relation of the first, of a program p; that of the second, of a program q: the same formulas
    over other unknowns, but for those that all programs share (`Knowledge.second`);
@@ -10,6 +10,9 @@ itself included):
 If that cannot hold, the pair is no race, whatever the sizes. If it can, the least numbers with
 which it does are the witness. Where opaque unknowns take part, or the solver gives up, nobody
 knows.
+
+Accesses that differ by constants alone are asked about together (`clusters.py`): many stores in a
+row take as many questions as they have different forms, unless some of them race.
 
 Parts need no question: each belongs to one program. Atomic accesses do not race with each other,
 and an atomic tensor has no others. What stands in `unsafe` is vouched for.
@@ -21,17 +24,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
+from tilec.integers.budget import SHARE, Phase
 from tilec.integers.formula import Formula, either, equal, negated
 from tilec.integers.polynomial import Unknown, variable
-from tilec.integers.solver import Undecided, can_hold
+from tilec.integers.satisfiable import can_hold
+from tilec.integers.solver import Undecided
 from tilec.proofs.access import Access
+from tilec.proofs.clusters import Cluster, clusters, split
 from tilec.proofs.reasoning import Reasoning
 from tilec.proofs.witness import Witness, box_of, least_values
 
-# A program that is right is worth some time before it is refused.
-_MOST_EFFORT = 4
-# After so many questions that cost too much, no more are asked of a kernel.
-_GIVEN_UP = 2
+# The part of the steps that are left which a first look at a pair may take.
+_QUICK = 0.04
+# The part that pairs may take which may meet by that; the rest is for witnesses.
+_THOROUGH = 0.9
 
 
 @dataclass(frozen=True)
@@ -68,28 +74,64 @@ class Race:
 
 def find_races(reasoning: Reasoning) -> Iterator[Race]:
     """Pairs of accesses of a kernel that may race: one for each access at fault."""
-    effort, given_up = _MOST_EFFORT, 0
     shared: dict[str, list[Access]] = {}
     for access in reasoning.accesses:
         if access.view.own == "mut" and not access.view.ids and not access.is_unsafe:
             shared.setdefault(access.view.tensor, []).append(access)
-    for accesses in shared.values():
-        if not any(access.writes for access in accesses):
+    written = [accesses for accesses in shared.values() if any(a.writes for a in accesses)]
+    if not written or not _are_several(reasoning):
+        return
+    for accesses in written:
+        yield from _of_tensor(reasoning, accesses)
+
+
+def _of_tensor(reasoning: Reasoning, accesses: Sequence[Access]) -> Iterator[Race]:
+    refused: set[Access] = set()
+    pairs = _meeting_pairs(reasoning, accesses)
+    for place, (first, second) in enumerate(pairs):
+        if at_fault(first, second) in refused:
             continue
-        refused: set[Access] = set()
-        for first, second in combinations_with_replacement(accesses, 2):
-            if not (first.writes or second.writes) or at_fault(first, second) in refused:
-                continue
-            found = _race(reasoning, first, second, effort)
-            if found is None:
-                continue
+        # What is left is for all pairs that are left.
+        found = _race(reasoning, first, second, len(pairs) - place)
+        if found is not None:
             refused.add(found.fault)
             yield found
-            # What is refused anyway is not worth as much time for each further access.
-            effort = max(1, effort - 1)
-            given_up += found.is_given_up
-            if given_up == _GIVEN_UP:
-                return
+
+
+def _meeting_pairs(reasoning: Reasoning, accesses: Sequence[Access]) -> list[tuple[Access, Access]]:
+    """Pairs of which one writes and that may meet, in program order, by a first quick look."""
+    kept: set[tuple[int, int]] = set()
+    places = {access: place for place, access in enumerate(accesses)}
+    waiting = list(combinations_with_replacement(clusters(accesses), 2))
+    while waiting:
+        one, other = waiting.pop()
+        if not (one.writes or other.writes) or not _may_meet(reasoning, one, other):
+            continue
+        if one.is_single and other.is_single:
+            first, second = sorted((places[one.members[0]], places[other.members[0]]))
+            kept.add((first, second))
+        else:
+            waiting += split(one, other)
+    return [(accesses[first], accesses[second]) for first, second in sorted(kept)]
+
+
+def _may_meet(reasoning: Reasoning, one: Cluster, other: Cluster) -> bool:
+    ids = list(reasoning.ids.values())
+    first, second = one.access(reasoning.knowledge), other.access(reasoning.knowledge)
+    return all(
+        _can_hold(reasoning, _meeting(reasoning, first, second, ids, wide=wide), _QUICK)
+        for wide in (False, True)
+    )
+
+
+def _are_several(reasoning: Reasoning) -> bool:
+    """Whether some launch may have two programs."""
+    ids = list(reasoning.ids.values())
+    knowledge = reasoning.knowledge
+    one = knowledge.context([], (), wide=True, about=ids)
+    twins = knowledge.twins(ids)
+    differ = either(*(negated(equal(variable(u), variable(twins[u]))) for u in ids))
+    return _can_hold(reasoning, [*one, *knowledge.second(one), differ])
 
 
 def at_fault(first: Access, second: Access) -> Access:
@@ -103,22 +145,29 @@ def _place(access: Access) -> tuple[int, int]:
     return (location.start_line, location.start_col) if location.is_a_file() else (0, 0)
 
 
-def _race(reasoning: Reasoning, first: Access, second: Access, effort: int) -> Race | None:
+def _race(reasoning: Reasoning, first: Access, second: Access, left: int) -> Race | None:
     ids = list(reasoning.ids.values())
-    near = _meeting(reasoning, first, second, ids, wide=False)
-    if not _can_hold(near):
-        return None
     formulas = _meeting(reasoning, first, second, ids, wide=True)
-    if not _can_hold(formulas, effort):
+    if not _can_hold(reasoning, formulas, _THOROUGH / left):
         return None
     beyond = tuple(sorted({u for f in formulas for u in f.unknowns if u.opaque}))
     witness = None if beyond else _witness(reasoning, first, second, formulas, ids)
     return Race(first, second, witness, beyond)
 
 
-def _can_hold(formulas: Sequence[Formula], effort: int = 1) -> bool:
+def meet(reasoning: Reasoning, first: Access, second: Access) -> bool:
+    """Whether two programs may touch one element by these accesses; if nobody knows, they may."""
+    ids = list(reasoning.ids.values())
+    return all(
+        _can_hold(reasoning, _meeting(reasoning, first, second, ids, wide=wide))
+        for wide in (False, True)
+    )
+
+
+def _can_hold(reasoning: Reasoning, formulas: Sequence[Formula], part: float = SHARE) -> bool:
     try:
-        return can_hold(formulas, effort=effort)
+        with reasoning.budget.phase(Phase.RACES):
+            return can_hold(formulas, part=part)
     except Undecided:
         return True
 
@@ -161,7 +210,8 @@ def _witness(
     stated = reasoning.knowledge.context(stated, [], wide=False)
     twins = reasoning.knowledge.twins(())
     order = [*ids, *(twins[u] for u in ids)]
-    values = least_values(reasoning, [*formulas, *stated], order)
+    with reasoning.budget.phase(Phase.RACES):
+        values = least_values(reasoning, [*formulas, *stated], order)
     if values is None or any(u.opaque for u in values):
         return None
     seconds = {u: values[twin] for u, twin in twins.items() if twin in values}

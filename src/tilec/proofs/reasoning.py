@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import prod
 
 from mlir import ir
 
 from tilec.artifact.abi import COUNT_LIMIT, ELEMENT_LIMIT
+from tilec.compilation import DEFAULT_PROOF_BUDGET
+from tilec.integers.budget import Budget, Phase
 from tilec.integers.formula import (
     FORMULAS,
     TRUE,
@@ -37,12 +39,16 @@ from tilec.ir.dialect import declarations
 from tilec.ops.abstract import Abstract, AbstractView
 from tilec.ops.registry import rules
 from tilec.proofs.access import Access
-from tilec.proofs.arithmetic import INDEX, Arithmetic, interval_of
+from tilec.proofs.arithmetic import INDEX, interval_of
 from tilec.proofs.knowledge import Fact
+from tilec.proofs.powers import Powers
 
 # A loop has fewer turns than this, and no variable of one is taken to leave this range while it is
 # only being looked at.
 _FAR = 2**61
+# How often the body of a loop is executed to see by how much its variables grow. A loop inside of
+# others is met often, each time with more known of the variables around it.
+_LOOKS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,27 +60,49 @@ class Cut:
     block: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class _Loop:
+    """By how much each variable of a loop grows in an iteration, and how often that was sought."""
+
+    steps: tuple[Polynomial | None, ...]
+    looks: int
+
+
 @dataclass
-class Reasoning(Arithmetic):
+class Reasoning(Powers):
     """The abstract execution of one kernel, helpers inlined."""
 
+    budget: Budget = field(default_factory=lambda: Budget(DEFAULT_PROOF_BUDGET))
+    function: ir.OpView | None = None
     accesses: list[Access] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)
     dims: dict[str, Unknown] = field(default_factory=dict)
     scalars: dict[str, Unknown] = field(default_factory=dict)
     programs_of: list[Polynomial] = field(default_factory=list)
     ids: dict[int, Unknown] = field(default_factory=dict)
+    turns: set[Unknown] = field(default_factory=set)  # of loops: the number of a turn of each
     is_grid_followed: bool = True  # whether facts say which programs run
     _values: dict[ir.Value, Abstract] = field(default_factory=dict)
     _uniform: set[ir.Value] = field(default_factory=set)
     _only_looking: bool = False
+    _loops: dict[ir.OpView, _Loop] = field(default_factory=dict)
 
     @staticmethod
-    def of(function: ir.OpView) -> Reasoning:
-        """Execute a kernel."""
-        found = Reasoning()
+    def of(
+        function: ir.OpView,
+        budget: Budget | None = None,
+        required: Callable[[Reasoning], Sequence[Formula]] = lambda _: (),
+    ) -> Reasoning:
+        """Execute a kernel, with what is required of its arguments beside what it says itself.
+
+        What is asked then, and later, is within the budget.
+        """
+        found = Reasoning(budget=budget or Budget(DEFAULT_PROOF_BUDGET), function=function)
         [entry] = function.regions[0].blocks
-        found.run(entry, found._arguments(function), [], function)
+        arguments = found._arguments(function)
+        found.knowledge.facts += [Fact(f, "requires") for f in required(found) if f != TRUE]
+        with found.budget.phase(Phase.EXECUTION):
+            found.run(entry, arguments, [], function)
         return found
 
     def value_of(self, value: ir.Value) -> Abstract:
@@ -119,7 +147,8 @@ class Reasoning(Arithmetic):
             unknown = self.knowledge.unknown(name, (0, size - 1), uniform=True)
             self.scalars[name] = unknown
             return self.signed(always(variable(unknown)), kind)
-        unknown = self.knowledge.unknown(name, interval, uniform=True)
+        low = 0 if element == "usize" else interval[0]  # launchers refuse negative ones
+        unknown = self.knowledge.unknown(name, (low, interval[1]), uniform=True)
         self.scalars[name] = unknown
         return always(variable(unknown))
 
@@ -177,7 +206,7 @@ class Reasoning(Arithmetic):
         """
         exact = mapped(formula, self.exact)
         meant = self.knowledge.context([exact], (), wide=False, only=True)
-        follows = all(self._unwrapped.keys().isdisjoint(f.unknowns) for f in meant)
+        follows = all(self._of_wrapped.keys().isdisjoint(f.unknowns) for f in meant)
         return exact if follows else TRUE
 
     def is_cut(self, view: AbstractView, block: Sequence[int], op: ir.OpView) -> None:
@@ -259,6 +288,13 @@ class Reasoning(Arithmetic):
             sizes[axis] = size
         return Access(op, view, tuple(starts), tuple(sizes), writes, self._path)
 
+    def unwrapped(self, number: Number, ops: Sequence[ir.OpView]) -> Polynomial:
+        found = self.single(number)
+        wrapping = {u: v for u, v in self._computed.items() if u.about in ops}
+        while not wrapping.keys().isdisjoint(found.unknowns):
+            found = found.replaced(wrapping)
+        return found
+
     # ---- what is not followed --------------------------------------------------------------------
 
     def unknown(self, name: str, low: int, high: int, *, uniform: bool) -> Polynomial:
@@ -273,12 +309,16 @@ class Reasoning(Arithmetic):
         interval = interval_of(kind)
         return None if interval is None else always(variable(self._opaque(interval, op)))
 
-    def _opaque(self, interval: tuple[int, int] | None, op: ir.OpView) -> Unknown:
+    def _opaque(
+        self, interval: tuple[int, int] | None, op: ir.OpView, name: str | None = None
+    ) -> Unknown:
         assert interval is not None, "an integer has a range"
         uniform = self._is_pure_of_uniform(op)
         loop = "changes a variable in a way that is not followed"
-        name = loop if rules()[op.operation.name].loop else "is beyond the analysis"
-        return self.knowledge.unknown(name, interval, uniform=uniform, opaque=True, about=op)
+        otherwise = loop if rules()[op.operation.name].loop else "is beyond the analysis"
+        return self.knowledge.unknown(
+            name or otherwise, interval, uniform=uniform, opaque=True, about=op
+        )
 
     def _is_pure_of_uniform(self, op: ir.OpView) -> bool:
         """Whether an operation gives the same in every program."""
@@ -315,7 +355,8 @@ class Reasoning(Arithmetic):
         count = self.knowledge.unknown(
             "turns as often as it likes", (0, last), uniform=False, opaque=turns is None, about=op
         )
-        steps = self._steps(starts, kinds, turn, count, op)
+        self.turns.add(count)
+        steps = self._steps_seen(starts, kinds, turn, count, op)
         first = [self.single(s) if isinstance(s, Number) else None for s in starts]
         while True:
             before = [
@@ -335,12 +376,61 @@ class Reasoning(Arithmetic):
             if not wrong:
                 break
             del self.accesses[kept:]
-            steps = [None if i in wrong else step for i, step in enumerate(steps)]
+            steps = self._other_steps(steps, wrong, starts, kinds, turn, count, op)
+        self._loops[op] = replace(self._loops[op], steps=tuple(steps))
         return [
             always(start + step * turns)
             if start is not None and step is not None and turns is not None
             else self._opaque_value(kind, op)
             for start, step, kind in zip(first, steps, kinds, strict=True)
+        ]
+
+    def _steps_seen(
+        self,
+        starts: Sequence[Abstract],
+        kinds: Sequence[ir.Type],
+        turn: Callable[[Polynomial, Sequence[Abstract]], Sequence[Abstract]],
+        count: Unknown,
+        op: ir.OpView,
+    ) -> list[Polynomial | None]:
+        """By how much each variable grows in an iteration: as it was seen before, if that is known.
+
+        A loop inside of another one is executed each time that the body of the outer one is. That
+        must not double with each level of nesting, so that what was seen the last time is tried
+        first: it is right if an iteration moves by it, and that is asked in any case.
+        """
+        seen = self._loops.get(op)
+        is_known = seen is not None and all(
+            step is not None
+            for start, step in zip(starts, seen.steps, strict=True)
+            if isinstance(start, Number)
+        )
+        if seen is not None and (is_known or seen.looks >= _LOOKS):
+            return list(seen.steps)
+        looks = 1 if seen is None else seen.looks + 1
+        steps = self._steps(starts, kinds, turn, count, op)
+        self._loops[op] = _Loop(tuple(steps), looks)
+        return steps
+
+    def _other_steps(
+        self,
+        steps: Sequence[Polynomial | None],
+        wrong: Sequence[int],
+        starts: Sequence[Abstract],
+        kinds: Sequence[ir.Type],
+        turn: Callable[[Polynomial, Sequence[Abstract]], Sequence[Abstract]],
+        count: Unknown,
+        op: ir.OpView,
+    ) -> list[Polynomial | None]:
+        """Steps to try after some were wrong: looked for again, if they were from before."""
+        seen = self._loops[op]
+        found: Sequence[Polynomial | None] = steps
+        if seen.looks < _LOOKS:
+            found = self._steps(starts, kinds, turn, count, op)
+            self._loops[op] = _Loop(tuple(found), seen.looks + 1)
+        return [
+            None if i in wrong and step == old else step
+            for i, (step, old) in enumerate(zip(found, steps, strict=True))
         ]
 
     def _steps(

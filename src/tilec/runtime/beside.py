@@ -9,6 +9,7 @@ from typing import Any
 
 from tilec.artifact.architecture import nearest
 from tilec.artifact.manifest import Manifest
+from tilec.regular_files import BINARY_LIMIT, read_regular
 from tilec.runtime.cuda_driver import Driver, cuda_driver
 from tilec.runtime.errors import ArchitectureError
 from tilec.runtime.images import manifest_of
@@ -58,7 +59,7 @@ class Beside:
             return self._module.manifest
         if self._manifest is None:
             path = self._path(next(iter(self._cubins)))
-            self._manifest = manifest_of(path.read_bytes(), str(path))
+            self._manifest = manifest_of(read_regular(path, BINARY_LIMIT), str(path))
         return self._manifest
 
     def _path(self, target: str) -> Path:

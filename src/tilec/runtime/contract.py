@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
-from tilec.artifact.abi import COUNT_LIMIT, ELEMENT_BYTES, ELEMENT_LIMIT
+from tilec.artifact.abi import ADDRESS_END, COUNT_LIMIT, ELEMENT_BYTES, ELEMENT_LIMIT, SPAN_LIMIT
 from tilec.artifact.expression import (
     Expression,
     TooLarge,
@@ -75,10 +75,20 @@ def check_form(parameter: Parameter, array: Array) -> None:
         raise ContractError(
             f"`{name}`: expected stride 1 of the last axis, got {array.strides[-1]}"
         )
+    check_span(name, array)
     if parameter.is_written and overlaps_itself(array):
         raise ContractError(
             f"`{name}` is written, and its strides {array.strides} put several of its elements "
             f"at one place (shape {array.shape})"
+        )
+
+
+def check_span(name: str, array: Array) -> None:
+    """That offsets within a tensor, whose strides are not negative, have 64 bits."""
+    if array.span_bytes > SPAN_LIMIT:
+        raise ContractError(
+            f"`{name}`: strides {array.strides} spread the elements of shape {array.shape} over "
+            f"{array.span_bytes} bytes, above the limit of {SPAN_LIMIT}"
         )
 
 
@@ -142,7 +152,8 @@ def grid_extents(grid: Iterable[Expression], values: Mapping[str, Value]) -> tup
 
 
 def check_address(parameter: Parameter, array: Array) -> None:
-    """That a tensor has memory, and begins at a multiple of its element's size."""
+    """That a tensor has memory, begins at a multiple of its element's size, and ends before
+    addresses do."""
     if array.pointer >> ADDRESS_BITS:
         raise ContractError(
             f"`{parameter.name}`: expected an address of {ADDRESS_BITS} bits, "
@@ -157,6 +168,11 @@ def check_address(parameter: Parameter, array: Array) -> None:
         raise ContractError(
             f"`{parameter.name}`: expected an address that is a multiple of {size} bytes, "
             f"got {array.pointer:#x}"
+        )
+    if array.pointer + array.span_bytes > ADDRESS_END:
+        raise ContractError(
+            f"`{parameter.name}`: {array.span_bytes} bytes from address {array.pointer:#x} on "
+            "pass the end of the address space"
         )
 
 

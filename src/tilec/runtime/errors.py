@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from tilec.printable import printable_lines
+
 
 class TilecError(Exception):
-    """Whatever the runtime raises of its own."""
+    """Whatever the runtime raises of its own.
+
+    Messages have names and texts of cubins in them, and end on terminals.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable_lines(message))
 
 
 class NoDevice(TilecError):  # noqa: N818  (says what is so, not what failed)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import NamedTuple, cast
 
-from tilec.artifact.abi import ELEMENT_BYTES
+from tilec.artifact.abi import ADDRESS_END, ELEMENT_BYTES
+from tilec.artifact.asked import asked
 from tilec.artifact.expression import Value
 from tilec.artifact.geometry import Grid, grid_of
 from tilec.artifact.manifest import Kernel, Precondition, Variant
 from tilec.artifact.signature import Parameter
 from tilec.artifact.tensor_maps import MULTIPLE_BYTES
-from tilec.runtime.array import ADDRESS_BITS, Array
+from tilec.runtime.array import Array
 from tilec.runtime.borrows import Range, range_at
 from tilec.runtime.contract import (
     bound_dims,
@@ -152,6 +153,7 @@ class Fitted:
         "extents",
         "first",
         "kernel",
+        "last_address",
         "low_bits",
         "pairs",
         "pointers",
@@ -191,6 +193,7 @@ class Fitted:
         # The entry to launch if no address is null or has any of these bits.
         self.first = self._variants[0][0] if self._variants else None
         self.low_bits = self._bits_of_alignments()
+        self.last_address = ADDRESS_END - (max(shapes.spans, default=1) or 1)
 
     def plan(self, arguments: Sequence[Argument]) -> LaunchPlan:
         """The launch that arguments of these shapes give.
@@ -218,7 +221,9 @@ class Fitted:
         Raises:   ContractError, with the instance's name
         """
         entry = self.first
-        if bits & self.low_bits or bits >> ADDRESS_BITS or not all(addresses) or entry is None:
+        # No address is above all their bits; those of addresses below 0 are below 0.
+        is_far = not 0 <= bits <= self.last_address
+        if bits & self.low_bits or is_far or not all(addresses) or entry is None:
             return self.entry_at(addresses)
         for i, j, i_bytes, j_bytes in self.pairs:
             one, other = addresses[i], addresses[j]
@@ -413,10 +418,6 @@ def _strides_fit(precondition: Precondition, array: Array) -> bool:
 
 
 def _preconditions_text(variant: Variant) -> str:
-    asked = ", ".join(
-        f"`{p.param}` at a multiple of {p.base_alignment_bytes} bytes, its strides of "
-        f"{p.stride_multiple_bytes}, its rows of {p.row_multiple} elements"
-        for p in variant.preconditions
-    )
-    maps = ", ".join(f"a tensor map of `{one.param}`" for one in variant.tensor_maps)
-    return f"`{variant.symbol}` asks for {', '.join(filter(None, (asked, maps)))}"
+    wanted = [asked(p) for p in variant.preconditions]
+    wanted += [f"a tensor map of `{one.param}`" for one in variant.tensor_maps]
+    return f"`{variant.symbol}` asks for {', '.join(wanted)}"

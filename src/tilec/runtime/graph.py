@@ -6,6 +6,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
+from tilec.printable import printable
 from tilec.runtime.entry import Node
 from tilec.runtime.errors import TilecError
 from tilec.runtime.launch import UNDER_WAY, Launch, is_passing
@@ -138,7 +139,7 @@ class Graph:
 
     def __repr__(self) -> str:
         state = "closed" if self._given is None else f"{len(self._call.planned.steps)} launches"
-        return f"Graph({self._pipeline.name}, {state})"
+        return printable(f"Graph({self._pipeline.name}, {state})")
 
     def _lend(self, given: tuple[object, ...]) -> None:
         """Tensors of the runtime are not freed by hand while the graph has them."""

@@ -12,8 +12,10 @@
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030A0000
 #include <Python.h>
+#include <structmember.h>
 
 #include <stdint.h>
+#include <string.h>
 
 #ifndef SOURCE
 #define SOURCE 0ul /* by setup.py the checksum of this file, by which native.py knows it */
@@ -271,10 +273,180 @@ static PyType_Slot start_slots[] = {
 static PyType_Spec start_spec = {"tilec.runtime._hot_path.Start", sizeof(Start), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, start_slots};
 
+/* ---- Handle: the fields of a `Launch` ---- */
+
+/* What launch.py derives its class from, whose `__init__` fills in the same. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *touched, *is_over, *asker, *is_passing, *waits_for_legacy, *driver, *entry, *stream;
+    PyObject *event, *borrowed;
+} Handle;
+
+static PyTypeObject *handle_type;
+
+#define FIELD(name, text) {text, T_OBJECT_EX, offsetof(Handle, name), 0, NULL}
+static PyMemberDef handle_members[] = {
+    FIELD(touched, "touched"),
+    FIELD(is_over, "_is_over"),
+    FIELD(asker, "asker"),
+    FIELD(is_passing, "_is_passing"),
+    FIELD(waits_for_legacy, "waits_for_legacy"),
+    FIELD(driver, "_driver"),
+    FIELD(entry, "entry"),
+    FIELD(stream, "stream"),
+    FIELD(event, "_event"),
+    FIELD(borrowed, "_borrowed"),
+    {NULL, 0, 0, 0, NULL},
+};
+
+static int handle_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Handle *self = (Handle *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->touched);
+    Py_VISIT(self->is_over);
+    Py_VISIT(self->asker);
+    Py_VISIT(self->is_passing);
+    Py_VISIT(self->waits_for_legacy);
+    Py_VISIT(self->driver);
+    Py_VISIT(self->entry);
+    Py_VISIT(self->stream);
+    Py_VISIT(self->event);
+    Py_VISIT(self->borrowed);
+    return 0;
+}
+
+static int handle_clear(PyObject *object)
+{
+    Handle *self = (Handle *)object;
+    Py_CLEAR(self->touched);
+    Py_CLEAR(self->is_over);
+    Py_CLEAR(self->asker);
+    Py_CLEAR(self->is_passing);
+    Py_CLEAR(self->waits_for_legacy);
+    Py_CLEAR(self->driver);
+    Py_CLEAR(self->entry);
+    Py_CLEAR(self->stream);
+    Py_CLEAR(self->event);
+    Py_CLEAR(self->borrowed);
+    return 0;
+}
+
+static void handle_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    PyObject_GC_UnTrack(object);
+    handle_clear(object);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyType_Slot handle_slots[] = {
+    {Py_tp_doc, "The fields of a launch under way (launch.py)."},
+    {Py_tp_members, handle_members},
+    {Py_tp_traverse, handle_traverse},
+    {Py_tp_clear, handle_clear},
+    {Py_tp_dealloc, handle_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec handle_spec = {"tilec.runtime._hot_path.Handle", sizeof(Handle), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+                                  handle_slots};
+
+static PyObject *owned(PyObject *object)
+{
+    Py_INCREF(object);
+    return object;
+}
+
+/* Puts another object into a field. */
+static void put(PyObject **field, PyObject *object)
+{
+    PyObject *before = *field;
+    *field = owned(object);
+    Py_XDECREF(before);
+}
+
+/* ---- What PyTorch says of a tensor to C ---- */
+
+enum { CUDA_DEVICE = 2, DLPACK_MAJOR = 1 };
+
+/* DLTensor, DLPackExchangeAPI (DLPack 1.3, dlpack.h). */
+typedef struct {
+    void *data;
+    int32_t device_type, device;
+    int32_t rank;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+} DLTensor;
+
+typedef struct Exchange {
+    uint32_t major, minor;
+    const struct Exchange *older;
+    void *allocate, *export, *import;
+    int (*read)(void *tensor, DLTensor *found);
+    int (*current_stream)(int32_t device_type, int32_t device, void **stream);
+} Exchange;
+
+/* Tensors of these very classes are read so; `is_neg` is asked of each, for the exchange does not
+ * say it. One for the process, as PyTorch is. */
+static struct {
+    PyObject *tensor, *parameter, *is_neg;
+    const Exchange *exchange;
+} torch;
+
+static PyObject *know_torch(PyObject *module, PyObject *arguments)
+{
+    PyObject *tensor, *parameter, *capsule, *is_neg;
+    const Exchange *exchange;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OOOO:know_torch", &tensor, &parameter, &capsule, &is_neg))
+        return NULL;
+    exchange = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    if (!exchange)
+        return NULL;
+    while (exchange && exchange->major != DLPACK_MAJOR)
+        exchange = exchange->older;
+    torch.exchange = exchange && exchange->read && exchange->current_stream ? exchange : NULL;
+    put(&torch.tensor, tensor);
+    put(&torch.parameter, parameter);
+    put(&torch.is_neg, is_neg);
+    return PyBool_FromLong(torch.exchange != NULL);
+}
+
 /* ---- HotPath: from arguments to a launch ---- */
+
+enum { SEEN = 32, MOST_WORDS = 256 };
+
+/* Arguments as numbers: the same for arguments of which the same was found before. Facts of the
+ * runtime's tensors go by their addresses, so whoever has the words has them. */
+typedef struct {
+    uint64_t word[MOST_WORDS];
+    Py_ssize_t count;
+    PyObject *facts[MOST_TENSORS];
+    Py_ssize_t fact_count;
+    long torch_device; /* -1 without a tensor of PyTorch */
+} Words;
+
+/* An address that goes into a cell. */
+typedef struct {
+    Py_ssize_t cell;
+    uint64_t address;
+} Pointer;
+
+/* What was launched with some arguments: `words` and `pointers` are bytes, `facts` a tuple. */
+typedef struct {
+    PyObject *words, *facts, *fitted, *entry, *touched, *pointers;
+} Seen;
 
 typedef struct {
     PyObject_HEAD
+    allocfunc make_handle;
+    Seen seen[SEEN];
     PyObject *known;          /* dict: what fits the arguments of a key */
     PyObject *driver;
     PyObject *under_way;      /* of which `only` is the stream of all launches under way */
@@ -310,7 +482,7 @@ typedef struct {
 static struct {
     PyObject *is_cuda, *is_neg, *data_ptr, *dtype, *shape, *is_contiguous, *stride, *get_device;
     PyObject *pointer, *facts, *entries, *only, *frames, *pointers, *scalars, *bits;
-    PyObject *gathered, *append, *borrowed, *asker, *room, *weight, *hold;
+    PyObject *gathered, *append, *room, *weight, *hold;
 } names;
 
 /* Indices of `given` arguments; -1 if there are more than `most`, or with an exception. */
@@ -340,11 +512,11 @@ static PyObject *hot_new(PyTypeObject *type, PyObject *arguments, PyObject *name
     HotPath *self = (HotPath *)allocate(type, 0);
     if (!self)
         return NULL;
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "nO!O!pO!OOOOOO:HotPath", keywords,
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "nO!O!pO!OOO!OOO:HotPath", keywords,
                                      &self->count, &PyTuple_Type, &tensor_at, &PyTuple_Type,
                                      &deciding_at, &self->several, &PyDict_Type, &self->known,
-                                     &self->driver, &self->under_way, &self->launch, &self->tensor,
-                                     &self->array, &self->current_stream)) {
+                                     &self->driver, &self->under_way, &PyType_Type, &self->launch,
+                                     &self->tensor, &self->array, &self->current_stream)) {
         self->known = self->driver = self->under_way = self->launch = NULL;
         self->tensor = self->array = self->current_stream = NULL;
         Py_DECREF(self);
@@ -357,7 +529,11 @@ static PyObject *hot_new(PyTypeObject *type, PyObject *arguments, PyObject *name
     Py_INCREF(self->tensor);
     Py_INCREF(self->array);
     Py_INCREF(self->current_stream);
-    self->tensor_count = indices(tensor_at, self->count, self->tensor_at, MOST_TENSORS);
+    self->make_handle = (allocfunc)PyType_GetSlot((PyTypeObject *)self->launch, Py_tp_alloc);
+    if (!PyType_IsSubtype((PyTypeObject *)self->launch, handle_type))
+        PyErr_SetString(PyExc_TypeError, "expected a class of handles");
+    if (!PyErr_Occurred())
+        self->tensor_count = indices(tensor_at, self->count, self->tensor_at, MOST_TENSORS);
     if (!PyErr_Occurred())
         self->deciding_count =
             indices(deciding_at, self->count, self->deciding_at, MOST_DECIDING);
@@ -371,6 +547,7 @@ static PyObject *hot_new(PyTypeObject *type, PyObject *arguments, PyObject *name
 static int hot_traverse(PyObject *object, visitproc visit, void *arg)
 {
     HotPath *self = (HotPath *)object;
+    int number;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->known);
     Py_VISIT(self->driver);
@@ -379,12 +556,34 @@ static int hot_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->tensor);
     Py_VISIT(self->array);
     Py_VISIT(self->current_stream);
+    for (number = 0; number < SEEN; number++) {
+        Py_VISIT(self->seen[number].facts);
+        Py_VISIT(self->seen[number].fitted);
+        Py_VISIT(self->seen[number].entry);
+        Py_VISIT(self->seen[number].touched);
+    }
     return 0;
+}
+
+/* Forgets what was seen; its objects go when the place is free, for they may run code. */
+static void clear_seen(Seen *place)
+{
+    Seen before = *place;
+    memset(place, 0, sizeof *place);
+    Py_XDECREF(before.words);
+    Py_XDECREF(before.facts);
+    Py_XDECREF(before.fitted);
+    Py_XDECREF(before.entry);
+    Py_XDECREF(before.touched);
+    Py_XDECREF(before.pointers);
 }
 
 static int hot_clear(PyObject *object)
 {
     HotPath *self = (HotPath *)object;
+    int number;
+    for (number = 0; number < SEEN; number++)
+        clear_seen(&self->seen[number]);
     Py_CLEAR(self->known);
     Py_CLEAR(self->driver);
     Py_CLEAR(self->under_way);
@@ -521,6 +720,131 @@ static int read_arguments(const HotPath *self, Read *read, PyObject *given)
     return 0;
 }
 
+/* The functions that make words give 0, or -1 where something cannot be said in words: then it is
+ * read as above, and no exception is left. */
+
+static int say(Words *words, uint64_t word)
+{
+    if (words->count == MOST_WORDS)
+        return -1;
+    words->word[words->count++] = word;
+    return 0;
+}
+
+/* One of the runtime's own tensors. */
+static int say_tensor(Words *words, PyObject *tensor)
+{
+    PyObject *pointer = PyObject_GetAttr(tensor, names.pointer);
+    PyObject *facts = pointer ? PyObject_GetAttr(tensor, names.facts) : NULL;
+    uint64_t address = facts ? PyLong_AsUnsignedLongLong(pointer) : 0;
+    Py_XDECREF(pointer);
+    if (facts)
+        words->facts[words->fact_count++] = facts;
+    if (PyErr_Occurred())
+        return -1;
+    return say(words, 2) || say(words, address) || say(words, (uint64_t)(uintptr_t)facts) ? -1 : 0;
+}
+
+/* A tensor of PyTorch. Which words there are follows from the first. */
+static int say_torch(const HotPath *self, Words *words, PyObject *tensor)
+{
+    DLTensor found;
+    int32_t axis;
+    uint64_t first;
+    if (torch.exchange->read(tensor, &found))
+        return -1;
+    if (found.device_type != CUDA_DEVICE || found.rank < 0 || found.rank > 64 || found.device < 0
+        || found.device > 0xffff || (found.rank && !found.strides)
+        || is_true(PyObject_CallFunctionObjArgs(torch.is_neg, tensor, NULL)) != 0)
+        return -1;
+    first = 1 | (uint64_t)found.rank << 8 | (uint64_t)found.code << 16 | (uint64_t)found.bits << 24;
+    if (say(words, first | (uint64_t)found.lanes << 32 | (uint64_t)found.device << 48)
+        || say(words, (uint64_t)(uintptr_t)found.data + found.byte_offset))
+        return -1;
+    for (axis = 0; axis < found.rank; axis++)
+        if (say(words, (uint64_t)found.shape[axis]) || say(words, (uint64_t)found.strides[axis]))
+            return -1;
+    words->torch_device = self->several ? found.device : 0;
+    return 0;
+}
+
+/* A number that decides what is launched. */
+static int say_number(Words *words, PyObject *number)
+{
+    uint64_t word = 0;
+    int overflow = 0;
+    if (number == Py_True || number == Py_False)
+        return say(words, 3) || say(words, number == Py_True) ? -1 : 0;
+    if (PyFloat_CheckExact(number)) {
+        double value = PyFloat_AsDouble(number);
+        memcpy(&word, &value, sizeof word);
+        return say(words, 4) || say(words, word) ? -1 : 0;
+    }
+    if (!PyLong_CheckExact(number))
+        return -1;
+    word = (uint64_t)PyLong_AsLongLongAndOverflow(number, &overflow);
+    return overflow || say(words, 5) || say(words, word) ? -1 : 0;
+}
+
+static int say_argument(const HotPath *self, Words *words, PyObject *argument)
+{
+    PyObject *type = (PyObject *)Py_TYPE(argument);
+    if (type == self->tensor)
+        return say_tensor(words, argument);
+    if (torch.exchange && (type == torch.tensor || type == torch.parameter))
+        return say_torch(self, words, argument);
+    return -1;
+}
+
+static int say_arguments(const HotPath *self, Words *words, PyObject *given)
+{
+    Py_ssize_t number;
+    int failed = 0;
+    words->count = words->fact_count = 0;
+    words->torch_device = -1;
+    for (number = 0; number < self->tensor_count && !failed; number++)
+        failed = say_argument(self, words, PyTuple_GetItem(given, self->tensor_at[number]));
+    for (number = 0; number < self->deciding_count && !failed; number++)
+        failed = say_number(words, PyTuple_GetItem(given, self->deciding_at[number]));
+    PyErr_Clear();
+    return failed;
+}
+
+static void forget_words(Words *words)
+{
+    while (words->fact_count)
+        Py_DECREF(words->facts[--words->fact_count]);
+}
+
+/* Whether arguments are still what the words say: what was asked of them may have run code. */
+static int is_still(const HotPath *self, const Words *words, PyObject *given)
+{
+    Words now;
+    int is_same = !say_arguments(self, &now, given) && now.count == words->count
+                  && !memcmp(now.word, words->word, (size_t)now.count * sizeof *now.word);
+    forget_words(&now);
+    return is_same;
+}
+
+/* Where arguments of these words have been seen, or would be. */
+static Seen *place_of(HotPath *self, const Words *words)
+{
+    uint64_t hash = 0;
+    Py_ssize_t number;
+    for (number = 0; number < words->count; number++) {
+        hash = (hash ^ words->word[number]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return &self->seen[hash % SEEN];
+}
+
+static int is_seen(const Seen *place, const Words *words)
+{
+    size_t size = (size_t)words->count * sizeof *words->word;
+    return place->words && (size_t)PyBytes_Size(place->words) == size
+           && !memcmp(PyBytes_AsString(place->words), words->word, size);
+}
+
 /* An item of a dict that is an attribute, or NULL, with or without an exception. */
 static PyObject *found_in(PyObject *object, PyObject *name, PyObject *key)
 {
@@ -533,22 +857,35 @@ static PyObject *found_in(PyObject *object, PyObject *name, PyObject *key)
     return item;
 }
 
-/* The addresses into the cells that `fitted.pointers` names: pairs of a cell and a tensor. */
-static int fill_pointers(const Start *start, PyObject *fitted, PyObject *addresses)
+/* The addresses for the cells that `fitted.pointers` names, which has pairs of a cell and a tensor:
+ * bytes of `Pointer`s. */
+static PyObject *pointers_of(PyObject *fitted, PyObject *addresses)
 {
-    PyObject *pointers = PyObject_GetAttr(fitted, names.pointers);
-    Py_ssize_t number, count = pointers ? PyList_Size(pointers) : -1;
-    for (number = 0; number < count; number++) {
-        PyObject *pair = PyList_GetItem(pointers, number);
-        Py_ssize_t cell = PyLong_AsSsize_t(PyTuple_GetItem(pair, 0));
+    PyObject *pairs = PyObject_GetAttr(fitted, names.pointers), *made = NULL;
+    Py_ssize_t number, count = pairs ? PyList_Size(pairs) : -1;
+    Pointer found[MOST_TENSORS];
+    for (number = 0; number < count && number < MOST_TENSORS; number++) {
+        PyObject *pair = PyList_GetItem(pairs, number);
         Py_ssize_t tensor = PyLong_AsSsize_t(PyTuple_GetItem(pair, 1));
         PyObject *address = PyErr_Occurred() ? NULL : PyTuple_GetItem(addresses, tensor);
         if (!address)
             break;
-        start->cells[cell] = PyLong_AsUnsignedLongLong(address);
+        found[number].cell = PyLong_AsSsize_t(PyTuple_GetItem(pair, 0));
+        found[number].address = PyLong_AsUnsignedLongLong(address);
     }
-    Py_XDECREF(pointers);
-    return PyErr_Occurred() ? -1 : 0;
+    if (!PyErr_Occurred() && number == count)
+        made = PyBytes_FromStringAndSize((const char *)found,
+                                         (Py_ssize_t)((size_t)count * sizeof *found));
+    Py_XDECREF(pairs);
+    return made;
+}
+
+static void fill_pointers(const Start *start, PyObject *pointers)
+{
+    size_t number, count = (size_t)PyBytes_Size(pointers) / sizeof(Pointer);
+    const Pointer *all = (const Pointer *)(const void *)PyBytes_AsString(pointers);
+    for (number = 0; number < count; number++)
+        start->cells[all[number].cell] = all[number].address;
 }
 
 /* What a cell holds for a scalar argument, as `ScalarSlot.bits` says: mostly it had that before. */
@@ -610,35 +947,58 @@ static PyObject *taken(PyObject *frames)
  * meets the exception again, if there is one; after the others an exception is the caller's. */
 typedef enum { NOT_HERE, STARTED, FAILED } Outcome;
 
-/* A launch that was looked up. */
+/* A launch that was looked up; `touched` is what a handle says of it, `pointers` is bytes. */
 typedef struct {
-    PyObject *fitted, *entry, *addresses, *stream;
-    long torch_device;
+    PyObject *fitted, *entry, *touched, *pointers, *stream;
 } Known;
+
+static void let_go(Known *known)
+{
+    Py_XDECREF(known->fitted);
+    Py_XDECREF(known->entry);
+    Py_XDECREF(known->touched);
+    Py_XDECREF(known->pointers);
+    Py_XDECREF(known->stream);
+}
 
 /* The stream that a caller means. */
 static PyObject *stream_for(const HotPath *self, long torch_device, PyObject *stream)
 {
-    if (stream != Py_None) {
-        Py_INCREF(stream);
-        return stream;
-    }
+    if (stream != Py_None)
+        return owned(stream);
     if (torch_device < 0)
         return PyLong_FromLong(0);
     return PyObject_CallFunction(self->current_stream, "l", torch_device);
 }
 
-/* The handle of a launch that is about to be started. */
+/* The same of tensors that PyTorch told C of. */
+static PyObject *exchanged_stream(const HotPath *self, long torch_device, PyObject *stream)
+{
+    void *current = NULL;
+    if (stream != Py_None || torch_device < 0)
+        return stream_for(self, torch_device, stream);
+    if (torch.exchange->current_stream(CUDA_DEVICE, (int32_t)torch_device, &current))
+        return NULL;
+    return PyLong_FromVoidPtr(current);
+}
+
+/* The handle of a launch that is about to be started, with what `Launch.__init__` fills in. */
 static PyObject *handle_of(const HotPath *self, const Known *known, PyObject *borrowed)
 {
-    PyObject *is_foreign = known->torch_device >= 0 ? Py_True : Py_False, *handle;
-    PyObject *touched = PyTuple_Pack(3, known->fitted, known->addresses, is_foreign);
-    if (!touched)
+    Handle *made = (Handle *)self->make_handle((PyTypeObject *)self->launch, 0);
+    if (!made)
         return NULL;
-    handle = PyObject_CallFunctionObjArgs(self->launch, self->driver, known->entry, known->stream,
-                                          borrowed, touched, NULL);
-    Py_DECREF(touched);
-    return handle;
+    made->touched = owned(known->touched);
+    made->is_over = owned(Py_False);
+    made->asker = owned(Py_None);
+    made->is_passing = owned(Py_False);
+    made->waits_for_legacy = owned(Py_None);
+    made->driver = owned(self->driver);
+    made->entry = owned(known->entry);
+    made->stream = owned(known->stream);
+    made->event = owned(Py_None);
+    made->borrowed = owned(borrowed); /* an entry without programs has no frame that is for C */
+    return (PyObject *)made;
 }
 
 /* Whether all that is under way is on a stream; -1 with an exception. */
@@ -666,11 +1026,12 @@ static int gather(const HotPath *self, PyObject *handle)
 static void note_start(PyObject *handle, PyObject *asker)
 {
     PyObject *kind, *value, *trace;
+    Handle *noted = (Handle *)handle;
     int failed = PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception);
     PyErr_Fetch(&kind, &value, &trace);
-    if ((failed && PyObject_SetAttr(handle, names.borrowed, Py_None))
-        || PyObject_SetAttr(handle, names.asker, asker))
-        PyErr_Clear(); /* both only store */
+    if (failed)
+        put(&noted->borrowed, Py_None);
+    put(&noted->asker, asker);
     PyErr_Restore(kind, value, trace);
 }
 
@@ -754,8 +1115,8 @@ static Outcome start_frame(const HotPath *self, Start *start, const Known *known
                            PyObject **handle)
 {
     Outcome outcome;
-    if (fill_pointers(start, known->fitted, known->addresses)
-        || fill_scalars(start, known->fitted, call->given)
+    fill_pointers(start, known->pointers);
+    if (fill_scalars(start, known->fitted, call->given)
         || !(*handle = handle_of(self, known, call->borrowed)))
         return NOT_HERE;
     outcome = start_held(self, start, known, call, *handle);
@@ -811,44 +1172,110 @@ static int find(const HotPath *self, PyObject *key, PyObject *addresses, PyObjec
     return -1;
 }
 
-/* Looks up what was read, and starts it. */
-static Outcome start_known(const HotPath *self, PyObject *key, PyObject *addresses,
-                           long torch_device, const Call *call, PyObject **handle)
+/* Keeps what was found for arguments of these words; without memory it does not. */
+static void remember(HotPath *self, const Words *words, const Known *known)
 {
-    Known known = {NULL, NULL, addresses, NULL, torch_device};
-    Outcome outcome = NOT_HERE;
-    if (find(self, key, addresses, &known.fitted, &known.entry))
-        return NOT_HERE;
-    known.stream = stream_for(self, torch_device, call->stream);
-    if (known.stream)
-        outcome = start_entry(self, &known, call, handle);
-    Py_XDECREF(known.stream);
-    Py_DECREF(known.entry);
-    Py_DECREF(known.fitted);
-    return outcome;
+    Seen made, *place;
+    Py_ssize_t number;
+    made.facts = PyTuple_New(words->fact_count);
+    if (!made.facts) {
+        PyErr_Clear();
+        return;
+    }
+    for (number = 0; number < words->fact_count; number++)
+        PyTuple_SetItem(made.facts, number, owned(words->facts[number]));
+    made.words = PyBytes_FromStringAndSize(
+        (const char *)words->word, (Py_ssize_t)((size_t)words->count * sizeof *words->word));
+    if (!made.words) {
+        PyErr_Clear();
+        Py_DECREF(made.facts);
+        return;
+    }
+    made.fitted = owned(known->fitted);
+    made.entry = owned(known->entry);
+    made.touched = owned(known->touched);
+    made.pointers = owned(known->pointers);
+    place = place_of(self, words);
+    clear_seen(place);
+    if (place->words) { /* what was let go of has launched, too */
+        clear_seen(&made);
+        return;
+    }
+    *place = made;
 }
 
-/* Reads the arguments, and starts what is known of them. */
-static Outcome start_given(const HotPath *self, const Call *call, PyObject **handle)
+/* Looks up what was read: 0, or -1 if it is not known, perhaps with an exception. */
+static int look_up(const HotPath *self, const Read *read, PyObject *key, PyObject *addresses,
+                   const Call *call, Known *known)
+{
+    PyObject *is_foreign = read->torch_device >= 0 ? Py_True : Py_False;
+    if (find(self, key, addresses, &known->fitted, &known->entry)) {
+        known->fitted = known->entry = NULL;
+        return -1;
+    }
+    known->touched = PyTuple_Pack(3, known->fitted, addresses, is_foreign);
+    known->pointers = known->touched ? pointers_of(known->fitted, addresses) : NULL;
+    known->stream =
+        known->pointers ? stream_for(self, read->torch_device, call->stream) : NULL;
+    return known->stream ? 0 : -1;
+}
+
+/* Reads the arguments, and looks up what is known of them: as `look_up`. */
+static int read_and_look_up(const HotPath *self, const Call *call, Known *known)
 {
     Read read;
     PyObject *key = NULL, *addresses = NULL;
-    Outcome outcome = NOT_HERE;
+    int failed = -1;
     read.addresses.count = read.key.count = 0;
     read.torch_device = -1;
     if (!read_arguments(self, &read, call->given) && (key = tuple_of(&read.key))
         && (addresses = tuple_of(&read.addresses)))
-        outcome = start_known(self, key, addresses, read.torch_device, call, handle);
+        failed = look_up(self, &read, key, addresses, call, known);
     Py_XDECREF(key);
     Py_XDECREF(addresses);
     forget(&read.key);
     forget(&read.addresses);
+    return failed;
+}
+
+/* What was seen with these arguments: as `look_up`. */
+static int recall(const HotPath *self, const Seen *place, const Words *words, const Call *call,
+                  Known *known)
+{
+    known->fitted = owned(place->fitted);
+    known->entry = owned(place->entry);
+    known->touched = owned(place->touched);
+    known->pointers = owned(place->pointers);
+    known->stream = exchanged_stream(self, words->torch_device, call->stream);
+    return known->stream ? 0 : -1;
+}
+
+/* Starts what is known of the arguments. What they are in words may have been seen before; else
+ * they are read as Python does. */
+static Outcome start_given(HotPath *self, const Call *call, PyObject **handle)
+{
+    Words words;
+    Known known = {NULL, NULL, NULL, NULL, NULL};
+    Outcome outcome = NOT_HERE;
+    int is_said = !say_arguments(self, &words, call->given), failed;
+    Seen *place = is_said ? place_of(self, &words) : NULL;
+    if (is_said && is_seen(place, &words))
+        failed = recall(self, place, &words, call, &known);
+    else {
+        failed = read_and_look_up(self, call, &known);
+        if (!failed && is_said && is_still(self, &words, call->given))
+            remember(self, &words, &known);
+    }
+    forget_words(&words);
+    if (!failed)
+        outcome = start_entry(self, &known, call, handle);
+    let_go(&known);
     return outcome;
 }
 
 static PyObject *hot_start(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
 {
-    const HotPath *self = (HotPath *)object;
+    HotPath *self = (HotPath *)object;
     PyObject *handle = NULL;
     Outcome outcome = NOT_HERE;
     Call call;
@@ -911,8 +1338,7 @@ static int make_names(void)
         {&names.only, "only"},         {&names.frames, "frames"},
         {&names.pointers, "pointers"}, {&names.scalars, "scalars"},
         {&names.bits, "bits"},         {&names.gathered, "_gathered"},
-        {&names.append, "append"},     {&names.borrowed, "_borrowed"},
-        {&names.asker, "asker"},       {&names.room, "_room"},
+        {&names.append, "append"},     {&names.room, "_room"},
         {&names.weight, "weight"},     {&names.hold, "hold"},
     };
     size_t number;
@@ -922,9 +1348,16 @@ static int make_names(void)
     return 0;
 }
 
+static PyMethodDef functions[] = {
+    {"know_torch", know_torch, METH_VARARGS,
+     "know_torch(tensor, parameter, exchange, is_neg)\n--\n\n"
+     "Whether tensors of these two classes are read by what a class says to C, from now on."},
+    {NULL, NULL, 0, NULL},
+};
+
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "_hot_path", "Launches of what was launched before.", -1,
-    NULL, NULL, NULL, NULL, NULL,
+    functions, NULL, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__hot_path(void)
@@ -933,6 +1366,8 @@ PyMODINIT_FUNC PyInit__hot_path(void)
     if (!made)
         return NULL;
     if (make_names() || !(start_type = (PyTypeObject *)PyType_FromSpec(&start_spec))
+        || !(handle_type = (PyTypeObject *)PyType_FromSpec(&handle_spec))
+        || PyModule_AddObjectRef(made, "Handle", (PyObject *)handle_type)
         || PyModule_AddObjectRef(made, "Start", (PyObject *)start_type)
         || !(hot = PyType_FromSpec(&hot_spec)) || PyModule_AddObjectRef(made, "HotPath", hot)
         || PyModule_AddObject(made, "source", PyLong_FromUnsignedLong(SOURCE)))

@@ -14,9 +14,11 @@ import os
 from bisect import bisect_left
 from collections import deque
 from itertools import takewhile
+from operator import attrgetter
 from threading import get_ident
 from typing import TYPE_CHECKING
 
+from tilec.printable import printable
 from tilec.runtime.borrows import (
     PER_THREAD_STREAM,
     POLICIES,
@@ -30,6 +32,7 @@ from tilec.runtime.borrows import (
     ranges_of,
 )
 from tilec.runtime.errors import LaunchError, TilecError, failure
+from tilec.runtime.native import fields_of_handles
 from tilec.runtime.owned_lock import OwnedLock
 
 if TYPE_CHECKING:
@@ -61,15 +64,10 @@ def is_passing(address: int, given: object) -> bool:
     return address >= PER_THREAD_STREAM and (address == PER_THREAD_STREAM or isinstance(given, int))
 
 
-class Launch:
-    """A launch under way. What it borrows stays alive until it is done, waited for or not.
-
-    Its event is recorded when it is first asked for, which may be after later work was given to the
-    stream: the launch then counts as done when that is.
-    """
+class _Fields:
+    """What a `Launch` has. Where the C path was built, its `Handle` has the same."""
 
     __slots__ = (
-        "__weakref__",
         "_borrowed",
         "_driver",
         "_event",
@@ -82,6 +80,20 @@ class Launch:
         "waits_for_legacy",
     )
 
+
+if not TYPE_CHECKING:
+    _Fields = fields_of_handles(_Fields)
+
+
+class Launch(_Fields):
+    """A launch under way. What it borrows stays alive until it is done, waited for or not.
+
+    Its event is recorded when it is first asked for, which may be after later work was given to the
+    stream: the launch then counts as done when that is.
+    """
+
+    __slots__ = ("__weakref__",)
+
     def __init__(
         self,
         driver: Driver,
@@ -90,6 +102,7 @@ class Launch:
         borrowed: object,
         touched: Touched | None = None,
     ) -> None:
+        # hot_path.c fills in the same.
         self.touched = touched
         self._is_over = False
         # The thread that may ask the driver about it: None as long as it is not started, 0 any. On
@@ -211,7 +224,7 @@ class Launch:
 
     def __repr__(self) -> str:
         state = "done" if self._borrowed is None else "under way"
-        return f"Launch({self.entry.kernel.symbol}, {state})"
+        return printable(f"Launch({self.entry.kernel.symbol}, {state})")
 
 
 class UnderWay:
@@ -446,7 +459,11 @@ class UnderWay:
         try:
             for _ in range(len(gathered)):  # other threads may add to it meanwhile
                 launch = gathered[0]
-                if launch._borrowed is not None and not self._is_settled(launch, done):
+                # What most are, before the question that answers it for all.
+                is_plain = launch._event is None and launch.asker == 0 and not launch._is_passing
+                if launch._borrowed is not None and (
+                    is_plain or not self._is_settled(launch, done)
+                ):
                     if launch.entry is not entry or launch.stream != stream:
                         entry, stream = launch.entry, launch.stream
                         batch = batches.setdefault((stream, entry.device, False), [])
@@ -465,7 +482,7 @@ class UnderWay:
             self._wait_for(launch._event, [launch])
         elif launch._is_passing:  # it was captured into a graph, whose stream may be gone
             _are_over([launch], done)
-        elif launch.asker == 0 or launch.may_be_asked():
+        elif launch.may_be_asked():
             return False
         else:  # it is about to be started
             self._gathered.append(launch)
@@ -537,8 +554,8 @@ def _done_among(queue: deque[_Batch]) -> int:
 
 
 def _is_over(batch: _Batch) -> bool:
-    event, [launch, *_] = batch
-    return launch._driver.is_over(event)
+    event, launches = batch
+    return launches[0]._driver.is_over(event)
 
 
 def _are_over(batch: list[Launch], done: list[Launch]) -> None:
@@ -547,8 +564,11 @@ def _are_over(batch: list[Launch], done: list[Launch]) -> None:
     done += batch
 
 
+_weight: Callable[[Launch], int] = attrgetter("entry.weight")
+
+
 def _heavy_among(batch: list[Launch]) -> int:
-    return sum(launch.entry.weight >= LIMIT for launch in batch)
+    return sum(map(LIMIT.__le__, map(_weight, batch)))
 
 
 UNDER_WAY = UnderWay()

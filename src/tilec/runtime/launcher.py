@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tilec.artifact.family import Family
 from tilec.artifact.manifest import Kernel
+from tilec.printable import printable, printable_lines
 from tilec.runtime import native
 from tilec.runtime.array import Array
 from tilec.runtime.choice import LazyMachine
@@ -55,7 +56,7 @@ class Launcher:
         self._several = True  # devices, for all that is known before the first launch
         # Launches again what was launched before, once something was.
         self._hot_start: HotStart = no_hot_path
-        self.__doc__ = kernels[0].documentation or None
+        self.__doc__ = printable_lines(kernels[0].documentation) or None
 
     def __call__(self, *arguments: object, **named: object) -> None:
         """Launches as `launch` does without a stream, and waits until the kernel is done.
@@ -177,7 +178,8 @@ class Launcher:
         driver = self._driver()
         self._several = driver.device_count() > 1
         start = driver.prepared(self._module.code(), entry, cells)
-        if self._hot_start is no_hot_path and is_native(start):
+        native.know_torch()
+        if self._hot_start is no_hot_path and is_native(start, Launch):
             self._hot_start = self._hot_path(driver).start
         return cells, start
 
@@ -209,7 +211,7 @@ class Launcher:
         return self._known_driver
 
     def __repr__(self) -> str:
-        return f"Launcher({', '.join(kernel.symbol for kernel in self.kernels)})"
+        return printable(f"Launcher({', '.join(kernel.symbol for kernel in self.kernels)})")
 
 
 def _start_nothing(stream: int) -> None:

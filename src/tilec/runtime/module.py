@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from tilec.artifact.fatbin import is_fatbin
 from tilec.artifact.manifest import Kernel, Manifest
 from tilec.artifact.pipeline import Pipeline
+from tilec.printable import printable
+from tilec.regular_files import BINARY_LIMIT, read_regular
 from tilec.runtime.cuda_driver import Driver, cuda_driver
 from tilec.runtime.images import cubin_for, manifest_of
 from tilec.runtime.launcher import Launcher
@@ -31,7 +32,7 @@ def load(source: str | PathLike[str] | bytes, device: int | None = None) -> Modu
     content, name = (
         (source, "the cubin")
         if isinstance(source, bytes)
-        else (Path(source).read_bytes(), str(source))
+        else (read_regular(source, BINARY_LIMIT), str(source))
     )
     if is_fatbin(content):
         content = cubin_for(content, name, device, cuda_driver())
@@ -94,7 +95,8 @@ class Module:
         if name not in launchers:
             names = {k.name for k in self.manifest.kernels}
             known = ", ".join(sorted(names.union(p.name for p in self.manifest.pipelines)))
-            raise AttributeError(f"{self._name} has no kernel `{name}`; it has {known}")
+            said = f"{self._name} has no kernel `{name}`; it has {known}"
+            raise AttributeError(printable(said))
         return launchers[name]
 
     def __dir__(self) -> list[str]:
@@ -102,7 +104,7 @@ class Module:
 
     def __repr__(self) -> str:
         symbols = ", ".join(kernel.symbol for kernel in self.manifest.kernels)
-        return f"Module({self._name}, {self.manifest.target}: {symbols})"
+        return printable(f"Module({self._name}, {self.manifest.target}: {symbols})")
 
 
 def _pipelines(module: Module, manifest: Manifest) -> dict[str, PipelineLauncher]:

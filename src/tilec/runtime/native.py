@@ -7,6 +7,8 @@ without it.
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 from zlib import crc32
@@ -45,6 +47,11 @@ class Built(Protocol):
 
     Start: Callable[..., Start]
     HotPath: Callable[..., HotPath]
+    Handle: type
+
+    def know_torch(
+        self, tensor: type, parameter: type, exchange: object, is_neg: object, /
+    ) -> bool: ...
 
 
 _SOURCE = Path(__file__).with_name("hot_path.c")
@@ -79,9 +86,45 @@ def why_not() -> str | None:
     return "hot_path.c has changed since it was built: install tilec again"
 
 
-def is_native(start: Start) -> bool:
-    """Whether the C path can start a frame with this function."""
-    return _BUILT is not None and type(start) is _BUILT.Start
+def is_native(start: Start, handle: type) -> bool:
+    """Whether the C path can start a frame with this function, and give handles of this class."""
+    return _BUILT is not None and type(start) is _BUILT.Start and issubclass(handle, _BUILT.Handle)
+
+
+def fields_of_handles(otherwise: type) -> type:
+    """The class with the fields of handles that C can fill in; without the C path, another one."""
+    return otherwise if _BUILT is None else _BUILT.Handle
+
+
+_known_torch: object = None  # the class of tensors that C was told of
+_reads_torch = False
+
+
+def know_torch() -> None:
+    """Tells C how tensors of PyTorch are read, once it is imported, and if it says so to C.
+
+    Its classes have `__dlpack_c_exchange_api__` (DLPack 1.3) from PyTorch 2.10 on. Other classes of
+    tensors, derived ones too, are asked by Python's protocols.
+    """
+    global _known_torch, _reads_torch
+    torch = sys.modules.get("torch")
+    tensor = getattr(torch, "Tensor", None)
+    if _BUILT is None or tensor is None or tensor is _known_torch:
+        return
+    exchange = getattr(tensor, "__dlpack_c_exchange_api__", None)
+    parameter = getattr(getattr(torch, "nn", None), "Parameter", None)
+    is_neg = getattr(tensor, "is_neg", None)
+    if exchange is None or parameter is None or is_neg is None:
+        return
+    _reads_torch = False
+    with suppress(TypeError, ValueError):  # what is no capsule of that name says nothing
+        _reads_torch = _BUILT.know_torch(tensor, parameter, exchange, is_neg)
+    _known_torch = tensor
+
+
+def reads_torch() -> bool:
+    """Whether C reads tensors of PyTorch by that."""
+    return _reads_torch
 
 
 def no_hot_path(

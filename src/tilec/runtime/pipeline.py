@@ -9,7 +9,8 @@ from tilec.artifact.expression import Expression, Value, names_in
 from tilec.artifact.manifest import Manifest
 from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.workspace import Workspace
-from tilec.runtime.array import ADDRESS_BITS, Array
+from tilec.printable import printable, printable_lines
+from tilec.runtime.array import Array
 from tilec.runtime.choice import LazyMachine
 from tilec.runtime.contract import check_type
 from tilec.runtime.errors import ContractError, TilecError
@@ -72,7 +73,7 @@ class PipelineLauncher:
         self._tensor_at = tuple(i for i, p in enumerate(self.parameters) if p.is_tensor)
         self._deciding_at = _deciding_scalars(self.pipelines, self._planners)
         self._known: dict[object, PlannedPipeline] = {}
-        self.__doc__ = pipelines[0].documentation or None
+        self.__doc__ = printable_lines(pipelines[0].documentation) or None
 
     def __call__(self, *arguments: object, **named: object) -> None:
         """Launches as `launch` does without options, and waits until all of it is done.
@@ -165,7 +166,7 @@ class PipelineLauncher:
         if (
             addressed is None
             or address_bits & planned.low_bits
-            or address_bits >> ADDRESS_BITS
+            or not 0 <= address_bits <= planned.last_address
             or not all(addresses)
         ):
             addressed = planned.at(addresses)
@@ -320,7 +321,7 @@ class PipelineLauncher:
         return described(given, self.parameters, self.driver, stream, held)
 
     def __repr__(self) -> str:
-        return f"PipelineLauncher({', '.join(one.symbol for one in self.pipelines)})"
+        return printable(f"PipelineLauncher({', '.join(one.symbol for one in self.pipelines)})")
 
 
 def _planners(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
-from tilec.artifact.abi import ELEMENT_BYTES
+from tilec.artifact.abi import ADDRESS_END, ELEMENT_BYTES
 from tilec.artifact.expression import Value
 from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.workspace import SLOT_ALIGNMENT_BYTES, Workspace, WorkspaceError, workspace_of
@@ -87,6 +87,7 @@ class PlannedPipeline:
         "first",
         "grid",
         "kernel",
+        "last_address",
         "low_bits",
         "pairs",
         "scalars",
@@ -137,6 +138,8 @@ class PlannedPipeline:
         self._addressed: dict[tuple[int, ...], Addressed] = {}
         self._good_workspaces: set[object] = set()
         self.low_bits = self._bits_of_alignments()
+        spans = [array.span_bytes for array in self._arrays]
+        self.last_address = ADDRESS_END - (max(spans, default=1) or 1)
         self.first = self._usual()
         self.grid = None if not self.steps else (1, 1, 1)
 
@@ -257,6 +260,11 @@ class PlannedPipeline:
                 raise ContractError(
                     f"expected a workspace at a multiple of {SLOT_ALIGNMENT_BYTES} bytes, "
                     f"got {given.pointer:#x}"
+                )
+            if given.pointer + needed > ADDRESS_END:
+                raise ContractError(
+                    f"the workspace: {needed} bytes from address {given.pointer:#x} on "
+                    "pass the end of the address space"
                 )
             self._check_apart(given.pointer, addresses)
         except ContractError as error:

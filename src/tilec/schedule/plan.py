@@ -18,11 +18,13 @@ from tilec.layout.neighbours import Cluster, Sharers
 from tilec.layout.swizzled import Slot
 from tilec.layout.wgmma import ROWS, WARPGROUP_THREADS, WARPGROUP_WARPS, fits
 from tilec.ops.notes import place_of
+from tilec.ops.parameter_space import room_for_maps
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
 from tilec.ops.send import BUFFERS, By
 from tilec.schedule.ahead import Ahead, find_ahead
 from tilec.schedule.cluster import sharing
+from tilec.schedule.map_room import products_with_maps, results_with_maps
 from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
@@ -150,6 +152,11 @@ def plan(
         if one not in products:
             rows, columns = one.shape
             unfit.append(Reason(_unscheduled(one.op), f"{rows}x{columns} is no size for it"))
+    looped = [is_in_loop(one.op.operation.block) for one in products]
+    products, mapless, more_maps = products_with_maps(
+        products, looped, room_for_maps(function, target)
+    )
+    unfit += [Reason(_unscheduled(one.op), one.why) for one in mapless]
     if not products:
         return NoSchedule(tuple(unfit))
     rings = _rings(products)
@@ -158,6 +165,8 @@ def plan(
     groups *= teams
     is_persistent = groups > 1 and bool(hints.get("persistent", True))
     found_results = find_results(function)
+    if results_by == "copies":
+        found_results = results_with_maps(found_results, more_maps)
     stored = _stored_bytes(found_results, groups, teams) if is_persistent else 0
     # Clusters leave multiprocessors over, unless these have room for more than one block.
     together = _BLOCKS_OF_SPLIT if split is not None and groups == 1 else 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from mlir import ir
 
@@ -24,11 +25,15 @@ from tilec.ops.rules import AccessShape, ElementwiseRules, is_tile
 
 @dataclass(frozen=True)
 class Result:
-    """A store whose tile may leave so; `box` is the largest that a warp may have of it."""
+    """A store whose tile may leave so; `box` is the largest that a warp may have of it.
+
+    Units:    bytes, of the whole tile
+    """
 
     op: ir.OpView
     param: str
     box: SwizzledTile
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -64,12 +69,10 @@ def _result(
     why = _why_not(op, access, names)
     if touched.count(param) > 1:
         why = "the kernel does more with that tensor"
+    whole = size * prod(access.shape)
     if why or box is None:
-        whole = size
-        for extent in access.shape:
-            whole *= extent
         return Stored(op, param, why or "no copy takes boxes of such a tile", whole)
-    return Result(op, param, box)
+    return Result(op, param, box, whole)
 
 
 def _why_not(op: ir.OpView, access: AccessShape, names: dict[ir.Value, str]) -> str | None:

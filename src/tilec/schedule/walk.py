@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from mlir import ir
@@ -44,11 +44,18 @@ _COPY_ALIGNMENT = 16  # rows of copies begin at multiples of so many bytes (PTX 
 
 @dataclass(frozen=True)
 class Launch:
-    """What callers know: the extents of the grid of programs, and those of each tensor."""
+    """What callers know: the extents of the grid of programs, and those of each tensor.
+
+    `read` is how much of each axis is read, of tensors of which it is not all.
+    """
 
     grid: tuple[Expression, ...]
     dims: tuple[str, ...]
     tensors: Mapping[str, tuple[str | int, ...]]
+    read: Mapping[str, tuple[Expression, ...]] = field(default_factory=dict)
+
+    def read_of(self, param: str) -> tuple[Expression, ...]:
+        return self.read.get(param, self.tensors[param])
 
 
 class Walk:
@@ -92,14 +99,14 @@ class Walk:
         return (first, *(one for one in inner if one.alone_cycles or one.memory_cycles))
 
     def read_bytes(self) -> Expression:
-        """Of the tensors that are copied, each once and as a whole."""
+        """Of the tensors that are copied, what is read of each, once."""
         found: Expression = 0
         sizes = {
             one.param: element_bytes(one.load.results[0].type) for one in self._copies.values()
         }
         for param, size in sizes.items():
             whole: Expression = size
-            for extent in self._launch.tensors[param]:
+            for extent in self._launch.read_of(param):
                 whole = times(whole, extent)
             found = whole if found == 0 else ("add", found, whole)
         return found
@@ -108,7 +115,9 @@ class Walk:
         """Waits for slots with a tile that nobody read before: of the tensor that has most."""
         found: Expression = 0
         for copied, turn in self._copied:
-            extents = self._launch.tensors[copied.param]
+            extents = self._launch.read_of(copied.param)
+            if len(extents) > len(copied.tile.shape):
+                extents = tuple(extent for extent in extents if extent != 1)
             if not turn.overlaps or len(extents) != len(copied.tile.shape):
                 continue
             waits: Expression = round(slot_cycles(turn, self._rates, self._rates.memory_latency))

@@ -96,7 +96,7 @@ class Buffer:
     def size(self) -> int:
         return int(ir.IntegerAttr(self.op.attributes["bytes"]).value)
 
-    @property
+    @cached_property
     def offset(self) -> int:
         """Where it lies; only once that is planned."""
         return int(ir.IntegerAttr(self.op.attributes["offset"]).value)

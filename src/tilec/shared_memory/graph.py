@@ -68,6 +68,12 @@ class Graph:
         self.before.append(set())
         return len(self.payloads) - 1
 
+    def op(self, number: int) -> ir.OpView:
+        """The operation of an access."""
+        payload = self.payloads[number]
+        assert isinstance(payload, Touch | Send), "problems are those of accesses"
+        return payload.op
+
     def connect(self, sources: set[int], target: int) -> None:
         self.before[target] |= sources
         for source in sources:
@@ -84,12 +90,10 @@ class Graph:
                     ends = self._after_step(item, ends)
                 case Unit(_, touches):
                     # Each thread takes it or not; in whatever order, within a thread.
-                    skipped = ends
                     for touch in touches:
-                        ends = ends | self._after_step(touch, ends)
-                    ends = ends | skipped
+                        ends = self._joined(ends | self._after_step(touch, ends))
                 case Branch(_, ways):
-                    ends = set().union(*[self.add(way, ends) for way in ways])
+                    ends = self._joined(set().union(*[self.add(way, ends) for way in ways]))
                 case Loop(_, parts, rings):
                     ends = self._after_loop(parts, rings, ends)
         return ends
@@ -112,7 +116,16 @@ class Graph:
         turn = self.node(Turn(rings))
         self.connect(ends, turn)
         self.connect({turn}, head)
-        return {self._beyond(rings, left)} if rings else left
+        return {self._beyond(rings, left)} if rings else self._joined(left)
+
+    def _joined(self, ends: set[int]) -> set[int]:
+        """One node behind these: else each node that follows would have an edge from each of them,
+        and of branches after branches all from all."""
+        if len(ends) == 1:
+            return ends
+        number = self.node(None)
+        self.connect(ends, number)
+        return {number}
 
     def _beyond(self, rings: frozenset[int], left: set[int]) -> int:
         number = self.node(Left(rings))

@@ -9,8 +9,8 @@ Algorithm: walk the skeleton with the accesses since the last barrier.
    forgets them all; one of the warp orders those to buffers that warps have each a part of.
 2. A branch starts from what was before it; after it is what any of its ways leaves.
 3. A loop starts from what was before it or what its parts leave, until that adds nothing.
-4. A barrier that the later ones have made needless (the end of a loop's turn comes before its
-   start) is taken out again.
+   What is found of a loop is kept (`tilec.ir.loop_states`).
+4. A barrier that the later ones have made needless (`needless_barriers.py`) is taken out again.
 
 5. A copy by hardware is a read that no barrier ends. Once it was waited for, it is one that a
    barrier is to order.
@@ -28,101 +28,65 @@ Sound: `verify` says so again, and differently.
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import dataclass, replace
-from enum import IntEnum
-
 from mlir import ir
 
 from tilec.ir.dialects import arith
+from tilec.ir.loop_states import LoopStates
 from tilec.ops.lowering import barrier_of, team_around
 from tilec.shared_memory.accesses import (
     BLOCK_BARRIER,
     WARP_BARRIER,
     Alloc,
-    Arrived,
     Barrier,
     Branch,
-    Buffer,
-    Commit,
-    Fence,
     Loop,
     Node,
     Send,
     Skeleton,
     Touch,
     Unit,
-    Wait,
     skeleton_of,
+)
+from tilec.shared_memory.needless_barriers import needless_barriers
+from tilec.shared_memory.pending import (
+    Level,
+    Pending,
+    after_barrier,
+    after_step,
+    after_turn,
+    begun_at,
+    behind_loop,
+    needed,
+    touches_of,
 )
 
 
 def place_barriers(function: ir.OpView, *, warps: int, skeleton: Skeleton | None = None) -> None:
     """Rewrites the function in place; `skeleton` is its own, if that is known."""
-    placed = _Walk(warps)
-    placed.after(skeleton or skeleton_of(function), frozenset(), insert=True)
-    if not placed.inserted:
+    walk = Walk(warps)
+    walk.run(skeleton or skeleton_of(function))
+    if not walk.inserted:
         return
-    skeleton = skeleton_of(function)
-    gone: set[ir.Operation] = set()
-    for barrier in placed.inserted:
-        again = _Walk(warps, gone | {barrier})
-        again.after(skeleton, frozenset(), insert=False)
-        if not again.has_conflict:
-            gone.add(barrier)
-    for barrier in gone:
+    for barrier in needless_barriers(skeleton_of(function), walk.inserted, warps):
         barrier.erase()
 
 
-class _Level(IntEnum):
-    """What two accesses need between them."""
-
-    NOTHING = 0
-    WARP = 1
-    BLOCK = 2
+_State = frozenset[Pending]
 
 
-@dataclass(frozen=True)
-class _Pending:
-    """An access since the last barrier of the block."""
+class Walk:
+    """Inserts barriers; `visits` counts the nodes that were walked: the measure of the work."""
 
-    buffer: Buffer
-    writes: bool
-    is_of_turn_before: bool = False
-    is_in_order_within_warps: bool = False
-    younger: int | None = None  # of a copy that goes on: how many began after it, as far as counted
-    slot: int | None = None
-    # Of a copy to here that goes on: how many groups were made since, its own one included.
-    groups: int | None = None
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether no barrier ends it."""
-        return self.younger is not None or self.groups is not None
-
-    def meets(self, touch: Touch) -> bool:
-        """Whether they touch the same bytes."""
-        if not self.buffer.overlaps(touch.buffer):
-            return False
-        is_told = self.buffer == touch.buffer and None not in (self.slot, touch.slot)
-        return not is_told or self.slot == touch.slot
-
-
-# So many copies are counted; of more it makes no difference.
-_MOST_YOUNGER = 16
-_State = frozenset[_Pending]
-
-
-class _Walk:
-    """One walk over a skeleton, as if the barriers `without` were not there."""
-
-    def __init__(self, warps: int, without: Set[ir.Operation] = frozenset()) -> None:
+    def __init__(self, warps: int) -> None:
         self.warps = warps
-        self.without = without
-        self.has_conflict = False
+        self.visits = 0
         self.inserted: list[ir.Operation] = []
+        self._loops = LoopStates[Pending]()
 
-    def after(self, skeleton: Skeleton, before: _State, *, insert: bool) -> _State:
+    def run(self, skeleton: Skeleton) -> None:
+        self._after(skeleton, frozenset(), insert=True)
+
+    def _after(self, skeleton: Skeleton, before: _State, *, insert: bool) -> _State:
         """The accesses that are pending at the end, given those at the start."""
         state = before
         for node in skeleton:
@@ -130,146 +94,79 @@ class _Walk:
         return state
 
     def _after_node(self, node: Node, state: _State, *, insert: bool) -> _State:
+        self.visits += 1
         match node:
             case Alloc():
                 return state
-            case Barrier(op, is_of_block):
-                if op.operation in self.without:
-                    return state
-                return self._ordered(state, _Level.BLOCK if is_of_block else _Level.WARP)
-            case Touch(op, _, _):
-                return self._after_touches(op, (node,), state, insert=insert)
-            case Send(op, buffer, _):
-                return self._after_send(op, buffer, state, insert=insert)
-            case Wait(_, pending):
-                return frozenset(_waited(one, pending) for one in state)
-            case Fence():
-                return state
-            case Commit():
-                return frozenset(map(_committed, state))
-            case Arrived(_, pending):
-                return frozenset(_arrived(one, pending) for one in state)
-            case Unit(op, touches):
-                self._expect_no_conflict_inside(touches)
-                return self._after_touches(op, touches, state, insert=insert)
+            case Barrier(_, is_of_block):
+                return self._ordered(state, Level.BLOCK if is_of_block else Level.WARP)
             case Branch(_, ways):
-                left = [self.after(way, state, insert=insert) for way in ways]
+                left = [self._after(way, state, insert=insert) for way in ways]
                 return frozenset().union(*left)
             case Loop():
                 return self._after_loop(node, state, insert=insert)
+            case Touch() | Send() | Unit():
+                return self._after_touches(node, state, insert=insert)
+            case _:
+                return frozenset(after_step(one, node) for one in state)
 
     def _after_loop(self, loop: Loop, before: _State, *, insert: bool) -> _State:
-        entering = before
-        while not (left := _turned(self._turn(loop, entering, insert=False), loop)) <= entering:
-            entering |= left
-        return _left(before | self._turn(loop, entering, insert=insert), loop)
+        entering = self._loops.entered(loop, before, lambda state: self._turned(loop, state))
+        if insert:
+            left = self._turn(loop, entering, insert=True)
+        else:
+            left = self._loops.behind(
+                loop, entering, lambda: self._turn(loop, entering, insert=False)
+            )
+        return frozenset(behind_loop(one, loop) for one in before | left)
+
+    def _turned(self, loop: Loop, entering: _State) -> _State:
+        left = self._turn(loop, entering, insert=False)
+        return frozenset(after_turn(one, loop) for one in left)
 
     def _turn(self, loop: Loop, entering: _State, *, insert: bool) -> _State:
         left: _State = frozenset()
         state = entering
         for part in loop.parts:
-            state = self.after(part, state, insert=insert)
+            state = self._after(part, state, insert=insert)
             left |= state
         return left
 
-    def _after_send(self, op: ir.OpView, buffer: Buffer, state: _State, *, insert: bool) -> _State:
-        read = Touch(op, buffer, writes=False)
-        before = self._after_touches(op, (read,), state, insert=insert)
-        aged = (
-            one
-            if one.younger is None
-            else replace(one, younger=min(one.younger + 1, _MOST_YOUNGER))
-            for one in before
-        )
-        return frozenset(aged) | {_Pending(buffer, writes=False, younger=0)}
-
-    def _after_touches(
-        self, op: ir.OpView, touches: tuple[Touch, ...], state: _State, *, insert: bool
-    ) -> _State:
+    def _after_touches(self, node: Touch | Send | Unit, state: _State, *, insert: bool) -> _State:
+        touches = touches_of(node)
+        if insert:
+            _expect_no_conflict_inside(node, self.warps)
         level = max(
-            (self._needed(one, touch) for one in state for touch in touches),
-            default=_Level.NOTHING,
+            (needed(one, touch, self.warps) for one in state for touch in touches),
+            default=Level.NOTHING,
         )
-        if level is not _Level.NOTHING:
-            self.has_conflict = True
+        if level is not Level.NOTHING:
             state = self._ordered(state, level)
             if insert:
-                self.inserted.append(_emit(op, level))
-        return state | {_pending(touch) for touch in touches}
+                self.inserted.append(_emit(node.op, level))
+        if isinstance(node, Send):
+            state = frozenset(after_step(one, node) for one in state)
+        return state.union(begun_at(node))
 
-    def _needed(self, before: _Pending, touch: Touch) -> _Level:
-        if not (before.writes or touch.writes) or not before.meets(touch):
-            return _Level.NOTHING
-        assert before.younger is None, f"what a copy may read is written: {touch.op}"
-        is_same = before.buffer == touch.buffer
-        if is_same and before.writes and touch.writes and not before.is_of_turn_before:
-            return _Level.NOTHING  # by the contract of lowering
-        assert before.groups is None, f"{touch.op} meets a copy that nobody has waited for"
-        if self.warps > 1 and not (is_same and touch.buffer.is_by_warp):
-            return _Level.BLOCK
-        return _Level.NOTHING if before.is_in_order_within_warps else _Level.WARP
-
-    def _ordered(self, state: _State, level: _Level) -> _State:
-        going_on = frozenset(one for one in state if one.goes_on)
-        if level is _Level.BLOCK:
-            return going_on
-        return going_on | {replace(one, is_in_order_within_warps=True) for one in state - going_on}
-
-    def _expect_no_conflict_inside(self, touches: tuple[Touch, ...]) -> None:
-        inside = [_pending(touch) for touch in touches]
-        for touch in touches:
-            for one in inside:
-                assert self._needed(one, touch) is _Level.NOTHING, (
-                    "threads meet in memory where not all of them come"
-                )
+    def _ordered(self, state: _State, level: Level) -> _State:
+        left = (after_barrier(one, level, self.warps) for one in state)
+        return frozenset(one for one in left if one is not None)
 
 
-def _waited(one: _Pending, pending: int) -> _Pending:
-    is_over = one.younger is not None and one.younger >= pending
-    return replace(one, younger=None) if is_over else one
+def _expect_no_conflict_inside(node: Touch | Send | Unit, warps: int) -> None:
+    if not isinstance(node, Unit):
+        return
+    inside = begun_at(node)
+    for touch in node.touches:
+        for one in inside:
+            assert needed(one, touch, warps) is Level.NOTHING, (
+                "threads meet in memory where not all of them come"
+            )
 
 
-# More groups than any loop waits for: what is older is as old.
-_MOST_GROUPS = 32
-
-
-def _pending(touch: Touch) -> _Pending:
-    groups = 0 if touch.is_async else None
-    return _Pending(touch.buffer, touch.writes, slot=touch.slot, groups=groups)
-
-
-def _committed(one: _Pending) -> _Pending:
-    if one.groups is None:
-        return one
-    return replace(one, groups=min(one.groups + 1, _MOST_GROUPS))
-
-
-def _arrived(one: _Pending, pending: int) -> _Pending:
-    """With groups after its own, a copy is none of the latest `pending` ones."""
-    if one.groups is None or one.groups <= pending:
-        return one
-    return replace(one, groups=None, is_in_order_within_warps=False)
-
-
-def _turned(state: _State, loop: Loop) -> _State:
-    found = (replace(one, is_of_turn_before=True) for one in state)
-    return frozenset(_a_slot_later(one) if one.buffer.ring in loop.rings else one for one in found)
-
-
-def _a_slot_later(one: _Pending) -> _Pending:
-    return one if one.slot is None else replace(one, slot=(one.slot - 1) % one.buffer.slots)
-
-
-def _left(state: _State, loop: Loop) -> _State:
-    """Behind a loop: nobody knows which slot was the last."""
-    return frozenset(
-        replace(one, slot=None) if one.buffer.ring in loop.rings else one for one in state
-    )
-
-
-def _emit(op: ir.OpView, level: _Level) -> ir.Operation:
+def _emit(op: ir.OpView, level: Level) -> ir.Operation:
     with op.location, ir.InsertionPoint(op):
-        if level is _Level.BLOCK:
+        if level is Level.BLOCK:
             team = team_around(op)
             if team is None:
                 return ir.Operation.create(BLOCK_BARRIER)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 KIB = 1024
+# From this PTX ISA on, kernels have 32764 bytes of parameters and not 4096 (PTX ISA, "Kernel
+# Function Parameters"). Code for no target is written in an older one.
+PARAMETERS_PTX = 81
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ class Target:
     smem_bank_bytes: int = 4
     l2_line_bytes: int = 128
     access_bytes: int = 16  # the widest load or store of one thread
-    parameter_bytes: int = 4096
+    parameter_bytes: int = 32764  # from the first parameter to past the last (PARAMETERS_PTX)
     grid_limit: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     rates: Rates | None = None  # where schedules are planned
     roles: Roles | None = None  # where warpgroups multiply what lies in shared memory

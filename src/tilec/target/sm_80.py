@@ -1,7 +1,8 @@
 """Compute capability 8.x: Ampere and Ada.
 
 Source: CUDA C++ Programming Guide, "Compute Capabilities", table "Technical Specifications per
-Compute Capability"; PTX ISA, "Release Notes" (the version that introduced each target).
+Compute Capability". PTX ISA, "Release Notes": these came with 7.0, 7.1 and 7.8, conversions with
+f8 with 8.1 ("cvt", PTX ISA notes).
 
 Rates of 8.0: "NVIDIA A100 Tensor Core GPU Architecture": 1024 products of f16 in a cycle of a
 multiprocessor, with factors that threads hold; L2 gives 5120 bytes a cycle to 108 multiprocessors;
@@ -10,12 +11,12 @@ memory 2039 GB/s, at 1410 MHz, of which nine tenths are taken.
 
 from __future__ import annotations
 
-from tilec.target.description import KIB, Rates, Target
+from tilec.target.description import KIB, PARAMETERS_PTX, Rates, Target
 
 SM_80 = Target(
     name="sm_80",
     capability=(8, 0),
-    ptx_version=70,
+    ptx_version=PARAMETERS_PTX,
     smem_per_sm_bytes=164 * KIB,
     smem_per_block_bytes=163 * KIB,
     warps_per_sm=64,
@@ -30,7 +31,7 @@ SM_80 = Target(
 SM_86 = Target(
     name="sm_86",
     capability=(8, 6),
-    ptx_version=71,
+    ptx_version=PARAMETERS_PTX,
     smem_per_sm_bytes=100 * KIB,
     smem_per_block_bytes=99 * KIB,
     warps_per_sm=48,
@@ -42,7 +43,7 @@ SM_86 = Target(
 SM_89 = Target(
     name="sm_89",
     capability=(8, 9),
-    ptx_version=81,  # introduced with 7.8; conversions with f8 came later ("cvt", PTX ISA notes)
+    ptx_version=PARAMETERS_PTX,
     smem_per_sm_bytes=100 * KIB,
     smem_per_block_bytes=99 * KIB,
     warps_per_sm=48,

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 
+from tilec.children import Crashed, run_in_children
 from tilec.diagnostics.setup_error import SetupError
+from tilec.target.running import run
 
 # Names another ptxas than the wheel's.
 PTXAS_VARIABLE = "TILEC_PTXAS"
+# How long a program may take to say its version.
+_ANSWER_S = 60.0
 
 
 def ptxas() -> Path:
@@ -71,11 +74,26 @@ def ptxas_targets() -> frozenset[str]:
 
 
 def _output(program: Path, argument: str) -> str:
+    """What a program says of itself. Raises SetupError"""
+    said = _asked(program, argument)
+    if isinstance(said, SetupError):
+        raise said
+    return said
+
+
+@cache
+def _asked(program: Path, argument: str) -> str | SetupError:
+    """Asked once, also where it does not answer: who waits for that shall do it once."""
     try:
-        done = subprocess.run([program, argument], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise SetupError(f"`{program}` does not run: {error}") from error
-    return done.stdout
+        # In a child, with which ends what the program has started, if it is no ptxas.
+        [(_, ended)] = run_in_children([partial(run, [str(program), argument], None, _ANSWER_S)], 1)
+    except SetupError as error:
+        return error
+    if isinstance(ended, Crashed):
+        return SetupError(f"`{program}` does not run: {ended.reason}")
+    if ended.status:
+        return SetupError(f"`{program}` does not run: it ends with status {ended.status}")
+    return ended.output
 
 
 def _required(relative: str, wheel: str) -> Path:

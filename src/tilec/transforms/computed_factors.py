@@ -135,16 +135,30 @@ def _is_splat(value: ir.Value) -> bool:
 
 
 def _erase_unused(value: ir.Value) -> None:
-    """What only a product used that is gone."""
-    op = value.owner
-    if isinstance(op, ir.Block) or any(True for result in op.results for _ in result.uses):
-        return
-    if not isinstance(rules()[op.operation.name], ElementwiseRules):
-        return
-    operands = [one for one in op.operands if is_tile(one)]
-    op.operation.erase()
-    for one in dict.fromkeys(operands):
-        _erase_unused(one)
+    """What only a product used that is gone: users first, each operation once."""
+    for op in reversed(_made_of(value)):
+        if not any(True for result in op.results for _ in result.uses):
+            op.erase()
+
+
+def _made_of(value: ir.Value) -> list[ir.Operation]:
+    """What a tile is computed of element by element, itself last; operands before their users."""
+    found: dict[ir.Operation, None] = {}
+    # Each with whether its operands have been visited.
+    waiting = [(value, False)]
+    while waiting:
+        value, is_done = waiting.pop()
+        op = value.owner
+        if isinstance(op, ir.Block) or op.operation in found:
+            continue
+        if not isinstance(rules()[op.operation.name], ElementwiseRules):
+            continue
+        if is_done:
+            found[op.operation] = None
+            continue
+        waiting.append((value, True))
+        waiting += [(one, False) for one in op.operands if is_tile(one)]
+    return list(found)
 
 
 def compute_late(products: Sequence[ir.OpView]) -> None:

@@ -1,7 +1,8 @@
 """Write on every access what is known of its place: which axes need no mask, and how it is aligned.
 
 Before:   one function, helpers inlined; what was proved of accesses is written on them
-After:    each access has `bounds` (`tilec.ops.bounds`)
+After:    each access has `bounds` (`tilec.ops.bounds`); operations that give neighbours of an axis
+          the same result say how many (`GRANULARITY`)
 
 Algorithm:
 1. An axis is inside where that was proved of both of its ends, or where the program vouches for it
@@ -23,21 +24,24 @@ from mlir import ir
 
 from tilec.ir.walk import operations
 from tilec.ops.bounds import Bounds, Inside, Proved, give_bounds, proved_of
+from tilec.ops.build import integer
 from tilec.ops.facts import KnownFacts
 from tilec.ops.registry import rules
-from tilec.ops.rules import AccessShape, Facts, IndexedShape
+from tilec.ops.rules import GRANULARITY, AccessShape, Facts, IndexedShape
 
 _NOTHING = Proved(*[Inside.UNKNOWN] * 3)
 _INSIDE = Proved(*[Inside.ANYWHERE] * 3)
 
 
 def find_access_facts(function: ir.OpView, multiples: Mapping[ir.Value, int] | None = None) -> None:
-    """Sets `bounds` on each access of the function; needs a current context.
+    """Sets `bounds` on each access of the function, and what else follows; needs a current context.
 
     `multiples` are divisors that are taken of some values."""
     facts = KnownFacts.of(function, multiples)
     for op in operations(function):
         rule = rules()[op.operation.name]
+        if (neighbours := rule.granularity(op, facts)) > 1:
+            op.attributes[GRANULARITY] = integer(neighbours)
         access, indexed = rule.access(op), rule.indexed(op)
         if access is not None:
             proved = _proved(op, access)

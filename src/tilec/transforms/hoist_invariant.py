@@ -9,8 +9,6 @@ Algorithm:  inner loops first; in each, in program order, what depends on nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from mlir import ir
 
 from tilec.ops.bounds import moved_out
@@ -39,21 +37,18 @@ def _is_loop(op: ir.OpView) -> bool:
 
 
 def _hoist_from(loop: ir.OpView) -> bool:
-    inside = set(_values_inside(loop))
     changed = False
     for block in blocks_of(loop):
         for op in list(block.operations):
-            if is_movable(op) and not inside.intersection(op.operands):
+            if is_movable(op) and not any(_is_of(value, block) for value in op.operands):
                 op.operation.move_before(loop.operation)
                 moved_out(op)
-                inside.difference_update(op.results)
                 changed = True
     return changed
 
 
-def _values_inside(op: ir.OpView) -> Iterator[ir.Value]:
-    for block in blocks_of(op):
-        yield from block.arguments
-        for inner in block.operations:
-            yield from inner.results
-            yield from _values_inside(inner)
+def _is_of(value: ir.Value, block: ir.Block) -> bool:
+    """Whether a value comes to be in a block itself: one that an operation of the block uses does
+    so there or around it, never deeper inside."""
+    owner = value.owner
+    return bool((owner if isinstance(owner, ir.Block) else owner.operation.block) == block)

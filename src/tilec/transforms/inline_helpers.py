@@ -9,6 +9,8 @@ helper has one block, so its operations move to the call as they are.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from mlir import ir
 
 from tilec.ir.walk import operations
@@ -17,7 +19,10 @@ _CALL = "func.call"
 
 
 def inline_helpers(module: ir.Module) -> None:
-    """Rewrites the module in place; helpers are erased."""
+    """Rewrites the module in place; helpers are erased.
+
+    What is put in is looked at once, so that this takes as long as the result is large.
+    """
     helpers = {
         ir.StringAttr(op.attributes["sym_name"]).value: op
         for op in module.body.operations
@@ -25,15 +30,20 @@ def inline_helpers(module: ir.Module) -> None:
     }
     for kernel in module.body.operations:
         if "tile.kernel" in kernel.attributes:
-            # What is put in may call others: look again until nothing is left.
-            while calls := [op for op in operations(kernel) if op.operation.name == _CALL]:
-                for call in calls:
-                    _inline(call, helpers)
+            calls = _calls_in(operations(kernel))
+            while calls:
+                calls += _calls_in(_inline(calls.pop(), helpers))
     for helper in helpers.values():
         helper.operation.erase()
 
 
-def _inline(call: ir.OpView, helpers: dict[str, ir.OpView]) -> None:
+def _calls_in(found: Iterable[ir.OpView]) -> list[ir.OpView]:
+    return [op for op in found if op.operation.name == _CALL]
+
+
+def _inline(call: ir.OpView, helpers: dict[str, ir.OpView]) -> Iterator[ir.OpView]:
+    """Puts a body in place of a call; gives the operations that are new, those inside of others
+    too."""
     helper = helpers[ir.FlatSymbolRefAttr(call.attributes["callee"]).value]
     copy = helper.operation.clone(ip=ir.InsertionPoint(call))
     [block] = copy.regions[0].blocks
@@ -46,3 +56,6 @@ def _inline(call: ir.OpView, helpers: dict[str, ir.OpView]) -> None:
         result.replace_all_uses_with(value)
     call.operation.erase()
     copy.erase()
+    for op in body:
+        yield op
+        yield from operations(op)

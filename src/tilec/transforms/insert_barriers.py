@@ -8,7 +8,8 @@ After:    `tile.barrier` stands between any two accesses to the same memory, one
 Algorithm: walk the function with the accesses since the last barrier.
 1. An access that conflicts with one of them gets a barrier before it, and they are forgotten.
 2. A branch starts from what was before it; after it is what any of its ways leaves.
-3. A loop starts from what was before it or what its body leaves, until that adds nothing.
+3. A loop starts from what was before it or what its body leaves, until that adds nothing. What is
+   found of it is kept (`tilec.ir.loop_states`).
 
 Sound: a thread sees its own accesses in program order, and a barrier orders those of all threads.
 Two accesses are by the same threads when they are tiles of one shape and one layout, from one
@@ -31,6 +32,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.ir.dialect import declarations
+from tilec.ir.loop_states import LoopStates
 from tilec.ir.types import view_facts
 from tilec.layout import Layout, unique_holders
 from tilec.ops.bounds import bounds_of
@@ -42,7 +44,9 @@ from tilec.ops.rules import is_tile
 def insert_barriers(function: ir.OpView) -> None:
     """Rewrites the function in place; needs a current context."""
     [block] = function.regions[0].blocks
-    _after(block, frozenset(), insert=True)
+    for op in Walk().run(block):
+        with op.location, ir.InsertionPoint(op):
+            ir.Operation.create("tile.barrier")
 
 
 @dataclass(frozen=True)
@@ -76,48 +80,83 @@ class _Access:
 _Accesses = frozenset[_Access]
 
 
-def _after(block: ir.Block, before: _Accesses, *, insert: bool) -> _Accesses:
-    """The accesses since the last barrier at the end of a block, given those at its start."""
-    pending = before
-    for op in list(block.operations):
-        if rules()[op.operation.name].control:
-            pending = _after_control(op, pending, insert=insert)
-            continue
-        access = _access(op)
-        if access is None:
-            continue
-        if any(access.conflicts_with(other) for other in pending):
-            pending = frozenset()
-            if insert:
-                with op.location, ir.InsertionPoint(op):
-                    ir.Operation.create("tile.barrier")
-        pending |= {access}
-    return pending
+@dataclass(frozen=True)
+class _Step:
+    """An operation as far as it matters here: an access, or control flow with its regions."""
+
+    op: ir.OpView
+    access: _Access | None = None
+    bodies: tuple[tuple[_Step, ...], ...] = ()
+    is_loop: bool = False
 
 
-def _after_control(op: ir.OpView, before: _Accesses, *, insert: bool) -> _Accesses:
-    if not rules()[op.operation.name].loop:
-        ways = [_after(region.blocks[0], before, insert=insert) for region in _bodies(op)]
+class Walk:
+    """Finds where barriers go; `visits` counts the steps that were walked: the measure of work."""
+
+    def __init__(self) -> None:
+        self.visits = 0
+        self._found: list[ir.OpView] = []
+        self._loops = LoopStates[_Access]()
+
+    def run(self, block: ir.Block) -> list[ir.OpView]:
+        """The operations before which a barrier is needed, in program order."""
+        self._after(_steps(block), frozenset(), note=True)
+        return self._found
+
+    def _after(self, steps: tuple[_Step, ...], before: _Accesses, *, note: bool) -> _Accesses:
+        """The accesses since the last barrier at the end of a block, given those at its start."""
+        pending = before
+        for step in steps:
+            self.visits += 1
+            if step.access is None:
+                pending = self._after_control(step, pending, note=note)
+                continue
+            if any(step.access.conflicts_with(other) for other in pending):
+                pending = frozenset()
+                if note:
+                    self._found.append(step.op)
+            if step.access not in pending:
+                pending |= {step.access}
+        return pending
+
+    def _after_control(self, step: _Step, before: _Accesses, *, note: bool) -> _Accesses:
+        if step.is_loop:
+            return self._after_loop(step, before, note=note)
+        ways = [self._after(body, before, note=note) for body in step.bodies]
         skipped = before if len(ways) < 2 else frozenset()
         return skipped.union(*ways)
-    entering = before
-    while not (left := _after_turn(op, entering, insert=False)) <= entering:
-        entering |= left
-    return before | _after_turn(op, entering, insert=insert)
+
+    def _after_loop(self, loop: _Step, before: _Accesses, *, note: bool) -> _Accesses:
+        def turned(entering: _Accesses) -> _Accesses:
+            return self._after_turn(loop, entering, note=False)
+
+        entering = self._loops.entered(loop, before, turned)
+        if note:
+            return before | self._after_turn(loop, entering, note=True)
+        return before | self._loops.behind(loop, entering, lambda: turned(entering))
+
+    def _after_turn(self, loop: _Step, entering: _Accesses, *, note: bool) -> _Accesses:
+        """What the regions of a loop leave, one after the other; it may end after any of them."""
+        left: _Accesses = frozenset()
+        pending = entering
+        for body in loop.bodies:
+            pending = self._after(body, pending, note=note)
+            left |= pending
+        return left
 
 
-def _after_turn(op: ir.OpView, entering: _Accesses, *, insert: bool) -> _Accesses:
-    """What the regions of a loop leave, one after the other; it may end after any of them."""
-    left: _Accesses = frozenset()
-    pending = entering
-    for region in _bodies(op):
-        pending = _after(region.blocks[0], pending, insert=insert)
-        left |= pending
-    return left
+def _steps(block: ir.Block) -> tuple[_Step, ...]:
+    """What of a block matters; what is in it is read once, however often it is walked."""
+    return tuple(step for op in block.operations if (step := _step(op)) is not None)
 
 
-def _bodies(op: ir.OpView) -> list[ir.Region]:
-    return [region for region in op.regions if len(region.blocks)]
+def _step(op: ir.OpView) -> _Step | None:
+    rule = rules()[op.operation.name]
+    if not rule.control:
+        access = _access(op)
+        return None if access is None else _Step(op, access)
+    bodies = tuple(_steps(region.blocks[0]) for region in op.regions if len(region.blocks))
+    return _Step(op, None, bodies, rule.loop) if any(bodies) else None
 
 
 def _access(op: ir.OpView) -> _Access | None:

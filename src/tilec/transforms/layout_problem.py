@@ -9,7 +9,7 @@ from mlir import ir
 
 from tilec.layout import Layout
 from tilec.layout.costs import ARITHMETIC
-from tilec.layout.inference import Node, Places, Problem, Value
+from tilec.layout.nodes import Node, Places, Problem, Value
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
 from tilec.ops.rules import Carried, OpRules, Placing, is_tile, shape_of

@@ -21,7 +21,8 @@ from collections.abc import Callable
 from mlir import ir
 
 from tilec.layout import Layout
-from tilec.layout.inference import Places, infer_layouts
+from tilec.layout.inference import infer_layouts
+from tilec.layout.nodes import Places
 from tilec.ops.encoding import give_layout, with_layout
 from tilec.ops.registry import rules
 from tilec.ops.rules import Carried, OpRules, Placing, is_tile, shape_of

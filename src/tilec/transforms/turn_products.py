@@ -125,7 +125,10 @@ def _carry_turned(loop: ir.OpView) -> bool:
         for use in uses:
             use.results[0].replace_all_uses_with(argument)
             use.operation.erase()
-        end.operands[number] = end.operands[number].owner.operands[0]
+        end.operands[number] = given.owner.operands[0]
+        # A use that nobody needs would have the sums waited for in each iteration.
+        if not any(True for _ in given.uses):
+            given.owner.erase()
         result = loop.results[number]
         result.set_type(first.type)
         with loop.location, ir.InsertionPoint.after(loop.operation):

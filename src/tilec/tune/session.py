@@ -26,9 +26,11 @@ from tilec.artifact.tuning_file import (
 from tilec.bench.gpu import Gpu
 from tilec.bench.sampling import Settings
 from tilec.diagnostics.setup_error import SetupError
+from tilec.regular_files import BINARY_LIMIT, read_regular, read_regular_text
 from tilec.tune.arguments import Values
 from tilec.tune.shapes import extents_of
 from tilec.tune.trial import DisagreementError, NoMemberError, Outcome, tried
+from tilec.whole_files import write_whole
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def cubin_of(path: Path) -> tuple[Path, Manifest]:
     Raises:   SetupError
     """
     try:
-        content = path.read_bytes()
+        content = read_regular(path, BINARY_LIMIT)
         if not content.startswith(b"\x7fELF"):
             if not content.lstrip().startswith((b"{", b"[")):
                 raise SetupError(
@@ -67,7 +69,7 @@ def cubin_of(path: Path) -> tuple[Path, Manifest]:
                 )
             told = from_json(content)
             path = path.parent / f"{Path(told.source.file).stem}.{told.target}.cubin"
-            content = path.read_bytes()
+            content = read_regular(path, BINARY_LIMIT)
         embedded = extract(content)
         if embedded is None:
             raise SetupError(f"`{path}` was not built by tilec")
@@ -169,7 +171,7 @@ def _before(path: Path) -> TuningFile:
     Raises:   SetupError if it is no tuning file: it is not overwritten then
     """
     try:
-        return from_text(path.read_text(encoding="utf-8"))
+        return from_text(read_regular_text(path))
     except FileNotFoundError:
         return TuningFile()
     except (OSError, UnicodeDecodeError, TuningFileError) as error:
@@ -178,10 +180,7 @@ def _before(path: Path) -> TuningFile:
 
 def _write(path: Path, file: TuningFile) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.tmp")
-        temporary.write_text(to_text(file), encoding="utf-8")
-        temporary.replace(path)
+        write_whole(path, to_text(file).encode())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise SetupError(f"cannot write `{error.filename or path}`: {reason}") from error

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from tilec.diagnostics.setup_error import SetupError
+from tilec.regular_files import read_regular_text
 
 Shape = dict[str, int]
 
@@ -25,9 +25,12 @@ def listed(words: Iterable[str]) -> list[str]:
 
 def _of_file(path: str) -> list[str]:
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"cannot read the shapes of `{path}`: {error}") from error
+        text = read_regular_text(path)
+    except UnicodeDecodeError as error:
+        raise SetupError(f"cannot read the shapes of `{path}`: it is not UTF-8") from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SetupError(f"cannot read the shapes of `{path}`: {reason}") from error
     return [item for line in text.splitlines() for item in line.partition("#")[0].split()]
 
 

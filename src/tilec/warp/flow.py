@@ -2,7 +2,8 @@
 
 Control flow is structured, so a path is followed through blocks as they stand. A loop is followed
 again, from what its turns and its start have in common, until that is all: counts only fall to
-zero, or rise to the depth of a channel.
+zero, or rise to the depth of a channel. What it leaves is kept, by what it was come to with: a loop
+in a loop is not followed anew for each turn of all loops around it.
 
 Products end in the order in which they began. So all but the last n of them are done after
 `drain n`, and what reads a slot is done if n have begun since (`Slot.since`); `wait` ends all. Each
@@ -55,12 +56,25 @@ class _Step(Protocol):
     def __call__(self, op: ir.OpView, held: AllHeld) -> None: ...
 
 
+class _Follow(Protocol):
+    """Follows a loop, from what is held and carried before it; gives the same behind it."""
+
+    def __call__(
+        self, op: ir.OpView, held: AllHeld, first: Sequence[Held | None]
+    ) -> tuple[AllHeld, Sequence[Held | None]]: ...
+
+
+# A loop, and what is held and carried where it is come to.
+_Come = tuple[ir.OpView, frozenset[tuple[ir.Value, Held]], tuple[Held | None, ...]]
+
+
 @dataclass(frozen=True)
 class Followed:
-    """What was found of one role."""
+    """What was found of one role. `visits` counts the operations that were followed: the work."""
 
     problems: tuple[Problem, ...]
     oldest: Oldest
+    visits: int
 
 
 def follow(
@@ -71,7 +85,7 @@ def follow(
     flow = _Flow(is_loader, by_turns)
     held: AllHeld = {one: Places.of(one.owner.opview, depth_of(one)) for one in buffers}
     flow.block(role, held)
-    return Followed(tuple(flow.problems.values()), flow.oldest)
+    return Followed(tuple(flow.problems.values()), flow.oldest, flow.visits)
 
 
 class _Flow:
@@ -84,7 +98,10 @@ class _Flow:
         self._steps: dict[str, _Step] = {
             name: getattr(self, f"_{name.partition('.')[2]}") for name in names
         }
-        self._steps |= {"scf.if": self._if, "scf.for": self._for, "scf.while": self._while}
+        self._steps |= {"scf.if": self._if, "scf.for": self._loop, "scf.while": self._loop}
+        self._follow: dict[str, _Follow] = {"scf.for": self._for, "scf.while": self._while}
+        self._left: dict[_Come, tuple[AllHeld, Sequence[Held | None]]] = {}
+        self.visits = 0
         self._linear: set[ir.Value] = set()  # all that were held at any time
         self._tiles: dict[ir.Value, ir.Value] = {}  # the slot that a tile is of
         self._written: dict[ir.Value, ir.Value] = {}  # the buffer that a tile was written to
@@ -98,6 +115,7 @@ class _Flow:
         if entering:
             self._enter(list(block.arguments)[-len(entering) :], entering, held)
         *ops, end = block.operations
+        self.visits += len(ops)
         for op in ops:
             step = self._steps.get(op.operation.name)
             if step is not None:
@@ -402,10 +420,22 @@ class _Flow:
         for result, one, other in zip(op.results, *handed, strict=True) if op.results else ():
             self._define(result, self._met(one, other, op), held)
 
-    def _for(self, op: ir.OpView, held: AllHeld) -> None:
+    def _loop(self, op: ir.OpView, held: AllHeld) -> None:
+        """What was found of it, what is held behind it is the same wherever it is come to alike."""
+        first = _first_operands(op)
+        entering = tuple(self._taken(value, held, op) for value in first)
+        come = op, frozenset(held.items()), entering
+        if come not in self._left:
+            self._left[come] = self._follow[op.operation.name](op, dict(held), entering)
+        after, given = self._left[come]
+        _become(held, after)
+        self._enter(op.results, given, held)
+
+    def _for(
+        self, op: ir.OpView, held: AllHeld, first: Sequence[Held | None]
+    ) -> tuple[AllHeld, Sequence[Held | None]]:
         [body] = op.regions[0].blocks
-        first = [self._taken(value, held, op) for value in list(op.operands)[3:]]
-        start, entering = dict(held), first
+        start, entering = dict(held), list(first)
         while True:
             turn = dict(start)
             handed = self.block(body, turn, entering)
@@ -416,17 +446,15 @@ class _Flow:
             start, entering = again, entered
         turn = {value: what for value, what in turn.items() if not _is_passed(what, op)}
         if certainly_turns(op):
-            after, given = turn, handed
-        else:
-            after = self._both(held, turn, op)
-            given = [self._met(*both, op) for both in zip(first, handed, strict=True)]
-        _become(held, after)
-        self._enter(op.results, given, held)
+            return turn, handed
+        given = [self._met(*both, op) for both in zip(first, handed, strict=True)]
+        return self._both(held, turn, op), given
 
-    def _while(self, op: ir.OpView, held: AllHeld) -> None:
+    def _while(
+        self, op: ir.OpView, held: AllHeld, first: Sequence[Held | None]
+    ) -> tuple[AllHeld, Sequence[Held | None]]:
         before, body = (region.blocks[0] for region in op.regions)
-        entering = [self._taken(value, held, op) for value in op.operands]
-        start = dict(held)
+        start, entering = dict(held), list(first)
         while True:
             turn = dict(start)
             given = self.block(before, turn, entering)[1:]
@@ -435,10 +463,8 @@ class _Flow:
             again = self._both(start, turn, op)
             entered = [self._joined(*both, op) for both in zip(entering, handed, strict=True)]
             if (again, entered) == (start, entering):
-                break
+                return left, given
             start, entering = again, entered
-        _become(held, left)
-        self._enter(op.results, given, held)
 
     def _enter(
         self, values: Sequence[ir.Value], what: Sequence[Held | None], held: AllHeld
@@ -477,6 +503,12 @@ class _Flow:
         if isinstance(found, Sums) and kinds != [True, True]:
             self._wrong("sums under way meet sums that are not", op, found.made)
         return found
+
+
+def _first_operands(loop: ir.OpView) -> list[ir.Value]:
+    """What its variables are before it."""
+    operands = list(loop.operands)
+    return operands[3:] if loop.operation.name == "scf.for" else operands
 
 
 def _become(held: AllHeld, after: AllHeld) -> None:

@@ -41,19 +41,33 @@ Pairs = dict[ir.Value, ir.Value]
 
 def is_same(one: ir.Value, other: ir.Value, pairs: Pairs | None = None) -> bool:
     """Whether two numbers are made in one way, of the same values, or of those that are `pairs`."""
-    if one == other or (pairs is not None and one in pairs and pairs[one] == other):
+    return _is_same(one, other, pairs or {}, {})
+
+
+def _is_same(
+    one: ir.Value, other: ir.Value, pairs: Pairs, known: dict[tuple[ir.Value, ir.Value], bool]
+) -> bool:
+    """`known` is what was asked already: of what numbers are made of, much may be the same."""
+    if one == other or (one in pairs and pairs[one] == other):
         return True
     if isinstance(one.owner, ir.Block) or isinstance(other.owner, ir.Block):
         return False
+    if (one, other) not in known:
+        known[one, other] = _are_alike(one, other) and all(
+            _is_same(mine, its, pairs, known)
+            for mine, its in zip(one.owner.operands, other.owner.operands, strict=True)
+        )
+    return known[one, other]
+
+
+def _are_alike(one: ir.Value, other: ir.Value) -> bool:
+    """Whether two numbers are made by one operation, whatever of."""
     left, right = one.owner.opview, other.owner.opview
     if not _is_number(left) or left.operation.name != right.operation.name:
         return False
     if ir.OpResult(one).result_number != ir.OpResult(other).result_number:
         return False
-    if _attributes(left) != _attributes(right) or len(left.operands) != len(right.operands):
-        return False
-    operands = zip(left.operands, right.operands, strict=True)
-    return all(is_same(mine, its, pairs) for mine, its in operands)
+    return _attributes(left) == _attributes(right) and len(left.operands) == len(right.operands)
 
 
 def _is_number(op: ir.OpView) -> bool:

@@ -47,7 +47,10 @@ unsafe fn raw(tensor: *const CTensor) -> tilec::Raw {
 
 fn told<T>(result: Result<T>) -> c_int {
     match result {
-        Ok(_) => 0,
+        Ok(_) => {
+            MESSAGE.with(|place| place.borrow_mut().clone_from(&CString::default()));
+            0
+        }
         Err(error) => {
             MESSAGE.with(|place| *place.borrow_mut() = CString::new(error.message).unwrap());
             error.status as c_int
@@ -107,7 +110,7 @@ impl Extra {
 }
 
 fn replayed(graph: Option<&Graph<'_>>, stream: *mut c_void) -> c_int {
-    graph.map_or(0, |graph| told(unsafe { graph.launch(stream, -1, &Default::default()) }))
+    graph.map_or_else(|| told(Ok(())), |graph| told(unsafe { graph.launch(stream, -1, &Default::default()) }))
 }
 
 #[no_mangle]
@@ -140,7 +143,7 @@ fn piped(
         (5, _) => match Graph::new(set, arguments) {
             Ok(made) => {
                 extra.graph = Box::into_raw(Box::new(made));
-                0
+                told(Ok(()))
             }
             Err(error) => told::<()>(Err(error)),
         },
@@ -150,7 +153,7 @@ fn piped(
                 for (number, plan) in launches.into_iter().enumerate().take(extra.room as usize) {
                     planned(Ok(plan), unsafe { extra.plans.add(number) });
                 }
-                0
+                told(Ok(()))
             }
             Err(error) => told::<()>(Err(error)),
         },

@@ -15,6 +15,7 @@ from tests.emit.test_contract_violations import (  # noqa: F401  (they run here 
     BROKEN,
     test_nothing_to_do_is_a_success_that_needs_no_driver,
     test_rows_that_interleave_do_not_overlap,
+    test_tensors_reach_to_the_end_of_the_address_space,
     test_what_was_changed_was_right_before,
 )
 from tests.emit.test_loading import (  # noqa: F401
@@ -41,7 +42,11 @@ from tests.emit.test_loading import (  # noqa: F401
     test_what_was_said_of_memory_in_another_launch_does_not_count,
     test_without_a_driver_contracts_are_checked_and_launches_say_so,
 )
-from tests.emit.test_plans import launches_what_the_runtime_does
+from tests.emit.test_plans import _rounds, launches_what_the_runtime_does
+from tests.emit.test_wide_launches import (  # noqa: F401
+    test_a_kernel_may_have_many_parameters_dims_and_maps,
+    test_numbers_of_the_last_of_many_parameters_are_told_in_messages,
+)
 from tilec.emit.sets import launch_sets
 
 SETS = {one.name: one for one in launch_sets(pipelined())}
@@ -58,7 +63,7 @@ def test_launches_are_those_of_the_runtime(name, headers):
     launched = SETS[name]
     planner = planner_of(launched, pipelined())
     random = Random(name)
-    for number in range(600):
+    for number in range(_rounds(launched, 600)):
         kernel = random.choice(launched.kernels)
         if number % 3 == 2:
             arguments = hostile_arguments_of(kernel, random)

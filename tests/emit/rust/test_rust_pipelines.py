@@ -43,6 +43,7 @@ from tests.emit.test_pipeline_failures import (  # noqa: F401
     test_a_failed_load_is_an_error_before_anything_is_launched,
     test_a_launch_is_in_a_context_of_its_device_and_leaves_the_current_one,
     test_a_stream_of_another_device_is_refused,
+    test_a_workspace_around_a_tensor_without_axes_is_refused,
     test_no_work_needs_no_driver,
     test_sixteen_threads_run_pipelines_at_once,
     test_the_first_instance_that_takes_the_arguments_is_run,

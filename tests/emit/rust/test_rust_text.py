@@ -62,11 +62,11 @@ def test_element_types_have_the_numbers_and_widths_of_the_abi():
 
 
 def test_limits_are_those_of_the_abi():
-    found = dict(re.findall(r"const (\w+_LIMIT): i128 = ([^;]+);", support()))
+    found = dict(re.findall(r"const (\w+_(?:LIMIT|END)): i128 = ([^;]+);", support()))
     for name, number in found.items():
         base, _, shift = number.partition(" << ")
         assert int(base) << int(shift or 0) == getattr(abi, name), name
-    assert len(found) == 5
+    assert len(found) == 7
 
 
 def test_tables_say_what_those_of_the_header_say(text):

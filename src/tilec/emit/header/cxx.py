@@ -108,7 +108,8 @@ def pipeline_overload_lines(name: str, overload: Overload, pipelines: str) -> It
     yield filled(f"TILEC_PUBLIC tilec_status {name}_graph_update(", changed, ")")
     yield "{"
     yield overload.arguments
-    yield returned(f"tilec_pipeline_graph_update(&{pipelines}, graph, arguments)")
+    call = f"tilec_pipeline_graph_update(&{pipelines}, graph, arguments)"
+    yield returned(call, "tilec_done")
     yield "}"
     yield ""
     made = filled("::tilec::graph<", overload.types, ">")

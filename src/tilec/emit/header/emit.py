@@ -247,7 +247,7 @@ def _loading(name: str, sets: str, set_count: int) -> Iterator[str]:
     yield "/* Loads the machine code on a device now: otherwise the first launch there does. */"
     yield f"TILEC_PUBLIC tilec_status {name}_load(int32_t device)"
     yield "{"
-    yield f"    return tilec_preload({sets}, {set_count}, device);"
+    yield f"    return tilec_done(tilec_preload({sets}, {set_count}, device));"
     yield "}"
     yield ""
     yield "/* Gives it back, on all devices. Nothing of this file may run, or be launched. */"

@@ -43,9 +43,14 @@ def set_lines(launched: LaunchSet, builds: Sequence[Build], unit: str) -> Iterat
     name = set_name(unit, launched)
     listed = f"{unit}_builds_{launched.name}"
     yield filled(f"static const tilec_build {listed}[] = {{", rows, "};")
-    fields = (string(launched.label), listed, len(rows))
+    fields = (string(launched.label), listed, len(rows), value_count(launched))
     yield filled(f"static const tilec_set {name} = {{", fields, "};")
     yield ""
+
+
+def value_count(launched: LaunchSet) -> int:
+    """Dims and parameters of the instance with the most: the room that a call needs."""
+    return max(1, *(len(one.dims) + len(one.parameters) for one in launched.kernels))
 
 
 def _group(group: Group, build: Build) -> str:
@@ -89,7 +94,7 @@ def _function(
         filled(f"TILEC_PUBLIC tilec_status {name}(", parameters, ")"),
         "{",
         filled("    const tilec_argument arguments[] = {", passed, "};"),
-        f"    return {result};",
+        f"    return tilec_done({result});",
         "}",
         "",
     ]

@@ -64,7 +64,7 @@ def pipeline_functions(name: str, arguments: list[Argument], pipelines: str) -> 
         yield filled(f"TILEC_PUBLIC tilec_status {name}_{suffix}(", parameters, ")")
         yield "{"
         yield filled("    const tilec_argument arguments[] = {", passed, "};")
-        yield returned(call)
+        yield returned(call, "tilec_done")
         yield "}"
         yield ""
 

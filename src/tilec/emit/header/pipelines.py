@@ -9,7 +9,7 @@ from tilec.artifact.manifest import Kernel
 from tilec.artifact.pipeline import Argument, Pipeline, PipelineLaunch, Temporary
 from tilec.emit.expressions import Expressions
 from tilec.emit.header.expressions import C
-from tilec.emit.header.functions import Build, set_lines, set_name
+from tilec.emit.header.functions import Build, set_lines, set_name, value_count
 from tilec.emit.header.tables import (
     Arrays,
     add_kernel,
@@ -42,7 +42,7 @@ def pipeline_lines(sets: Sequence[LaunchSet], builds: Sequence[Build], unit: str
             [rows[contract.symbol] for contract in one.kernels],
         )
         yield from arrays.taken()
-        fields = (string(one.label), own, len(one.kernels))
+        fields = (string(one.label), own, len(one.kernels), value_count(one))
         name = pipelines_name(unit, one)
         yield filled(f"static const tilec_pipelines {name} = {{", fields, "};")
         yield ""

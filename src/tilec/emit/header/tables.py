@@ -148,7 +148,7 @@ def claim_of(number: int, expression: Expression, text: str, kernel: Kernel, arr
     """A `tilec_claim` of an expression that has a number."""
     numbers = value_numbers(expression, kernel)
     named = arrays.array(
-        "signed char", f"named_{'_'.join(map(str, numbers))}", [braced_row([*numbers, -1])]
+        "int32_t", f"named_{'_'.join(map(str, numbers))}", [braced_row([*numbers, -1])]
     )
     return braced((number, string(text), named))
 

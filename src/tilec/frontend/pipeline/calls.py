@@ -204,7 +204,6 @@ def _called(
     bindings: dict[str, Binding],
 ) -> Tracer:
     state = KernelState(tracer.trace.program, tracer.trace.symbol, False, check_helper)
-    state.active.append(function)
     checker = Checker(state, function, Environment(module, bindings), is_kernel=False)
     calls = (*tracer.calls, node.span)
     return Tracer(tracer.trace, tracer.kernels, checker, Frame(checker.inference), calls)

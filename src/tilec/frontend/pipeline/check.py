@@ -38,7 +38,6 @@ def check_pipeline(
     trace = Trace(program, instance.symbol)
     trace.active.append(function)
     state = KernelState(program, instance.symbol, False, check_helper, trace.diagnostics)
-    state.active.append(function)
     environment = Environment(program.root, instance.generics)
     checker = Checker(state, function, environment, is_kernel=False)
     tracer = Tracer(trace, kernels, checker, Frame(checker.inference))

@@ -7,7 +7,8 @@ from tilec.frontend import ast
 from tilec.frontend.bindings import Constant
 from tilec.frontend.constants import as_integer, evaluate
 from tilec.frontend.pipeline.tracer import Tracer
-from tilec.frontend.refusal import did_you_mean, refusal
+from tilec.frontend.refusal import refusal
+from tilec.frontend.spelling import did_you_mean
 from tilec.types import Element
 
 _CONST = "make it a `const`, or a const generic of the pipeline"

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from tilec.diagnostics import CompileError, Label
-from tilec.frontend.agreement import conversion
 from tilec.frontend.inference import ElementInference
 from tilec.frontend.pipeline.extents import certainly_differ, shown
 from tilec.frontend.pipeline.kernels import Parameter
 from tilec.frontend.pipeline.trace import Given, Size, Tensor, View
 from tilec.frontend.refusal import refusal
 from tilec.integers.polynomial import number
+from tilec.ops.conversions import conversion
 from tilec.types import Dim, Element, ElementLike, Own, PartType, TensorType, TileType
 
 
@@ -97,7 +97,7 @@ def _converted(actual: ElementLike, wanted: ElementLike) -> str | None:
     """What to write for a scalar of another type; launchers convert no floats."""
     is_literal = not isinstance(actual, Element)
     if is_literal or (actual.is_integer and wanted.is_integer):
-        return conversion(actual, wanted, True)
+        return conversion(actual, wanted, is_scalar=True)
     return None
 
 

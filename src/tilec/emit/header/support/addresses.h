@@ -11,6 +11,9 @@ TILEC_INNER tilec_status tilec_check_address(const char *name, const tilec_tenso
     if (address % (uint64_t)size)
         return tilec_fail(TILEC_ERROR_ADDRESS, "`%s`: expected an address that is a multiple of %d bytes, got %s", name,
                           (int)size, tilec_number((tilec_wide)address, 16).text);
+    if ((tilec_wide)address + tilec_span_bytes(tensor) > TILEC_ADDRESS_END)
+        return tilec_fail(TILEC_ERROR_ADDRESS, "`%s`: %s bytes from address %s on pass the end of the address space", name,
+                          tilec_number(tilec_span_bytes(tensor), 10).text, tilec_number((tilec_wide)address, 16).text);
     return TILEC_SUCCESS;
 }
 

@@ -40,7 +40,7 @@ template <> struct element<double> : element_number<TILEC_F64> {};
 /* What a call gave. False if it went well, so that `if (auto failed = add(...))` reads as it is meant. */
 class [[nodiscard]] status {
 public:
-    TILEC_HIDDEN explicit status(tilec_status code) : code_(code), message_(code ? tilec_last_message() : "") {}
+    TILEC_HIDDEN explicit status(tilec_status code) : code_(tilec_done(code)), message_(tilec_last_message()) {}
     TILEC_HIDDEN status(const status &) = default;
     TILEC_HIDDEN status(status &&) noexcept = default;
     TILEC_HIDDEN status &operator=(const status &) = default;

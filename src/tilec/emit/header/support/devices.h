@@ -72,11 +72,12 @@ tilec_device_of_argument(tilec_call *call, int32_t p, const char *name, int32_t 
     *device = call->arguments[p].tensor->device;
     if (*device >= 0)
         return TILEC_SUCCESS;
-    if (!(call->asked >> p & 1)) {
-        tilec_status status = tilec_device_of(name, call->arguments[p].tensor, &call->devices[p]);
+    if (call->devices[p] == TILEC_NOT_ASKED) {
+        int32_t found;
+        tilec_status status = tilec_device_of(name, call->arguments[p].tensor, &found);
         if (status)
             return status;
-        call->asked |= (uint64_t)1 << p;
+        call->devices[p] = found;
     }
     *device = call->devices[p];
     return TILEC_SUCCESS;

@@ -199,6 +199,6 @@ TILEC_PUBLIC tilec_status tilec_set_driver(void *handle)
     else
         tilec_state_1.library = handle;
     pthread_mutex_unlock(&tilec_lock_1);
-    return status ? status : tilec_need_driver();
+    return tilec_done(status ? status : tilec_need_driver());
 }
 

@@ -56,6 +56,14 @@ TILEC_INNER tilec_status tilec_take_more(const tilec_graph *graph, const tilec_r
                       run->pipeline->contract->symbol, tilec_number(run->bytes, 10).text, tilec_cuda_error(code));
 }
 
+/* The run that a graph is of from now on; its call is over, with the room that it had. */
+TILEC_INNER void tilec_keep_run(tilec_graph *graph, const tilec_run *run)
+{
+    tilec_close_run(&graph->run);
+    graph->run = *run;
+    memset(&graph->run.call, 0, sizeof graph->run.call);
+}
+
 /* Makes a graph launch a run, which is its own from then on. If that fails, it launches what it did before. In the
  * context of the device. */
 TILEC_INNER tilec_status tilec_change_graph(tilec_graph *graph, tilec_run *run)
@@ -95,8 +103,7 @@ TILEC_INNER tilec_status tilec_change_graph(tilec_graph *graph, tilec_run *run)
         graph->workspace = taken;
         graph->workspace_bytes = (size_t)run->bytes;
     }
-    tilec_close_run(&graph->run);
-    graph->run = *run;
+    tilec_keep_run(graph, run);
     run->memory = NULL;
     return TILEC_SUCCESS;
 }
@@ -109,7 +116,7 @@ TILEC_INNER tilec_status tilec_fill_graph(tilec_graph *graph, const tilec_pipeli
     int32_t device;
     int pushed = 0;
     tilec_status status;
-    tilec_open_run(&run, set, arguments, 1);
+    tilec_open_run(&run, set, arguments, 1, TILEC_ROOM_OF(set));
     status = tilec_work_out_run(&run, 1);
     if (!status && graph->device >= 0 && run.step_count && run.call.device != graph->device)
         status = tilec_fail(TILEC_ERROR_DEVICE, "`%s`: the graph is on device %d, the tensors on device %d",
@@ -119,8 +126,7 @@ TILEC_INNER tilec_status tilec_fill_graph(tilec_graph *graph, const tilec_pipeli
     if (!status && run.step_count)
         status = tilec_need_graphs();
     if (!status && !run.step_count && !graph->made.exec) {
-        tilec_close_run(&graph->run); /* nothing to launch, as before: no driver is asked for */
-        graph->run = run;
+        tilec_keep_run(graph, &run); /* nothing to launch, as before: no driver is asked for */
         return TILEC_SUCCESS;
     }
     device = graph->device < 0 ? run.call.device : graph->device;
@@ -191,7 +197,7 @@ TILEC_PUBLIC tilec_status tilec_graph_launch(tilec_graph *graph, tilec_stream st
         }
     }
     pthread_mutex_unlock(&graph->lock);
-    return status;
+    return tilec_done(status);
 }
 
 TILEC_INNER tilec_status tilec_pipeline_graph(const tilec_pipelines *set, tilec_graph **made,

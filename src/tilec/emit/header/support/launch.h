@@ -1,5 +1,20 @@
 /* ---- Inner: the launch --------------------------------------------------------------------------------------------- */
 
+/* How many parameters the machine code of a kernel has beside tensor maps. */
+TILEC_INNER int32_t tilec_cell_count(const tilec_kernel *kernel)
+{
+    int32_t p, count = kernel->dim_count;
+    for (p = 0; p < kernel->parameter_count; p++)
+        count += kernel->parameters[p].rank > 1 ? kernel->parameters[p].rank : 1;
+    return count;
+}
+
+/* The next multiple of what tensor maps lie at. */
+TILEC_INNER size_t tilec_to_line(size_t bytes)
+{
+    return (bytes + 127) / 128 * 128;
+}
+
 /* The parameters of the machine code, each in a cell of 64 bits, as docs/abi.md orders them. */
 TILEC_INNER int32_t tilec_pack(const tilec_call *call, uint64_t *cells)
 {
@@ -131,12 +146,14 @@ TILEC_INNER tilec_status tilec_send(const tilec_ready *ready, tilec_stream strea
 TILEC_INNER tilec_status tilec_start(const tilec_call *call, tilec_stream stream)
 {
     const tilec_variant *variant = call->variant;
-    uint64_t cells[TILEC_SLOTS];
-    void *slots[TILEC_SLOTS];
-    tilec_map maps[TILEC_MAPS];
+    int32_t count = tilec_cell_count(call->kernel), i;
+    size_t map_count = (size_t)variant->map_count, slot_count = (size_t)count + map_count;
+    uint64_t *cells = (uint64_t *)__builtin_alloca((size_t)count * sizeof *cells);
+    void **slots = (void **)__builtin_alloca(slot_count * sizeof *slots);
+    tilec_map *maps = (tilec_map *)tilec_to_line((uintptr_t)__builtin_alloca(map_count * sizeof *maps + 127));
     tilec_ready ready;
-    int32_t count = tilec_pack(call, cells), i;
     tilec_status status = tilec_make_ready(&ready, call, slots);
+    (void)tilec_pack(call, cells);
     for (i = 0; i < count; i++)
         slots[i] = &cells[i];
     for (i = 0; i < variant->map_count && !status; i++) {
@@ -166,7 +183,7 @@ TILEC_INNER tilec_status tilec_launch(const tilec_set *set, tilec_stream stream,
     tilec_device *device = NULL;
     tilec_status status;
     int pushed = 0;
-    tilec_begin(&call, set, arguments, 1);
+    tilec_begin(&call, set, arguments, 1, TILEC_ROOM_OF(set), set->value_count);
     status = tilec_work_out(&call);
     if (status || call.programs == 0)
         return status; /* without programs there is nothing to do, and that is success */
@@ -192,7 +209,7 @@ TILEC_INNER tilec_status tilec_launch(const tilec_set *set, tilec_stream stream,
 TILEC_INNER tilec_status tilec_check(const tilec_set *set, const tilec_argument *arguments)
 {
     tilec_call call;
-    tilec_begin(&call, set, arguments, 0);
+    tilec_begin(&call, set, arguments, 0, TILEC_ROOM_OF(set), set->value_count);
     return tilec_work_out(&call);
 }
 
@@ -203,7 +220,7 @@ TILEC_INNER tilec_status tilec_plan_of(const tilec_set *set, const tilec_argumen
     if (!plan)
         return tilec_fail(TILEC_ERROR_NULL, "`%s`: `plan` is a null pointer", set->name);
     memset(plan, 0, sizeof *plan);
-    tilec_begin(&call, set, arguments, 1);
+    tilec_begin(&call, set, arguments, 1, TILEC_ROOM_OF(set), set->value_count);
     status = tilec_work_out(&call);
     if (!status)
         tilec_tell(&call, plan);

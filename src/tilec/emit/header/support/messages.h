@@ -120,13 +120,13 @@ TILEC_INNER tilec_names tilec_where(const tilec_kernel *kernel, const tilec_clai
 {
     tilec_names made;
     size_t at = 0;
-    const signed char *one;
+    const int32_t *one;
     memset(&made, 0, sizeof made);
     for (one = claim->named; *one >= 0 && at < sizeof made.text; one++) {
         const char *name =
             *one < kernel->dim_count ? kernel->dims[*one] : kernel->parameters[*one - kernel->dim_count].name;
         at += (size_t)snprintf(made.text + at, sizeof made.text - at, "%s%.200s = %s", at ? ", " : ", where ", name,
-                               tilec_value_text(values[(int)*one]).text);
+                               tilec_value_text(values[*one]).text);
     }
     return made;
 }

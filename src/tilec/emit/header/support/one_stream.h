@@ -127,7 +127,7 @@ TILEC_INNER tilec_status tilec_pipeline_launch_with(const tilec_pipelines *set, 
 {
     tilec_run run;
     tilec_status status;
-    tilec_open_run(&run, set, arguments, 1);
+    tilec_open_run(&run, set, arguments, 1, TILEC_ROOM_OF(set));
     status = tilec_work_out_run(&run, 0);
     if (!status && brought) {
         status = tilec_check_workspace(&run, workspace, workspace_bytes);

@@ -46,4 +46,5 @@ typedef struct tilec_pipelines {
     const char *name;
     const tilec_pipeline *pipelines;
     int32_t count;
+    int32_t value_count; /* Dims and parameters of the instance with the most */
 } tilec_pipelines;

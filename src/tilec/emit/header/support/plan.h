@@ -109,11 +109,19 @@ TILEC_INNER void tilec_tell(const tilec_call *call, tilec_plan *plan)
     }
 }
 
-TILEC_INNER void tilec_begin(tilec_call *call, const tilec_set *set, const tilec_argument *arguments, int needs_driver)
+/* `room` is of tilec_room_bytes for so many Dims and parameters, and of the caller. */
+TILEC_INNER void tilec_begin(tilec_call *call, const tilec_set *set, const tilec_argument *arguments, int needs_driver,
+                             void *room, int32_t value_count)
 {
+    int32_t i;
     call->set = set;
     call->arguments = arguments;
-    call->asked = 0;
+    call->values = (tilec_value *)room;
+    call->bits = (uint64_t *)(call->values + value_count);
+    call->devices = (int32_t *)(call->bits + value_count);
+    call->owners = call->devices + value_count;
+    for (i = 0; i < value_count; i++)
+        call->devices[i] = TILEC_NOT_ASKED;
     call->device = -1;
     call->sm_count = 0;
     call->card = "";

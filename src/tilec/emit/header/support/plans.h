@@ -10,7 +10,7 @@ TILEC_INNER tilec_status tilec_pipeline_plan(const tilec_pipelines *set, const t
         return tilec_fail(TILEC_ERROR_NULL, "`%s`: `%s` is a null pointer", set->name,
                           plan_count ? "plans" : "plan_count");
     *plan_count = 0;
-    tilec_open_run(&run, set, arguments, 1);
+    tilec_open_run(&run, set, arguments, 1, TILEC_ROOM_OF(set));
     run.plans = plans;
     run.plan_room = plan_room;
     status = tilec_work_out_run(&run, 0);

@@ -48,11 +48,6 @@ TILEC_INNER tilec_status tilec_blame_launch(const tilec_run *run, const tilec_pi
     return tilec_fail(status, "`%.300s`: %.1000s: %.2700s", run->pipeline->contract->symbol, launch->text, said);
 }
 
-TILEC_INNER size_t tilec_to_line(size_t bytes)
-{
-    return (bytes + 127) / 128 * 128;
-}
-
 /* Takes the next part of a block of memory; of no block, only counts. */
 TILEC_INNER void *tilec_part_of(char *block, size_t *used, size_t count, size_t size)
 {
@@ -97,13 +92,14 @@ TILEC_INNER tilec_status tilec_take_memory(tilec_run *run, int ordered)
     return TILEC_SUCCESS;
 }
 
+/* `room` is that of tilec_begin. */
 TILEC_INNER void tilec_open_run(tilec_run *run, const tilec_pipelines *set, const tilec_argument *arguments,
-                                int needs_driver)
+                                int needs_driver, void *room)
 {
     memset(run, 0, sizeof *run);
     run->set = set;
     run->arguments = arguments;
-    tilec_begin(&run->call, NULL, arguments, needs_driver);
+    tilec_begin(&run->call, NULL, arguments, needs_driver, room, set->value_count);
 }
 
 TILEC_INNER void tilec_close_run(tilec_run *run)

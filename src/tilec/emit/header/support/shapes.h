@@ -7,18 +7,29 @@ typedef struct tilec_call {
     const tilec_build *build; /* for the device, or the first where the device is not known */
     const tilec_kernel *kernel;
     const tilec_variant *variant;
-    tilec_value values[TILEC_VALUES]; /* of Dims, then of parameters */
-    uint64_t bits[TILEC_ARGUMENTS];   /* of scalars, as they are passed */
-    int64_t extents[TILEC_RANKS];     /* of the grid of programs */
+    tilec_value *values; /* of Dims, then of parameters */
+    uint64_t *bits;      /* of scalars, as they are passed */
+    int32_t *devices;    /* of arguments, as far as this call has asked; otherwise TILEC_NOT_ASKED */
+    int32_t *owners;     /* of Dims: the first parameter that names each */
+    int64_t extents[TILEC_RANKS]; /* of the grid of programs */
     tilec_wide programs;
-    uint64_t asked;      /* a bit for each argument whose device is known to this call */
-    int32_t devices[TILEC_ARGUMENTS];
     int32_t device;      /* -1: not known */
     int32_t sm_count;    /* 0: not known yet */
     const char *card;    /* "" if it is not known */
     int needs_driver;    /* a launch; otherwise a device that is not there is one of one multiprocessor */
     uint32_t grid[3];
 } tilec_call;
+
+enum { TILEC_NOT_ASKED = -2 };
+
+/* The memory that a call of so many Dims and parameters takes beside itself: what tilec_begin shares out. */
+TILEC_INNER size_t tilec_room_bytes(int32_t value_count)
+{
+    return (size_t)value_count * (sizeof(tilec_value) + sizeof(uint64_t) + 2 * sizeof(int32_t));
+}
+
+/* On the stack of the function that calls: kernels have as many parameters as launches can pass. */
+#define TILEC_ROOM_OF(set) __builtin_alloca(tilec_room_bytes((set)->value_count))
 
 TILEC_INNER int tilec_is_empty(const tilec_tensor *tensor)
 {
@@ -119,6 +130,12 @@ TILEC_INNER tilec_status tilec_check_form(const tilec_parameter *parameter, cons
     if (last >= 0 && tensor->extents[last] > 1 && tensor->strides[last] != 1)
         return tilec_fail(TILEC_ERROR_STRIDE, "`%s`: expected stride 1 of the last axis, got %lld", name,
                           (long long)tensor->strides[last]);
+    if (tilec_span_bytes(tensor) > TILEC_SPAN_LIMIT)
+        return tilec_fail(TILEC_ERROR_STRIDE,
+                          "`%s`: strides %s spread the elements of shape %s over %s bytes, above the limit of %s", name,
+                          tilec_tuple(tensor->strides, tensor->rank).text,
+                          tilec_tuple(tensor->extents, tensor->rank).text,
+                          tilec_number(tilec_span_bytes(tensor), 10).text, tilec_number(TILEC_SPAN_LIMIT, 10).text);
     if (parameter->is_written && tilec_overlaps_itself(tensor))
         return tilec_fail(TILEC_ERROR_SELF_OVERLAP,
                           "`%s` is written, and its strides %s put several of its elements at one place (shape %s)",
@@ -127,11 +144,20 @@ TILEC_INNER tilec_status tilec_check_form(const tilec_parameter *parameter, cons
     return TILEC_SUCCESS;
 }
 
+/* The first axis of a parameter that has a Dim. */
+TILEC_INNER int32_t tilec_axis_of(const tilec_parameter *parameter, int32_t dim)
+{
+    int32_t axis = 0;
+    while (parameter->extents[axis] != -1 - dim)
+        axis++;
+    return axis;
+}
+
 /* The value of each Dim; every tensor that names it agrees. */
 TILEC_INNER tilec_status tilec_bind_dims(tilec_call *call)
 {
     const tilec_kernel *kernel = call->kernel;
-    int32_t owner[TILEC_VALUES], owner_axis[TILEC_VALUES], p, axis, dim;
+    int32_t p, axis, dim, *owner = call->owners;
     for (dim = 0; dim < kernel->dim_count; dim++)
         owner[dim] = -1;
     for (p = 0; p < kernel->parameter_count; p++) {
@@ -143,7 +169,6 @@ TILEC_INNER tilec_status tilec_bind_dims(tilec_call *call)
             dim = (int32_t)(-1 - parameter->extents[axis]);
             if (owner[dim] < 0) {
                 owner[dim] = p;
-                owner_axis[dim] = axis;
                 call->values[dim].kind = TILEC_WHOLE;
                 call->values[dim].whole = extent;
             }
@@ -151,7 +176,7 @@ TILEC_INNER tilec_status tilec_bind_dims(tilec_call *call)
                 return tilec_fail(TILEC_ERROR_EXTENT,
                                   "`%s`: expected extent %s of axis %d (`%s`, as axis %d of `%s`), got %lld",
                                   parameter->name, tilec_number(call->values[dim].whole, 10).text, (int)axis,
-                                  kernel->dims[dim], (int)owner_axis[dim], kernel->parameters[owner[dim]].name,
+                                  kernel->dims[dim], (int)tilec_axis_of(&kernel->parameters[owner[dim]], dim), kernel->parameters[owner[dim]].name,
                                   (long long)extent);
         }
     }

@@ -66,9 +66,18 @@ TILEC_PUBLIC const char *tilec_strerror(tilec_status status)
 enum { TILEC_MESSAGE_BYTES = 4096 };
 TILEC_ONE __thread char tilec_message_1[TILEC_MESSAGE_BYTES];
 
-/* What went wrong in the last call of this thread, if that call failed: the argument by name, and the values. */
+/* What went wrong in the last call of this thread, if that call failed: the argument by name, and the values. If it
+ * succeeded, "". */
 TILEC_PUBLIC const char *tilec_last_message(void)
 {
     return tilec_message_1;
+}
+
+/* What a call gives. Of one that succeeded there is nothing to say, whatever was tried on the way. */
+TILEC_INNER tilec_status tilec_done(tilec_status status)
+{
+    if (!status)
+        tilec_message_1[0] = 0;
+    return status;
 }
 

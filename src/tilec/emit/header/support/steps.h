@@ -69,8 +69,9 @@ TILEC_INNER tilec_status tilec_work_out_launch(tilec_run *run, int32_t number, t
 {
     const tilec_pipeline_launch *launch = &run->pipeline->launches[number];
     const tilec_kernel *kernel = launch->set->builds[0].groups[0].kernels[0];
-    tilec_argument arguments[TILEC_ARGUMENTS];
-    tilec_tensor turned[TILEC_ARGUMENTS];
+    size_t count = (size_t)kernel->parameter_count;
+    tilec_argument *arguments = (tilec_argument *)__builtin_alloca(count * sizeof *arguments);
+    tilec_tensor *turned = (tilec_tensor *)__builtin_alloca(count * sizeof *turned);
     tilec_call call;
     int32_t p;
     tilec_status status = TILEC_SUCCESS;
@@ -81,7 +82,8 @@ TILEC_INNER tilec_status tilec_work_out_launch(tilec_run *run, int32_t number, t
             status = tilec_take_value(run, given, &arguments[p].value);
     }
     if (!status) {
-        tilec_begin(&call, launch->set, arguments, run->call.needs_driver);
+        tilec_begin(&call, launch->set, arguments, run->call.needs_driver, TILEC_ROOM_OF(launch->set),
+                    launch->set->value_count);
         tilec_guess_build(&call);
         status = tilec_take_instance(&call);
     }
@@ -188,7 +190,7 @@ TILEC_INNER tilec_status tilec_pipeline_check(const tilec_pipelines *set, const 
 {
     tilec_run run;
     tilec_status status;
-    tilec_open_run(&run, set, arguments, 0);
+    tilec_open_run(&run, set, arguments, 0, TILEC_ROOM_OF(set));
     status = tilec_work_out_run(&run, 0);
     tilec_close_run(&run);
     return status;
@@ -201,7 +203,7 @@ TILEC_INNER tilec_status tilec_pipeline_workspace(const tilec_pipelines *set, co
     tilec_status status;
     if (!workspace_bytes)
         return tilec_fail(TILEC_ERROR_NULL, "`%s`: `workspace_bytes` is a null pointer", set->name);
-    tilec_open_run(&run, set, arguments, 0);
+    tilec_open_run(&run, set, arguments, 0, TILEC_ROOM_OF(set));
     status = tilec_work_out_run(&run, 0);
     *workspace_bytes = status ? 0 : (int64_t)run.bytes;
     tilec_close_run(&run);

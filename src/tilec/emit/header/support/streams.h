@@ -161,7 +161,7 @@ TILEC_INNER tilec_status tilec_pipeline_launch_on(const tilec_pipelines *set, co
     memset(&lanes, 0, sizeof lanes);
     lanes.streams = streams;
     lanes.count = stream_count < TILEC_STREAMS ? stream_count : TILEC_STREAMS;
-    tilec_open_run(&run, set, arguments, 1);
+    tilec_open_run(&run, set, arguments, 1, TILEC_ROOM_OF(set));
     status = tilec_work_out_run(&run, 1);
     if (!status && run.step_count)
         status = tilec_launch_run_on(&run, &lanes);

@@ -6,10 +6,12 @@ __extension__ typedef __int128 tilec_wide;
 /* The limits of docs/abi.md. */
 #define TILEC_COUNT_LIMIT ((tilec_wide)1 << 40)
 #define TILEC_ELEMENT_LIMIT ((tilec_wide)1 << 60)
+#define TILEC_SPAN_LIMIT ((tilec_wide)1 << 63)
+#define TILEC_ADDRESS_END ((tilec_wide)1 << 64)
 #define TILEC_NUMBERED_LIMIT ((tilec_wide)1 << 26)
 #define TILEC_GRID_X_LIMIT ((tilec_wide)2147483647)
 #define TILEC_GRID_YZ_LIMIT ((tilec_wide)65535)
-enum { TILEC_ARGUMENTS = 64, TILEC_VALUES = 96, TILEC_SLOTS = 256, TILEC_MAPS = 8, TILEC_MAP_RANKS = 5 };
+enum { TILEC_MAP_RANKS = 5 };
 
 typedef enum tilec_kind { TILEC_TRUTH, TILEC_WHOLE, TILEC_REAL } tilec_kind;
 
@@ -46,7 +48,7 @@ typedef struct tilec_parameter {
 typedef struct tilec_claim {
     int32_t expression;
     const char *text;
-    const signed char *named; /* the values that it mentions, then -1 */
+    const int32_t *named; /* the values that it mentions, then -1 */
 } tilec_claim;
 
 typedef struct tilec_precondition {
@@ -140,5 +142,6 @@ typedef struct tilec_set {
     const char *name;
     const tilec_build *builds;
     int32_t build_count;
+    int32_t value_count; /* Dims and parameters of the instance with the most */
 } tilec_set;
 

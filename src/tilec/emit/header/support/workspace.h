@@ -100,10 +100,13 @@ TILEC_INNER tilec_status tilec_check_workspace(const tilec_run *run, void *works
     if (!workspace || (uintptr_t)workspace % TILEC_SLOT_BYTES)
         return tilec_fail(TILEC_ERROR_WORKSPACE, "expected a workspace at a multiple of %d bytes, got %s",
                           (int)TILEC_SLOT_BYTES, tilec_number((tilec_wide)(uintptr_t)workspace, 16).text);
+    if (start + run->bytes > TILEC_ADDRESS_END)
+        return tilec_fail(TILEC_ERROR_WORKSPACE, "the workspace: %s bytes from address %s on pass the end of the address "
+                          "space", tilec_number(run->bytes, 10).text, tilec_number(start, 16).text);
     for (p = 0; p < contract->parameter_count; p++) {
         const tilec_tensor *tensor = &run->tensors[p];
         tilec_wide first = (tilec_wide)(uintptr_t)tensor->data, last;
-        if (!contract->parameters[p].rank || tilec_is_empty(tensor))
+        if (contract->parameters[p].rank < 0 || tilec_is_empty(tensor))
             continue;
         last = first + tilec_span_bytes(tensor);
         if (first < start + run->bytes && start < last)

@@ -14,6 +14,13 @@ fn check_address(name: &str, tensor: &Raw) -> Result<()> {
             format!("`{name}`: expected an address that is a multiple of {size} bytes, got {address:#x}"),
         );
     }
+    let span = tensor.span_bytes();
+    if i128::from(address) + span > ADDRESS_END {
+        return failed(
+            Status::Address,
+            format!("`{name}`: {span} bytes from address {address:#x} on pass the end of the address space"),
+        );
+    }
     Ok(())
 }
 

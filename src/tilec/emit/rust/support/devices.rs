@@ -115,11 +115,12 @@ impl Call<'_> {
     /// calls does not count, for memory is freed and given out again.
     fn device_of_argument(&mut self, number: usize, name: &str) -> Result<i32> {
         let Some(tensor) = self.arguments[number].tensor else { return Ok(-1) };
-        if self.asked >> number & 1 == 0 {
-            self.devices[number] = device_of(name, tensor)?;
-            self.asked |= 1 << number;
+        if let Some(device) = self.devices[number] {
+            return Ok(device);
         }
-        Ok(self.devices[number])
+        let device = device_of(name, tensor)?;
+        self.devices[number] = Some(device);
+        Ok(device)
     }
 
     /// That all tensors lie on one device, which becomes the call's.

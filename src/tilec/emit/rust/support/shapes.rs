@@ -11,9 +11,8 @@ struct Call<'a> {
     extents: [i64; RANKS],
     programs: i128,
     device: i32,
-    /// A bit for each argument whose device is known to this call, and the devices.
-    asked: u64,
-    devices: [i32; ARGUMENTS],
+    /// Of arguments, as far as this call has asked.
+    devices: Vec<Option<i32>>,
     /// Of the stream; -1: nobody said.
     on: i32,
     sm_count: i32,
@@ -104,6 +103,17 @@ fn check_form(parameter: &Parameter, tensor: &Raw) -> Result<()> {
     if let Some((2.., stride)) = last.filter(|&(_, &stride)| stride != 1) {
         return failed(Status::Stride, format!("`{name}`: expected stride 1 of the last axis, got {stride}"));
     }
+    let span = tensor.span_bytes();
+    if span > SPAN_LIMIT {
+        let (strides, shape) = (tuple(tensor.strides()), tuple(tensor.extents()));
+        return failed(
+            Status::Stride,
+            format!(
+                "`{name}`: strides {strides} spread the elements of shape {shape} over {span} bytes, above the limit of \
+                 {SPAN_LIMIT}"
+            ),
+        );
+    }
     if parameter.is_written && overlaps_itself(tensor) {
         let (strides, shape) = (tuple(tensor.strides()), tuple(tensor.extents()));
         return failed(
@@ -126,7 +136,7 @@ impl Call<'_> {
     /// The value of each `Dim`; every tensor that names it agrees.
     fn bind_dims(&mut self) -> Result<()> {
         let kernel = self.kernel;
-        let mut owners = [None; DIMS];
+        let mut owners = vec![None; kernel.dims.len()];
         for (p, parameter) in kernel.parameters.iter().enumerate() {
             for (axis, &wanted) in parameter.extents.iter().enumerate() {
                 if wanted >= 0 {
@@ -136,11 +146,11 @@ impl Call<'_> {
                 let dim = (-1 - wanted) as usize;
                 let (owner, owner_axis) = *owners[dim].get_or_insert_with(|| {
                     self.values[dim] = Value { whole: i128::from(extent), ..NO_VALUE };
-                    (p as u8, axis as u8)
+                    (p, axis)
                 });
                 let bound = self.values[dim].whole;
                 if bound != i128::from(extent) {
-                    let (name, owner) = (parameter.name, kernel.parameters[usize::from(owner)].name);
+                    let (name, owner) = (parameter.name, kernel.parameters[owner].name);
                     let dim = kernel.dims[dim];
                     return failed(
                         Status::Extent,

@@ -3,13 +3,13 @@
 // The limits of docs/abi.md.
 const COUNT_LIMIT: i128 = 1 << 40;
 const ELEMENT_LIMIT: i128 = 1 << 60;
+const SPAN_LIMIT: i128 = 1 << 63;
+const ADDRESS_END: i128 = 1 << 64;
 const NUMBERED_LIMIT: i128 = 1 << 26;
 const GRID_X_LIMIT: i128 = 2147483647;
 const GRID_YZ_LIMIT: i128 = 65535;
 
 pub(super) const RANKS: usize = 8;
-const ARGUMENTS: usize = 64;
-const DIMS: usize = 32;
 const MAP_RANKS: usize = 5;
 const DEVICES: usize = 64;
 

@@ -89,10 +89,17 @@ impl Run {
             );
         }
         let end = start + bytes;
+        if end > ADDRESS_END {
+            return failed(
+                Status::Workspace,
+                format!("the workspace: {bytes} bytes from address {start:#x} on pass the end of the address space"),
+            );
+        }
         for (parameter, tensor) in self.pipeline.contract.parameters.iter().zip(&self.tensors) {
             let first = i128::from(tensor.data);
             let last = first + tensor.span_bytes();
-            if !parameter.extents.is_empty() && first < end && start < last {
+            // What stands for a number lies at address 0, before any workspace.
+            if !tensor.is_empty() && first < end && start < last {
                 let name = parameter.name;
                 let places = format!("bytes {start:#x} to {end:#x} and {first:#x} to {last:#x}");
                 return failed(Status::Workspace, format!("the workspace overlaps `{name}`: {places}"));

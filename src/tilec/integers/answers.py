@@ -1,0 +1,66 @@
+"""Answers to questions that were asked before, of the same formulas over other unknowns.
+
+Instances of a kernel that differ in types alone, and accesses that are alike, ask the same. An
+answer takes the steps that it took when it was found, so that what is decided within a budget does
+not depend on what was asked before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+from tilec.integers import budget
+from tilec.integers.budget import Undecided
+from tilec.integers.formula import Any, Formula, IsZero, NotNegative
+from tilec.integers.polynomial import Polynomial, Unknown
+
+# More answers than this are not kept.
+_KEPT = 20_000
+
+_answers: dict[Hashable, tuple[bool, int]] = {}
+_undecided: dict[Hashable, int] = {}  # by question, the steps that were too few
+
+
+def remembered(answer: Callable[[Sequence[Formula]], bool], formulas: Sequence[Formula]) -> bool:
+    """What a function answers; it must depend on the formulas alone. Raises Undecided."""
+    key = _key(formulas)
+    if key in _answers:
+        found, steps = _answers[key]
+        budget.spend(steps)
+        return found
+    before, left = budget.steps_taken(), budget.steps_left()
+    if left <= _undecided.get(key, -1):
+        budget.exhaust()
+        raise Undecided("it was asked before, with more steps")
+    try:
+        found = answer(formulas)
+    except Undecided:
+        _undecided[key] = left
+        raise
+    if len(_answers) >= _KEPT:
+        _answers.clear()
+        _undecided.clear()
+    _answers[key] = found, budget.steps_taken() - before
+    return found
+
+
+def _key(formulas: Sequence[Formula]) -> Hashable:
+    """The formulas with unknowns by their order, and what these can be."""
+    unknowns = sorted(frozenset[Unknown]().union(*(f.unknowns for f in formulas)))
+    places = {unknown: place for place, unknown in enumerate(unknowns)}
+    twins = (None if u.twin is None else places.get(u.twin) for u in unknowns)
+    ranges = tuple((u.low, u.high, u.uniform, t) for u, t in zip(unknowns, twins, strict=True))
+    return ranges, tuple(_shape(formula, places) for formula in formulas)
+
+
+def _shape(formula: Formula, places: dict[Unknown, int]) -> Hashable:
+    if isinstance(formula, NotNegative):
+        return 0, _terms(formula.polynomial, places)
+    if isinstance(formula, IsZero):
+        return 1, _terms(formula.polynomial, places)
+    kind = 2 if isinstance(formula, Any) else 3
+    return kind, tuple(_shape(part, places) for part in formula.parts)
+
+
+def _terms(value: Polynomial, places: dict[Unknown, int]) -> Hashable:
+    return tuple((tuple(places[u] for u in monomial), c) for monomial, c in value.terms)
