@@ -1,7 +1,8 @@
 """Units: variants of one instance that become PTX by themselves, side by side in child processes.
 
-An instance has two: the variants that ask something of tensors, and the one that asks nothing. What
-a unit becomes depends on nothing beside it, so however many are made at a time, PTX is the same.
+An instance has two: the variants that ask something of tensors, and the one that asks nothing; the
+first only where it may gain something by that (`codegen/wide_accesses.py`). What a unit becomes
+depends on nothing beside it, so however many are made at a time, PTX is the same.
 
 A child is a copy of this process with the instance in it. What fails in one is done again here,
 where an error says what it is about.
@@ -20,6 +21,7 @@ from tilec.codegen.lower_tiles import gpu_module
 from tilec.codegen.ptx import lower_to_llvm, ptx_of
 from tilec.codegen.size import TooLargeError
 from tilec.codegen.verify_early import problems_of
+from tilec.codegen.wide_accesses import gains_by_wide_accesses
 from tilec.ops.lowering import NoGpuCodeError
 from tilec.shared_memory.plan_offsets import DoesNotFitError
 from tilec.stages import Spent, add_spent, recording, stage
@@ -67,7 +69,10 @@ class Unit:
 
 
 def units_of(instance: Instance) -> tuple[Unit, ...]:
-    return Unit(instance, _asking), Unit(instance, _asking_nothing)
+    asking_nothing = Unit(instance, _asking_nothing)
+    if not gains_by_wide_accesses(instance.function):
+        return (asking_nothing,)
+    return Unit(instance, _asking), asking_nothing
 
 
 def make_all(units: Sequence[Unit], target: Target, attribute: str, workers: int) -> list[Made]:
