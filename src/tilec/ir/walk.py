@@ -17,18 +17,19 @@ def functions(module: ir.Module) -> Iterator[ir.OpView]:
 def operations(op: ir.OpView) -> Iterator[ir.OpView]:
     """Every operation inside of another, an operation before what is inside of it."""
     # A stack, not a recursion: branches may nest deeper than Python's own stack.
-    waiting = _directly_inside(op)[::-1]
+    waiting = [iter(_directly_inside(op))]
     while waiting:
-        inner = waiting.pop()
-        yield inner
-        waiting += _directly_inside(inner)[::-1]
+        for inner in waiting[-1]:
+            yield inner
+            if len(inner.regions):  # as most have none: asked of each of thousands
+                waiting.append(iter(_directly_inside(inner)))
+                break
+        else:
+            waiting.pop()
 
 
 def _directly_inside(op: ir.OpView) -> list[ir.OpView]:
-    regions = op.regions
-    if not len(regions):  # as most have none: asked of each of thousands
-        return []
-    return [inner for region in regions for block in region.blocks for inner in block.operations]
+    return [inner for region in op.regions for block in region.blocks for inner in block.operations]
 
 
 def argument_names(kernel: ir.OpView) -> dict[ir.Value, str]:

@@ -24,6 +24,8 @@ class Candidates:
         self.of_value: list[list[Layout]] = [[] for _ in problem.values]
         self.of_group: dict[int, list[Layout]] = {}
         self._placed: dict[tuple[int, Layout], Places] = {}
+        # Noting a key once more changes nothing: lists only grow, up to their end.
+        self._noted: set[tuple[int, Layout]] = set()
         self._key_shapes = [
             () if node.is_open else key_shape(node, problem) for node in problem.nodes
         ]
@@ -31,9 +33,11 @@ class Candidates:
 
     def placed(self, number: int, key: Layout) -> Places:
         """The layouts of a fixed node with this key."""
-        if (number, key) not in self._placed:
-            self._placed[number, key] = keyed(self.problem.nodes[number], self.problem, key)
-        return self._placed[number, key]
+        found = self._placed.get((number, key))
+        if found is None:
+            found = keyed(self.problem.nodes[number], self.problem, key)
+            self._placed[number, key] = found
+        return found
 
     def _find(self) -> None:
         numbers = range(len(self.problem.nodes))
@@ -79,7 +83,8 @@ class Candidates:
             self._note_places(number, node.place([None] * len(node.operands)))
 
     def _note_key(self, number: int, layout: Layout) -> None:
-        if layout.shape == self._key_shapes[number]:
+        if layout.shape == self._key_shapes[number] and (number, layout) not in self._noted:
+            self._noted.add((number, layout))
             self._note_places(number, self.placed(number, layout))
 
     def _note_places(self, number: int, places: Places) -> None:

@@ -83,7 +83,7 @@ class Layout:
         """How often the block is repeated along each axis: odd numbers."""
         return tuple(n // m for n, m in zip(self.shape, self.block, strict=True))
 
-    @property
+    @cached_property
     def registers(self) -> int:
         """How many registers of one element a thread has."""
         return prod(self.repeats) << len(self.register)

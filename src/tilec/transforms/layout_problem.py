@@ -53,6 +53,7 @@ class _Reading:
         self.values: list[Value] = []
         self.drafts: list[_Draft] = []
         self._numbers: dict[ir.Value, int] = {}
+        self._told: dict[tuple[ir.Type, float], Value] = {}  # by type and turns: few among thousands
         self._maker: list[int] = []  # the node that makes each value
         # Tiles of which nobody wants a layout yet: constants, and what is made of them.
         self._indifferent: set[ir.Value] = set()
@@ -95,10 +96,14 @@ class _Reading:
         return all(layout is None for layout in places.results)
 
     def _add_value(self, value: ir.Value, turns: float) -> None:
-        element = ir.RankedTensorType(value.type).element_type
         self._numbers[value] = len(self.values)
         self._maker.append(len(self.drafts))
-        self.values.append(Value(shape_of(value), max(1, bit_width(element) // 8), turns))
+        found = self._told.get((value.type, turns))
+        if found is None:
+            element = ir.RankedTensorType(value.type).element_type
+            found = Value(shape_of(value), max(1, bit_width(element) // 8), turns)
+            self._told[value.type, turns] = found
+        self.values.append(found)
 
     def _add(
         self,
