@@ -53,7 +53,9 @@ class _Reading:
         self.values: list[Value] = []
         self.drafts: list[_Draft] = []
         self._numbers: dict[ir.Value, int] = {}
-        self._told: dict[tuple[ir.Type, float], Value] = {}  # by type and turns: few among thousands
+        self._told: dict[
+            tuple[ir.Type, float], Value
+        ] = {}  # by type and turns: few among thousands
         self._maker: list[int] = []  # the node that makes each value
         # Tiles of which nobody wants a layout yet: constants, and what is made of them.
         self._indifferent: set[ir.Value] = set()
