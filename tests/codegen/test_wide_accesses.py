@@ -38,6 +38,7 @@ def _variants(body: str) -> int:
             "for i in 0..n { t = f9(t + x.load::<64>([i])); }\nz.store(f9(t));",
             1,
         ),
+        ("z.store(x.load_at::<1>([n]).item());", 2),  # for `z` is stored in wide pieces
         # Nothing is read in a loop that only computes.
         ("let mut t = x.load_like(&z);\nfor _ in 0..n { t = f1(t); }\nz.store(f9(t));", 1),
     ],
@@ -46,3 +47,15 @@ def test_one_variant_where_hundreds_of_operations_stand_beside_each_access(
     body: str, count: int
 ) -> None:
     assert _variants(body) == count
+
+
+def test_single_elements_are_accessed_in_one_way() -> None:
+    text = """
+#[kernel(grid = [1])]
+pub fn k<N: Dim>(z: &mut Tensor<f32, N>, x: &Tensor<f32, N>) {
+    z.store_at::<1>([0], x.load_at::<1>([1]) + x.load_at::<1>([2]));
+}
+"""
+    with program(text) as made:
+        [instance] = made.instances.values()
+        assert len(units_of(instance)) == 1

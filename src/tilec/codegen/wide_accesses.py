@@ -8,10 +8,12 @@ measure, and it is just there that code is long.
 
 from __future__ import annotations
 
+from math import prod
+
 from mlir import ir
 
 from tilec.ops.registry import rules
-from tilec.ops.rules import is_tile
+from tilec.ops.rules import is_tile, shape_of
 
 # Operations on tiles for each access of their block, from which on its width does not matter: it is
 # less than 0.4% of the instructions then. Kernels as people write them have ten or twenty.
@@ -21,7 +23,8 @@ _LOST_AMONG = 256
 def gains_by_wide_accesses(function: ir.OpView) -> bool:
     """Whether any block of the function has few operations for its accesses, or any products.
 
-    Each block is looked at by itself, so a loop that reads much counts beside long code before it.
+    Accesses to single elements are as wide as they get. Each block is looked at by itself, so a
+    loop that reads much counts beside long code before it.
     """
     [block] = function.regions[0].blocks
     return _gains(block)
@@ -36,9 +39,9 @@ def _gains(block: ir.Block) -> bool:
                 return True
         elif rule.multiplied(op) is not None:
             return True  # factors that hardware copies are aligned
-        elif any(map(is_tile, (*op.operands, *op.results))):
+        elif tiles := [value for value in (*op.operands, *op.results) if is_tile(value)]:
             if any(isinstance(operand.type, ir.MemRefType) for operand in op.operands):
-                accesses += 1
+                accesses += any(prod(shape_of(tile)) > 1 for tile in tiles)
             elif not rule.constant:
                 others += 1
     return accesses > 0 and others < _LOST_AMONG * accesses
