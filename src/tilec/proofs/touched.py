@@ -111,7 +111,7 @@ def _reached(
             touched = isl.Set.empty(space.get_space())
             for part in certainly_touched(stores, known):
                 touched = touched.union(part)
-            touched = limited(lambda: touched.intersect(space))
+            touched = limited(lambda: touched.intersect(space).coalesce())
             if limited(lambda: space.subtract(touched).is_empty()):
                 return _expression(launch.reasoning, one.view.extents[axis])
             ends = _ends(touched, arguments)
