@@ -11,6 +11,7 @@ the least extents at which they do are in the message, rather such that nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -89,9 +90,10 @@ def _least(reasoning: Reasoning, formulas: list[Formula]) -> dict[Unknown, int] 
         return None
     filled = [at_least(variable(u), 1) for u in reasoning.dims.values()]
     for formulas in ([*meant, *filled], meant):
-        values = least_values(reasoning, formulas, ())
-        if values is not None:
-            return values
+        with suppress(Undecided):
+            values = least_values(reasoning, formulas, ())
+            if values is not None:
+                return values
     raise Undecided("they may differ, and nobody knows where")
 
 

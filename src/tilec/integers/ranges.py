@@ -8,6 +8,7 @@ factors bound their product, and the product and the other factors bound a facto
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from math import isqrt
 
 from tilec.integers.budget import spend
@@ -17,7 +18,7 @@ from tilec.integers.polynomial import Interval, Monomial, Polynomial
 # How often every comparison is looked at. Ranges that shrink for longer do so by steps of one.
 _ROUNDS = 8
 # The steps that it takes to look at one product as one of two factors.
-_SPLIT = 6
+_SPLIT = 5
 
 
 class Ranges:
@@ -29,6 +30,9 @@ class Ranges:
             self._of[monomial] = Polynomial(((monomial, 1),)).interval
         self._products = [(m, self._splits(m)) for m in self._of if len(m) > 1]
         self.is_empty = False
+        # When each range last changed, counted in looks at comparisons and products.
+        self._time = self._last_change = 0
+        self._changed = dict.fromkeys(self._of, 0)
 
     def of(self, monomial: Monomial) -> Interval:
         """What a monomial can be."""
@@ -51,14 +55,29 @@ class Ranges:
     def narrow(self, zero: Sequence[Polynomial], not_negative: Sequence[Polynomial]) -> None:
         """Take what polynomials that are 0, or not below it, say of their monomials."""
         signed = [*not_negative, *zero, *(-polynomial for polynomial in zero)]
+        looked_at = [0] * len(signed)
+        multiplied = [0] * len(self._products)
         for _ in range(_ROUNDS):
-            before = dict(self._of)
-            for polynomial in signed:
-                self._bound(polynomial)
-            for product, splits in self._products:
-                self._multiply(product, splits)
-            if self.is_empty or self._of == before:
+            start = self._tick()
+            for place, polynomial in enumerate(signed):
+                if self._changed_since(looked_at[place], polynomial.monomials):
+                    self._bound(polynomial)
+                    # What it says itself gives it nothing more to say.
+                    looked_at[place] = self._tick()
+            for place, (product, splits) in enumerate(self._products):
+                if self._changed_since(multiplied[place], (product, *chain(*splits))):
+                    multiplied[place] = self._tick()
+                    self._multiply(product, splits)
+            if self.is_empty or self._last_change < start:
                 return
+
+    def _tick(self) -> int:
+        self._time += 1
+        return self._time
+
+    def _changed_since(self, time: int, monomials: Sequence[Monomial]) -> bool:
+        """Whether some range may say more than it did; at first, all may."""
+        return time == 0 or any(self._changed[m] >= time for m in monomials)
 
     def can_hold(self, formula: Formula) -> bool:
         """Whether the ranges leave it possible."""
@@ -92,7 +111,7 @@ class Ranges:
 
     def _bound(self, polynomial: Polynomial) -> None:
         """`sum >= 0`: each term is at least what the others leave it."""
-        spend(2 + 3 * len(polynomial.terms))
+        spend(2 + 2 * len(polynomial.terms))
         high = self.interval(polynomial)[1]
         if high < 0:
             self.is_empty = True
@@ -113,7 +132,10 @@ class Ranges:
     def _keep(self, monomial: Monomial, low: int, high: int) -> None:
         known = self._of[monomial]
         found = max(low, known[0]), min(high, known[1])
+        if found == known:
+            return
         self._of[monomial] = found
+        self._changed[monomial] = self._last_change = self._time
         self.is_empty |= found[0] > found[1]
 
     def _splits(self, product: Monomial) -> list[tuple[Monomial, Monomial]]:

@@ -57,8 +57,8 @@ _TERMS = 6
 # of them seldom do.
 _GUESSES = 4
 # The steps that it takes to look at a comparison once, and to multiply two terms.
-_COMPARISON = 12
-_TERM = 3
+_COMPARISON = 8
+_TERM = 2
 
 _SET = isl.dim_type.set
 
@@ -152,7 +152,11 @@ class _Search:
     ) -> Iterator[Polynomial]:
         """Products of inequalities that a point does not fulfil, over monomials that there are."""
         linear = _multipliers(state, ranges)
+        spend(len(linear) ** 2 // 4)
         for left, right in combinations_with_replacement(linear, 2):
+            # The largest monomial of a product is that of the largest ones.
+            if tuple(sorted((*left.terms[-1][0], *right.terms[-1][0]))) not in values:
+                continue
             found = self._product(left, right)
             if _is_violated(found, values):
                 yield found
@@ -233,7 +237,7 @@ def _multipliers(state: _State, ranges: Ranges) -> list[Polynomial]:
     for monomial, (low, _) in ranges.items():
         if len(monomial) == 1:
             found[Polynomial(((monomial, 1),)) - low] = None
-    return list(found)
+    return [p for p in found if p.monomials]
 
 
 def _multiples(state: _State, ranges: Ranges) -> list[Polynomial]:

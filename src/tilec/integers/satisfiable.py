@@ -15,8 +15,9 @@ from tilec.integers.formula import Formula
 from tilec.integers.isl_sets import one_question
 from tilec.integers.refutation import contradict, has_products
 
-# The part of the steps that inequalities may be multiplied for; the rest is for the search.
-_PART_OF_PRODUCTS = 0.5
+# The part of the steps that inequalities may be multiplied for; the rest is for the search, which
+# mostly sees at once what it sees at all.
+_PART_OF_PRODUCTS = 0.75
 
 
 def can_hold(formulas: Sequence[Formula], *, part: float = SHARE) -> bool:

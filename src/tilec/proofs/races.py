@@ -20,7 +20,7 @@ and an atomic tensor has no others. What stands in `unsafe` is vouched for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
@@ -34,8 +34,11 @@ from tilec.proofs.clusters import Cluster, clusters, split
 from tilec.proofs.reasoning import Reasoning
 from tilec.proofs.witness import Witness, box_of, least_values
 
-# The part of the steps that are left which a first look at a pair may take.
-_QUICK = 0.04
+# The part of the steps that are left which a first look at all pairs may take, and at least at one.
+# The facts near to a pair mostly say no at once, or need those that are farther.
+_QUICK = 0.5
+_QUICK_OF_ONE = 0.03
+_PART_OF_NEAR = 0.25
 # The part that pairs may take which may meet by that; the rest is for witnesses.
 _THOROUGH = 0.9
 
@@ -102,25 +105,28 @@ def _meeting_pairs(reasoning: Reasoning, accesses: Sequence[Access]) -> list[tup
     """Pairs of which one writes and that may meet, in program order, by a first quick look."""
     kept: set[tuple[int, int]] = set()
     places = {access: place for place, access in enumerate(accesses)}
-    waiting = list(combinations_with_replacement(clusters(accesses), 2))
+    pairs = combinations_with_replacement(clusters(accesses), 2)
+    waiting = [(one, other) for one, other in pairs if one.writes or other.writes]
     while waiting:
         one, other = waiting.pop()
-        if not (one.writes or other.writes) or not _may_meet(reasoning, one, other):
+        part = max(_QUICK_OF_ONE, _QUICK / (len(waiting) + 1))
+        if not _may_meet(reasoning, one, other, part):
             continue
         if one.is_single and other.is_single:
             first, second = sorted((places[one.members[0]], places[other.members[0]]))
             kept.add((first, second))
         else:
-            waiting += split(one, other)
+            parts = split(one, other)
+            waiting += [(a, b) for a, b in parts if a.writes or b.writes]
     return [(accesses[first], accesses[second]) for first, second in sorted(kept)]
 
 
-def _may_meet(reasoning: Reasoning, one: Cluster, other: Cluster) -> bool:
+def _may_meet(reasoning: Reasoning, one: Cluster, other: Cluster, part: float) -> bool:
     ids = list(reasoning.ids.values())
     first, second = one.access(reasoning.knowledge), other.access(reasoning.knowledge)
     return all(
-        _can_hold(reasoning, _meeting(reasoning, first, second, ids, wide=wide), _QUICK)
-        for wide in (False, True)
+        _can_hold(reasoning, _meeting(reasoning, first, second, ids, wide=wide), steps)
+        for wide, steps in ((False, part * _PART_OF_NEAR), (True, part))
     )
 
 
@@ -151,8 +157,15 @@ def _race(reasoning: Reasoning, first: Access, second: Access, left: int) -> Rac
     if not _can_hold(reasoning, formulas, _THOROUGH / left):
         return None
     beyond = tuple(sorted({u for f in formulas for u in f.unknowns if u.opaque}))
-    witness = None if beyond else _witness(reasoning, first, second, formulas, ids)
-    return Race(first, second, witness, beyond)
+    if beyond:
+        return Race(first, second, None, beyond)
+    try:
+        values = _least_values(reasoning, formulas, ids)
+    except Undecided:
+        return Race(first, second, None)
+    if values is None:  # they never meet, which took more steps than were looked at first
+        return None
+    return Race(first, second, _witness(reasoning, first, second, values, ids))
 
 
 def meet(reasoning: Reasoning, first: Access, second: Access) -> bool:
@@ -198,22 +211,29 @@ def _meeting(
     return [*one, *other, differ]
 
 
-def _witness(
-    reasoning: Reasoning,
-    first: Access,
-    second: Access,
-    formulas: Sequence[Formula],
-    ids: Sequence[Unknown],
-) -> Witness | None:
+def _least_values(
+    reasoning: Reasoning, formulas: Sequence[Formula], ids: Sequence[Unknown]
+) -> dict[Unknown, int] | None:
+    """The least values with which two programs meet; None if there are none. Raises Undecided."""
     # Sizes that nothing of this is about must be allowed, too.
     stated = [fact.formula for fact in reasoning.knowledge.facts if fact.why == "requires"]
     stated = reasoning.knowledge.context(stated, [], wide=False)
     twins = reasoning.knowledge.twins(())
     order = [*ids, *(twins[u] for u in ids)]
     with reasoning.budget.phase(Phase.RACES):
-        values = least_values(reasoning, [*formulas, *stated], order)
-    if values is None or any(u.opaque for u in values):
+        return least_values(reasoning, [*formulas, *stated], order)
+
+
+def _witness(
+    reasoning: Reasoning,
+    first: Access,
+    second: Access,
+    values: Mapping[Unknown, int],
+    ids: Sequence[Unknown],
+) -> Witness | None:
+    if any(u.opaque for u in values):
         return None
+    twins = reasoning.knowledge.twins(())
     seconds = {u: values[twin] for u, twin in twins.items() if twin in values}
     seconds.update((u, value) for u, value in values.items() if u.uniform)
     mine, theirs = box_of(first, values), box_of(second, seconds)

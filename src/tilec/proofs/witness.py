@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilec.integers.formula import Formula, at_least, equal
+from tilec.integers.formula import TRUE, Formula, at_least, both, equal
 from tilec.integers.polynomial import Polynomial, Unknown, variable
-from tilec.integers.solver import Undecided, smallest
+from tilec.integers.solver import smallest
 from tilec.proofs.access import Access
 from tilec.proofs.reasoning import Reasoning
 
@@ -39,19 +39,16 @@ def least_values(
 ) -> dict[Unknown, int] | None:
     """Values with which formulas hold: sizes first, then scalars near 0, then programs.
 
-    None if there are none, or nobody knows.
+    None if there are none.
+
+    Raises:   Undecided
     """
     scalars = [*reasoning.scalars.values()]
     first = [*reasoning.dims.values(), *scalars, *ids]
-    attempts: list[list[Formula]] = [[]]
-    if scalars:
-        attempts.insert(0, [at_least(variable(s), 0) for s in scalars])
-        attempts.insert(0, [equal(variable(s), 0) for s in scalars])
-    for attempt in attempts:
-        try:
-            found = smallest([*formulas, *attempt], first)
-        except Undecided:
-            return None
+    near = both(*(equal(variable(s), 0) for s in scalars))
+    above = both(*(at_least(variable(s), 0) for s in scalars))
+    for attempt in dict.fromkeys((near, above, TRUE)):
+        found = smallest([*formulas, attempt], first)
         if found is not None:
             return found
     return None
