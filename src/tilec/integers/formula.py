@@ -130,13 +130,16 @@ def mapped(formula: Formula, change: Callable[[Polynomial], Polynomial]) -> Form
     """The same relations of other polynomials."""
     match formula:
         case NotNegative(polynomial):
-            return at_least(change(polynomial), 0)
+            changed = change(polynomial)
+            return formula if changed is polynomial else at_least(changed, 0)
         case IsZero(polynomial):
-            return equal(change(polynomial), 0)
-        case All(parts):
-            return both(*(mapped(part, change) for part in parts))
-        case Any(parts):
-            return either(*(mapped(part, change) for part in parts))
+            changed = change(polynomial)
+            return formula if changed is polynomial else equal(changed, 0)
+        case All(parts) | Any(parts):
+            others = [mapped(part, change) for part in parts]
+            if all(other is part for other, part in zip(others, parts, strict=True)):
+                return formula
+            return both(*others) if isinstance(formula, All) else either(*others)
 
 
 def renamed(formula: Formula, names: Mapping[Unknown, Unknown]) -> Formula:

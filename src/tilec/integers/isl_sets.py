@@ -153,7 +153,7 @@ _Answer = TypeVar("_Answer")
 
 # What a call takes beside isl's operations, and what making a constraint does.
 _CALL = 30
-_CONSTRAINT = 6
+_CONSTRAINT = 2
 
 
 @contextmanager

@@ -77,13 +77,15 @@ class Polynomial:
         return low, high
 
     def __add__(self, other: Polynomial | int) -> Polynomial:
+        if other == 0:
+            return self
         return polynomial([*self.terms, *_as_polynomial(other).terms])
 
     def __neg__(self) -> Polynomial:
         return self.scaled(-1)
 
     def __sub__(self, other: Polynomial | int) -> Polynomial:
-        return self + -_as_polynomial(other)
+        return self + -other
 
     def __mul__(self, other: Polynomial | int) -> Polynomial:
         return polynomial(

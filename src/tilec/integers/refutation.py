@@ -17,7 +17,7 @@ product is what it says is an answer as well. Everything is bounded, so there ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement, islice
 
@@ -59,6 +59,10 @@ _GUESSES = 4
 # The steps that it takes to look at a comparison once, and to multiply two terms.
 _COMPARISON = 8
 _TERM = 2
+
+# Points and hulls take basis reductions, of which isl counts little.
+_POINT = 3
+_HULL = 4
 
 _SET = isl.dim_type.set
 
@@ -116,7 +120,7 @@ class _Search:
             within = list(_in_ranges(ranges))
             dimensions = Dimensions([*_formulas(state), *within], ())
             points = dimensions.set_of([*_formulas(state, waiting=False), *within], in_range=False)
-            if limited(points.is_empty):
+            if limited(points.is_empty, _POINT):
                 return True
             values = dimensions.values(limited(points.sample_point))
             cuts = list(islice(self._cuts(state, ranges, values), _CUTS_AT_ONCE))
@@ -363,7 +367,7 @@ def _decided(state: _State, ranges: Ranges) -> _State | None:
 
 def _implied(points: isl.Set, dimensions: Dimensions, state: _State) -> _State | None:
     """The state with unknowns replaced that are equal to others at all points, if any are."""
-    hull = limited(points.affine_hull)
+    hull = limited(points.affine_hull, _HULL)
     found = [_polynomial_of(c, dimensions) for c in hull.get_constraints() if c.is_equality()]
     changed = _substituted(state, found)
     if changed is None:
@@ -387,22 +391,28 @@ def _number(value: isl.Val) -> int:
 
 def _substituted(state: _State, equalities: Sequence[Polynomial]) -> _State | None:
     """The state with an unknown replaced, where an equality says what it is."""
+    if not equalities:
+        return state
+    monomials = state.monomials
+    spend(len(monomials))
+    in_products = {u for m in monomials if len(m) > 1 for u in m}
+    occurring = {u for m in monomials for u in m}
     for value in equalities:
-        found = _solved(value, state)
+        found = _solved(value, occurring, in_products)
         if found is not None:
             return _replaced(state, *found)
     return state
 
 
-def _solved(value: Polynomial, state: _State) -> tuple[Unknown, Polynomial] | None:
+def _solved(
+    value: Polynomial, occurring: Set[Unknown], in_products: Set[Unknown]
+) -> tuple[Unknown, Polynomial] | None:
     """An unknown, and what it is by a polynomial that is 0; the one that was made last.
 
     In products it is only replaced by what has one term and a constant, so that they stay few.
     """
     if any(len(m) > 1 for m in value.monomials):
         return None
-    in_products = {u for m in state.monomials if len(m) > 1 for u in m}
-    occurring = {u for m in state.monomials for u in m}
     for monomial, coefficient in reversed(value.terms):
         if len(monomial) != 1 or abs(coefficient) != 1 or monomial[0] not in occurring:
             continue
@@ -416,7 +426,8 @@ def _replaced(state: _State, unknown: Unknown, by: Polynomial) -> _State | None:
     def change(value: Polynomial) -> Polynomial:
         return _at(value, unknown, by)
 
-    kept = [mapped(f, change) for f in _formulas(replace(state, cuts=()))]
+    formulas = _formulas(replace(state, cuts=()))
+    kept = [mapped(f, change) if unknown in f.unknowns else f for f in formulas]
     kept += [at_least(by, unknown.low), at_least(number(unknown.high), by)]
     cuts = tuple(dict.fromkeys(map(change, state.cuts)))
     return _with(_State(cuts=cuts, guesses=state.guesses), kept)
