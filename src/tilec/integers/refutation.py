@@ -56,6 +56,8 @@ _TERMS = 6
 # How many cases in one another are those of a point's own numbers: what these do not decide, more
 # of them seldom do.
 _GUESSES = 4
+# How many cases may be in one another at all: contradictions are found within fewer, or not.
+_DEPTH = 6
 # The steps that it takes to look at a comparison once, and to multiply two terms.
 _COMPARISON = 8
 _TERM = 2
@@ -76,11 +78,15 @@ class _State:
     waiting: tuple[Any, ...] = ()
     cuts: tuple[Polynomial, ...] = ()
     guesses: int = 0  # how many distinctions were by the numbers of some point
+    depth: int = 1  # how many cases this is in
 
     @property
     def monomials(self) -> set[Monomial]:
         known = {m for p in (*self.zero, *self.not_negative, *self.cuts) for m in p.monomials}
         return known | {m for f in self.waiting for m in _monomials(f)}
+
+
+_EMPTY = _State()
 
 
 def has_products(formulas: Sequence[Formula]) -> bool:
@@ -144,7 +150,9 @@ class _Search:
             if state.guesses == _GUESSES:
                 return None
             state = replace(state, guesses=state.guesses + 1)
-        ways = _ways(state, truth)
+        if state.depth == _DEPTH:
+            return None
+        ways = _ways(replace(state, depth=state.depth + 1), truth)
         for way in ways:
             found = self.contradicts(way)
             if found is not True:
@@ -430,7 +438,7 @@ def _replaced(state: _State, unknown: Unknown, by: Polynomial) -> _State | None:
     kept = [mapped(f, change) if unknown in f.unknowns else f for f in formulas]
     kept += [at_least(by, unknown.low), at_least(number(unknown.high), by)]
     cuts = tuple(dict.fromkeys(map(change, state.cuts)))
-    return _with(_State(cuts=cuts, guesses=state.guesses), kept)
+    return _with(replace(_EMPTY, cuts=cuts, guesses=state.guesses, depth=state.depth), kept)
 
 
 def _at(value: Polynomial, unknown: Unknown, by: Polynomial) -> Polynomial:
