@@ -8,6 +8,7 @@ not depend on what was asked before.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 
 from tilec.integers import budget
 from tilec.integers.budget import Undecided
@@ -19,6 +20,7 @@ _KEPT = 20_000
 
 _answers: dict[Hashable, tuple[bool, int]] = {}
 _undecided: dict[Hashable, int] = {}  # by question, the steps that were too few
+_shapes: dict[Hashable, int] = {}  # those of formulas, numbered
 
 
 def remembered(answer: Callable[[Sequence[Formula]], bool], formulas: Sequence[Formula]) -> bool:
@@ -40,6 +42,8 @@ def remembered(answer: Callable[[Sequence[Formula]], bool], formulas: Sequence[F
     if len(_answers) >= _KEPT:
         _answers.clear()
         _undecided.clear()
+        _shapes.clear()
+        _shape_of.cache_clear()
     _answers[key] = found, budget.steps_taken() - before
     return found
 
@@ -50,7 +54,20 @@ def _key(formulas: Sequence[Formula]) -> Hashable:
     places = {unknown: place for place, unknown in enumerate(unknowns)}
     twins = (None if u.twin is None else places.get(u.twin) for u in unknowns)
     ranges = tuple((u.low, u.high, u.uniform, t) for u, t in zip(unknowns, twins, strict=True))
-    return ranges, tuple(_shape(formula, places) for formula in formulas)
+    shapes = map(_shape_of, formulas)
+    return ranges, tuple((shape, *map(places.__getitem__, own)) for shape, own in shapes)
+
+
+@lru_cache(_KEPT)
+def _shape_of(formula: Formula) -> tuple[int, tuple[Unknown, ...]]:
+    """A number for what a formula is but for its unknowns, and these in order.
+
+    Questions share most of their formulas.
+    """
+    own = tuple(sorted(formula.unknowns))
+    places = {unknown: place for place, unknown in enumerate(own)}
+    shape = _shape(formula, places)
+    return _shapes.setdefault(shape, len(_shapes)), own
 
 
 def _shape(formula: Formula, places: dict[Unknown, int]) -> Hashable:

@@ -38,6 +38,13 @@ class All:
 
     parts: tuple[Formula, ...] = ()
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((True, self.parts))
+
     @cached_property
     def unknowns(self) -> frozenset[Unknown]:
         return frozenset[Unknown]().union(*(part.unknowns for part in self.parts))
@@ -48,6 +55,13 @@ class Any:
     """Some part holds; without parts it is false."""
 
     parts: tuple[Formula, ...] = ()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((False, self.parts))
 
     @cached_property
     def unknowns(self) -> frozenset[Unknown]:

@@ -9,6 +9,7 @@ only bounds things from above, and the counter of a loop that nothing depends on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from tilec.integers.budget import spend
 from tilec.integers.formula import (
@@ -22,6 +23,9 @@ from tilec.integers.formula import (
     polynomials,
 )
 from tilec.integers.polynomial import Monomial, Polynomial, Unknown, polynomial
+
+# Of so many formulas is kept how they get easier.
+_KEPT = 20_000
 
 _DOWN, _UP = 1, 2  # how a comparison gets easier: as the unknown gets smaller, or larger
 
@@ -55,6 +59,7 @@ def _best_values(formulas: Sequence[Formula]) -> dict[Unknown, int]:
     """Unknowns with the number that is best for every comparison, whatever the others are."""
     ways: dict[Unknown, int] = {}
     for formula in formulas:
+        spend(1)
         for unknown, way in _ways(formula):
             ways[unknown] = ways.get(unknown, 0) | way
     return {
@@ -64,10 +69,11 @@ def _best_values(formulas: Sequence[Formula]) -> dict[Unknown, int]:
     }
 
 
+@lru_cache(_KEPT)
 def _ways(formula: Formula) -> list[tuple[Unknown, int]]:
+    """How each unknown makes it easier; it may be asked for each of many questions."""
     match formula:
         case NotNegative(value):
-            spend(len(value.terms))
             return [
                 (unknown, way)
                 for monomial, coefficient in value.terms

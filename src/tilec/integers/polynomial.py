@@ -44,6 +44,14 @@ class Polynomial:
 
     terms: tuple[tuple[Monomial, int], ...] = ()
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Asked for often, of the same."""
+        return hash(self.terms)
+
     @cached_property
     def coefficients(self) -> dict[Monomial, int]:
         return dict(self.terms)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, islice
 
 import islpy as isl
@@ -66,6 +67,9 @@ _TERM = 2
 _POINT = 3
 _HULL = 4
 
+# Of so many formulas is kept whether they have products.
+_KEPT = 20_000
+
 _SET = isl.dim_type.set
 
 
@@ -90,7 +94,12 @@ _EMPTY = _State()
 
 
 def has_products(formulas: Sequence[Formula]) -> bool:
-    return any(len(m) > 1 for f in formulas for m in _monomials(f))
+    return any(map(_has_products, formulas))
+
+
+@lru_cache(_KEPT)
+def _has_products(formula: Formula) -> bool:
+    return any(len(m) > 1 for m in _monomials(formula))
 
 
 def contradict(formulas: Sequence[Formula]) -> bool | None:

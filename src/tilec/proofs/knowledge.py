@@ -19,6 +19,8 @@ from tilec.integers.solver import Undecided
 
 # That a number fits its type is asked often, and mostly seen at once if it does.
 _PART_FOR_FITS = 0.4
+# So many formulas take a while, however simple they are.
+_MANY = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +80,10 @@ class Knowledge:
         if FALSE in formulas:
             return False
         near = self.context(formulas, facts, wide=False)
-        if not self._can_hold(near):
-            return False
         far = self.context(formulas, facts, wide=True)
-        return len(far) == len(near) or self._can_hold(far)
+        if len(near) > _MANY and len(far) < 2 * len(near):
+            return self._can_hold(far)  # the other question takes as much
+        return self._can_hold(near) and (len(far) == len(near) or self._can_hold(far))
 
     def fits(self, formula: Formula, when: Sequence[Formula], facts: Sequence[Fact]) -> bool:
         """Whether a formula, that a number fits its type, holds where others do."""
