@@ -42,6 +42,10 @@ class All:
         return self._hash
 
     @cached_property
+    def size(self) -> int:
+        return sum(comparisons_in(part) for part in self.parts)
+
+    @cached_property
     def _hash(self) -> int:
         return hash((True, self.parts))
 
@@ -58,6 +62,10 @@ class Any:
 
     def __hash__(self) -> int:
         return self._hash
+
+    @cached_property
+    def size(self) -> int:
+        return sum(comparisons_in(part) for part in self.parts)
 
     @cached_property
     def _hash(self) -> int:
@@ -191,6 +199,11 @@ def polynomials(formula: Formula) -> Iterable[Polynomial]:
         return
     for part in formula.parts:
         yield from polynomials(part)
+
+
+def comparisons_in(formula: Formula) -> int:
+    """How many there are, those that are written several times as often."""
+    return 1 if isinstance(formula, (NotNegative, IsZero)) else formula.size
 
 
 def within(polynomial: Polynomial, low: int, high: int) -> Formula:

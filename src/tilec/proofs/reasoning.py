@@ -26,6 +26,7 @@ from tilec.integers.formula import (
     Formula,
     at_least,
     both,
+    comparisons_in,
     either,
     equal,
     less,
@@ -49,6 +50,8 @@ _FAR = 2**61
 # How often the body of a loop is executed to see by how much its variables grow. A loop inside of
 # others is met often, each time with more known of the variables around it.
 _LOOKS = 4
+# A condition of more comparisons has a name.
+_LONGEST = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,10 +259,22 @@ class Reasoning(Powers):
         results = list(rule.abstract(op, operands, self))
         if not rule.terminator:
             for value, result in zip(op.results, results, strict=True):
-                self._values[value] = result
+                self._values[value] = self._short_condition(result)
                 if self._is_pure_of_uniform(op):
                     self._uniform.add(value)
         return results
+
+    def _short_condition(self, value: Abstract) -> Abstract:
+        """A condition that is long has a name: made of others, it would double with each of them."""
+        if not isinstance(value, FORMULAS) or comparisons_in(value) <= _LONGEST:
+            return value
+        uniform = all(u.uniform for u in value.unknowns)
+        unknown = self.knowledge.unknown("whether it holds", (0, 1), uniform=uniform)
+        holds = equal(variable(unknown), 1)
+        self.knowledge.define(
+            unknown, either(both(holds, value), both(negated(holds), negated(value)))
+        )
+        return holds
 
     def _note_access(self, op: ir.OpView) -> None:
         if self._only_looking:
