@@ -21,7 +21,7 @@ _ALONE = 7_000_000
 # The part of what its phase has left that a question may take, unless it says otherwise.
 SHARE = 0.4
 # An operation of isl on sets of fewer dimensions takes what memory takes.
-_FEW = 40
+_FEW = 32
 # What every question takes at least.
 _LEAST = 20
 
@@ -189,7 +189,7 @@ def _price(dimensions: int, *, is_eager: bool) -> int:
 
     There are many of the latter where sets of many pieces are made and projected.
     """
-    return 3 + (dimensions // 8) ** 3 if is_eager else 1 + dimensions // _FEW
+    return 3 + (dimensions // 8) ** 3 if is_eager else 1 + (dimensions // _FEW) ** 2
 
 
 def price() -> int:

@@ -123,7 +123,7 @@ class Dimensions:
     def _constraint(self, polynomial: Polynomial, *, equal: bool) -> isl.Constraint:
         make = isl.Constraint.alloc_equality if equal else isl.Constraint.alloc_inequality
         found = make(self._local)
-        budget.spend(_CONSTRAINT * (1 + len(polynomial.terms)))
+        budget.spend(_CONSTRAINT * (1 + len(polynomial.terms)) + len(self._places) // _ROW)
         for monomial, coefficient in polynomial.terms:
             value = _val(coefficient)
             if monomial:
@@ -154,6 +154,8 @@ _Answer = TypeVar("_Answer")
 # What a call takes beside isl's operations, and what making a constraint does.
 _CALL = 30
 _CONSTRAINT = 2
+# A constraint is a row of numbers, one for each dimension: so many are written in a step.
+_ROW = 16
 
 
 @contextmanager

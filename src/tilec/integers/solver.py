@@ -47,6 +47,8 @@ _PART_OF_ANY_POINT = 0.12
 _SMALL = 12
 # Least numbers take basis reductions, of which isl counts little.
 _LEAST = 4
+# So does whether whole numbers are left.
+_WHOLE = 4
 _PART_OF_A_VALUE = 0.2
 
 _SET = isl.dim_type.set
@@ -84,7 +86,7 @@ def is_possible(formulas: Sequence[Formula]) -> bool:
     sets = []
     for search in searches:
         sets.append(search.everything())
-        if limited(sets[-1].exact.is_empty):
+        if limited(sets[-1].exact.is_empty, _WHOLE):
             return False
     return all(
         guessed(group, _GUESSES) is not None or _is_found(group, search, known)
@@ -301,7 +303,7 @@ class _Search:
                     [way.alternative], in_range=False
                 )
             left = _both(known.exact, self._exact[way.alternative])
-            if not limited(left.is_empty):
+            if not limited(left.is_empty, _WHOLE):
                 found.append(_Points(left, way.relaxed))
         return found
 
@@ -382,4 +384,4 @@ def _relaxed_both(left: isl.BasicSet | None, right: isl.BasicSet | None) -> isl.
 
 
 def _both(left: isl.Set, right: isl.Set) -> isl.Set:
-    return limited(lambda: left.intersect(right))
+    return limited(lambda: left.intersect(right), 2)
