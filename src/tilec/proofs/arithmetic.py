@@ -31,6 +31,8 @@ INDEX = (-(2**63), 2**63 - 1)
 # What of wrapping is followed exactly: types of few numbers, and numbers that go around few times.
 _FOLLOWED_SIZE = 2**16
 _FOLLOWED_TIMES = 4
+# Longer names of what is computed are left out.
+_LONGEST_NAME = 80
 _RELATIONS = {"floor": is_floor, "ceiling": is_ceiling, "truncated": is_truncated}
 
 # What an unknown is called that is not followed because a question took too many steps.
@@ -172,7 +174,7 @@ class Arithmetic(ABC):
             return divisor
         if divisor not in self._sums:
             uniform = all(u.uniform for u in divisor.unknowns)
-            unknown = self.knowledge.unknown(str(divisor), divisor.interval, uniform=uniform)
+            unknown = self.knowledge.unknown(_sum_text(divisor), divisor.interval, uniform=uniform)
             self._sums[divisor] = self.knowledge.define(unknown, equal(variable(unknown), divisor))
         return self._sums[divisor]
 
@@ -187,7 +189,7 @@ class Arithmetic(ABC):
             most = max(map(abs, b.interval)) if is_signed else max(b.interval[1] - 1, 0)
             low, high = (-most if a.interval[0] < 0 else 0), min(most, max(a.interval[1], 0))
             uniform = all(u.uniform for u in rest.unknowns)
-            unknown = self.knowledge.unknown(f"({a})%({b})", (low, high), uniform=uniform)
+            unknown = self.knowledge.unknown(_text("%", a, b), (low, high), uniform=uniform)
             found = variable(unknown)
             meant = both(equal(found, rest), at_least(found, 0) if low == 0 else TRUE)
             if is_signed:
@@ -245,7 +247,7 @@ class Arithmetic(ABC):
             return self._quotients[key]
         interval = _quotients_between(a.interval, (max(b.interval[0], 1), b.interval[1]))
         uniform = all(u.uniform for u in a.unknowns | b.unknowns)
-        unknown = self.knowledge.unknown(f"({a})/({b})", interval, uniform=uniform)
+        unknown = self.knowledge.unknown(_text("/", a, b), interval, uniform=uniform)
         meant = _RELATIONS[rounding](variable(unknown), a, b)
         found = self.knowledge.define(unknown, self._where_positive(b, meant))
         self._quotients[key] = found
@@ -257,7 +259,7 @@ class Arithmetic(ABC):
         if key in self._quotients:
             return self._quotients[key]
         size = max(map(abs, a.interval))
-        unknown = self.knowledge.unknown(f"({a})/({b})", (-size, size), uniform=True)
+        unknown = self.knowledge.unknown(_text("/", a, b), (-size, size), uniform=True)
         found = variable(unknown)
         relation = _RELATIONS[rounding]
         meant = either(
@@ -309,6 +311,19 @@ class Arithmetic(ABC):
 
     def _may_wrap(self, value: Polynomial) -> bool:
         return not self._of_wrapped.keys().isdisjoint(value.unknowns)
+
+
+def _text(operator: str, a: Polynomial, b: Polynomial) -> str:
+    """A name for messages: short, for names of quotients of quotients double with each."""
+    left, right = str(a), str(b)
+    if len(left) + len(right) > _LONGEST_NAME:
+        return f"(…){operator}(…)"
+    return f"({left}){operator}({right})"
+
+
+def _sum_text(value: Polynomial) -> str:
+    text = str(value)
+    return text if len(text) <= _LONGEST_NAME else "a sum"
 
 
 def _is_choice(divisor: Number) -> bool:

@@ -49,7 +49,8 @@ class Proof:
         known = scalars.keys() & self.reasoning.scalars.keys()
         if not known or all(one.writes_all for one in self.coverage):
             return self.coverage
-        return find_coverage(self.reasoning, self.function, scalars)
+        with self.reasoning.budget.phase(Phase.COVERAGE):
+            return find_coverage(self.reasoning, self.function, scalars)
 
     @cached_property
     def names(self) -> dict[Unknown, str]:

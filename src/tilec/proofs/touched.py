@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from tilec.artifact.expression import Expression
+from tilec.integers.budget import Phase
 from tilec.integers.conditions import projected
 from tilec.integers.formula import Formula, at_least, less
 from tilec.integers.isl_sets import Undecided, limited, one_question
@@ -44,6 +45,11 @@ def touched_extents(reasoning: Reasoning, accesses: Sequence[Access]) -> Extents
 
     Assumes:  there is one
     """
+    with reasoning.budget.phase(Phase.COVERAGE):
+        return _touched_extents(reasoning, accesses)
+
+
+def _touched_extents(reasoning: Reasoning, accesses: Sequence[Access]) -> Extents | None:
     if any(access.starts is None for access in accesses):
         return None
     launch, element = Launch(reasoning), element_of(reasoning, accesses[0])

@@ -13,6 +13,7 @@ from itertools import product as cartesian
 
 import islpy as isl
 
+from tilec.integers.budget import Phase
 from tilec.integers.conditions import projected
 from tilec.integers.formula import Formula, IsZero, at_least, equal, mapped, polynomials
 from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
@@ -34,6 +35,13 @@ def unwritten(
     reasoning: Reasoning, tensor: str, given: Mapping[str, int] | None = None
 ) -> Witness | None:
     """An element of a tensor that no program writes, if one is found; `given` as in coverage."""
+    with reasoning.budget.phase(Phase.COVERAGE):
+        return _unwritten(reasoning, tensor, given)
+
+
+def _unwritten(
+    reasoning: Reasoning, tensor: str, given: Mapping[str, int] | None
+) -> Witness | None:
     stores = [a for a in reasoning.accesses if a.view.tensor == tensor and a.writes]
     if not stores:
         return None
