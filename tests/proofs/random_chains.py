@@ -4,7 +4,7 @@
 
 says for each kernel the steps that its proofs took and the processor time of its check, and for all
 of them the worst time by the budget. Chains are as deep as twelve operations, each of what is known
-so far: sums, products, quotients and remainders of all kinds, minima, choices, shifts; of programs,
+so far: sums, products, quotients and remainders of all kinds, minima, choices, shifts, bits; of programs,
 extents, scalars and loop variables, with preconditions that nobody would write.
 """
 
@@ -54,6 +54,11 @@ class _Chain:
             f"{last}.rem_euclid({other})",
             f"({last} << {small})",
             f"({last} >> {small})",
+            f"({last} & {self.random.choice((1, 3, 7, 8, 15, 255))})",
+            f"({last} | {number})",
+            f"({last} ^ {other})",
+            f"{last} * {other} / {number}",
+            f"{last} * {other} % {number}",
             f"(if {self.condition(names)} {{ {last} }} else {{ {other} }})",
         ]
         return self.random.choice(forms)

@@ -245,7 +245,9 @@ class Arithmetic(ABC):
         key = rounding, a, b
         if key in self._quotients:
             return self._quotients[key]
-        interval = _quotients_between(a.interval, (max(b.interval[0], 1), b.interval[1]))
+        # Where nothing is executed, what is not above 0 was proved to be.
+        divisors = max(b.interval[0], 1), max(b.interval[1], 1)
+        interval = _quotients_between(a.interval, divisors)
         uniform = all(u.uniform for u in a.unknowns | b.unknowns)
         unknown = self.knowledge.unknown(_text("/", a, b), interval, uniform=uniform)
         meant = _RELATIONS[rounding](variable(unknown), a, b)
