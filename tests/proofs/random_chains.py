@@ -4,8 +4,8 @@
 
 says for each kernel the steps that its proofs took and the processor time of its check, and for all
 of them the worst time by the budget. Chains are as deep as twelve operations, each of what is known
-so far: sums, products, quotients and remainders of all kinds, minima, choices, shifts, bits; of programs,
-extents, scalars and loop variables, with preconditions that nobody would write.
+so far: sums, products, quotients and remainders of all kinds, minima, choices, shifts, bits; of
+programs, extents, scalars and loop variables, with preconditions that nobody would write.
 """
 
 from __future__ import annotations

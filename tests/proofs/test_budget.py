@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.proofs.random_chains import checked, kernel
+from tilec.compilation import DEFAULT_PROOF_BUDGET
 from tilec.integers.budget import Budget, Phase, Undecided, question, spend
 from tilec.integers.formula import at_least, equal, less
 from tilec.integers.polynomial import Unknown, variable
@@ -94,3 +95,53 @@ def test_least_values_are_least() -> None:
     found = smallest(asked, [x, y])
     assert found is not None and (found[x], found[y]) == (5, 7)
     assert not can_hold([*asked, less(variable(x), 5)])
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        "requires!(j >= 1); requires!(N % (2 * j) == 0);",
+        "requires!(N % (2 * j) == 0); requires!(j >= 1);",
+    ],
+)
+def test_products_leave_a_part_of_the_budget(stated: str) -> None:
+    text = (
+        "#[kernel(grid = [N / 2])]\n"
+        f"pub fn k<N: Dim>(x: &mut Tensor<f32, N>, j: usize) {{ {stated}\n"
+        "let [p, _, _] = program_id(); let i = 2 * j * (p / j) + p % j;\n"
+        "let a = x.load_at::<1>([i]); let b = x.load_at::<1>([i + j]);\n"
+        "x.store_at::<1>([i], a.min(b)); x.store_at::<1>([i + j], a.max(b));\n}\n"
+    )
+    assert not checked(text, DEFAULT_PROOF_BUDGET * 6 // 10).diagnostics
+
+
+def test_conditions_made_of_conditions_do_not_double() -> None:
+    condition = "n > 1"
+    for number in range(24):
+        condition = f"if {condition} {{ n > {number} }} else {{ n < {number} }}"
+    stores = f"let q = if {condition} {{ 1 }} else {{ 0 }}; z.store::<1>([p * 2 + q], 0.0);\n"
+    text = MANY_STORES.format(grid="G", stores=stores).replace(
+        "g: &Tensor<f32, G>)", "g: &Tensor<f32, G>, n: usize)"
+    )
+    assert not checked(text).diagnostics
+
+
+def test_many_branches_in_a_row_are_decided() -> None:
+    branches = "".join(
+        f"else if n == {number} {{ q = {number % 2}; }}\n" for number in range(1, 100)
+    )
+    stores = f"let mut q = 0; if n == 0 {{ q = 1; }} {branches} z.store::<1>([p * 2 + q], 0.0);\n"
+    text = MANY_STORES.format(grid="G", stores=stores).replace(
+        "g: &Tensor<f32, G>)", "g: &Tensor<f32, G>, n: usize)"
+    )
+    assert not checked(text, 2_000_000).diagnostics
+
+
+def test_a_division_where_nothing_is_executed_is_no_fault() -> None:
+    text = (
+        "#[kernel(grid = [G])]\n"
+        "pub fn k<N: Dim, G: Dim>(z: &mut Tensor<f32, N>, g: &Tensor<f32, G>, n: usize) {\n"
+        "let [p, _, _] = program_id(); let d = (n % 4).min(0);\n"
+        "for i in d..0 { z.store::<1>([p / d], 0.0); }\n z.store::<1>([p], 0.0);\n}\n"
+    )
+    checked(text)

@@ -265,7 +265,7 @@ class Reasoning(Powers):
         return results
 
     def _short_condition(self, value: Abstract) -> Abstract:
-        """A condition that is long has a name: made of others, it would double with each of them."""
+        """A long condition has a name: what is made of several would double with each of them."""
         if not isinstance(value, FORMULAS) or comparisons_in(value) <= _LONGEST:
             return value
         uniform = all(u.uniform for u in value.unknowns)
