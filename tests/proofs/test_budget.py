@@ -141,7 +141,10 @@ def test_a_division_where_nothing_is_executed_is_no_fault() -> None:
     text = (
         "#[kernel(grid = [G])]\n"
         "pub fn k<N: Dim, G: Dim>(z: &mut Tensor<f32, N>, g: &Tensor<f32, G>, n: usize) {\n"
-        "let [p, _, _] = program_id(); let d = (n % 4).min(0);\n"
-        "for i in d..0 { z.store::<1>([p / d], 0.0); }\n z.store::<1>([p], 0.0);\n}\n"
+        "requires!(n == 3); requires!(n == 16); requires!(n > G);\n"
+        "let [p, _, _] = program_id();\n"
+        "for k in 0..n % 100 { let d = (k as i32) % 5 - (p as i32);\n"
+        "let q = (p as i32 / 4).rem_euclid(97) / d;\n"
+        "z.store_at::<1>([(p as i32) * 4 + q], Tile::<f32, 1>::ones()); }\n}\n"
     )
-    checked(text)
+    assert "E0604" in {found.code for found in checked(text).diagnostics}
