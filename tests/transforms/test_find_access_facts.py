@@ -62,7 +62,8 @@ def bounds(*body: str) -> tuple[bool, bool, int, int, bool]:
 func.func @k(
   %z: memref<f32, {{own = "mut"}}> {{tile.slot = {{kind = "pointer", name = "z"}}}},
   %x: memref<f32, {{own = "shared"}}> {{tile.slot = {{kind = "pointer", name = "x"}}}},
-  %i: index {{tile.slot = {{kind = "scalar", name = "i", element = "usize"}}}},
+  %i: index {{tile.slot = {{kind = "stride", name = "i"}}}},
+  %u: index {{tile.slot = {{kind = "scalar", name = "u", element = "usize"}}}},
   %j: i32 {{tile.slot = {{kind = "scalar", name = "j", element = "i32"}}}},
   %N: index {{tile.slot = {{kind = "extent", name = "N"}}}},
   %M: index {{tile.slot = {{kind = "extent", name = "M"}}}}
@@ -163,6 +164,7 @@ def nonnegative(index: str, *body: str) -> bool:
 
 
 def test_numbers_that_are_not_below_zero() -> None:
+    assert nonnegative("%u")  # launchers pass no other
     assert nonnegative("%N") and nonnegative("%id") and nonnegative("%off") and nonnegative("%c8")
     assert nonnegative("%a", "%a = arith.addi %N, %id : index\n")
     assert nonnegative("%a", "%a = arith.divsi %N, %c8 : index\n")
