@@ -242,6 +242,8 @@ KNOWN_BYTES = {
     "matmul_w4a16__256_128_64": 948,
     "matmul_w8a16__bf16_16_64_128": 1418,
     "matmul_w8a16__bf16_16_64_128__split2": 1418,
+    "softmax_long__f16_32768_8__warps32": 980,
+    "softmax_long__bf16_32768_8__warps32": 960,
 }
 
 

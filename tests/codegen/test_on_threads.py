@@ -61,8 +61,8 @@ FAR = (2**62, -(2**62), 2**63 - 1, -(2**63))
 @pytest.mark.parametrize("first", [-1, 0, 3, 64, -64, -70, -(10**6), *FAR])
 def test_loads_at_any_element(first: int) -> None:
     agree(
-        """pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>, i: usize) {
-            z.store(x.load_at::<64>([z.offset(0) + i]));
+        """pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>, i: i64) {
+            z.store(x.load_at::<64>([z.offset(0) + i as usize]));
         }""",
         z=numbers(200), x=numbers(200), i=first,
     )  # fmt: skip
@@ -71,8 +71,8 @@ def test_loads_at_any_element(first: int) -> None:
 @pytest.mark.parametrize("index", [-1, 0, 2, 3, 4, 2**58, -(2**58), *FAR])
 def test_loads_of_any_tile(index: int) -> None:
     agree(
-        """pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>, i: usize) {
-            z.store(x.load_or::<64>([i], 5.0));
+        """pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>, i: i64) {
+            z.store(x.load_or::<64>([i as usize], 5.0));
         }""",
         z=numbers(200), x=numbers(200), i=index,
     )  # fmt: skip
@@ -81,8 +81,8 @@ def test_loads_of_any_tile(index: int) -> None:
 @pytest.mark.parametrize("fours", [-1, 0, 3, -17, 50, 2**62])
 def test_vectors_that_begin_or_end_outside(fours: int) -> None:
     agree(
-        """pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>, i: usize) {
-            z.store(x.load_at::<64>([z.offset(0) + i * 4]));
+        """pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, x: &Tensor<f32, N>, i: i64) {
+            z.store(x.load_at::<64>([z.offset(0) + i as usize * 4]));
         }""",
         z=numbers(203), x=numbers(203), i=fours,
     )  # fmt: skip
@@ -102,8 +102,8 @@ def test_every_remainder_of_a_group(extent: int) -> None:
 @pytest.mark.parametrize("index", [-4, -1, 0, 3, 4, 2**62, -(2**63)])
 def test_parts_of_parts_are_empty_where_the_part_has_none(index: int) -> None:
     agree(
-        """pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, i: usize) {
-            let s = z.sub::<16>([i]);
+        """pub fn k<N: Dim>(z: Part<&mut Tensor<f32, N>, 64>, i: i64) {
+            let s = z.sub::<16>([i as usize]);
             s.store(s.load() + 1.0);
         }""",
         z=numbers(200), i=index,

@@ -8,6 +8,7 @@ import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -36,8 +37,7 @@ ROOT = HERE.parents[2]
 @pytest.fixture(scope="module")
 def sample(tools):
     """A folder with the emitted file, and a library that programs can be compiled against."""
-    folder = tools / "rust_programs"
-    folder.mkdir()
+    folder = Path(mkdtemp(dir=tools))
     [text] = emit_rust([Artifact(pipelined(), CUBIN)], "sample", EmitOptions()).values()
     (folder / "sample.rs").write_bytes(text)
     return folder
