@@ -94,15 +94,6 @@ class _Drain(OpRules):
 class _Wait(OpRules):
     name = "warp.wait"
 
-    def place(self, op: ir.OpView, known: Sequence[Layout | None], placing: Placing) -> Places:
-        # In flight they are where the product has them: nothing is converted before the wait.
-        groups = placing.warps // WARPGROUP_WARPS
-        layout = accumulator_layout(shape_of(op.results[0]), groups)
-        return Places((layout,), (layout,))
-
-    def layout_cost(self, op: ir.OpView, places: Places, placing: Placing) -> float:
-        return 0.0  # there is one layout only
-
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
