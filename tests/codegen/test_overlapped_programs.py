@@ -426,9 +426,6 @@ def test_sums_that_go_on_in_an_outer_loop(turns: int) -> None:
     run(text, given, {"z": sums}, *BOTH)
 
 
-@pytest.mark.xfail(
-    reason="the layout of what a wait gives may differ from that of the product: docs/notes.md"
-)
 def test_a_factor_that_does_not_change() -> None:
     given = {"z": small(70, 100, **F32), "x": small(70, 16), "y": small(16, 100)}
     text = """#[kernel]

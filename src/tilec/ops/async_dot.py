@@ -93,6 +93,7 @@ class _Drain(OpRules):
 
 class _Wait(OpRules):
     name = "warp.wait"
+    is_wait = True
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

@@ -317,6 +317,9 @@ class OpRules:
         """The axis of the view it takes that this axis of the view it makes is."""
         return axis
 
+    # Whether it gives its operand once that is there: in flight a tile cannot be converted, so
+    # that a conversion stands behind it.
+    is_wait: bool = False
     # Whether its result lies in shared memory, to be read in any layout where it is used.
     lies_in_shared: bool = False
 

@@ -102,6 +102,9 @@ class _Rewriting:
                 user.operands[number] = self._value_in(user.operands[number], layout)
 
     def _rewrite_fixed(self, op: ir.OpView, places: Places) -> None:
+        if _rule(op).is_wait:
+            layout = self.layouts.get(op.operands[0])
+            places = places if layout is None else Places((layout,), (layout,))
         self._ask(op, places.operands)
         for result, layout in zip(op.results, places.results, strict=True):
             if is_tile(result):
