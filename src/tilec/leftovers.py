@@ -1,4 +1,4 @@
-"""What a killed process left unfinished: files and folders that nobody works on any more.
+"""What a killed process left unfinished: files and folders without a living owner.
 
 Who works on one holds a lock on it, which the system takes back however a process ends. So what is
 not locked is left over, and goes when a later command comes by.
@@ -98,7 +98,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _sweep(path: Path, kind: int) -> None:
-    """Delete one thing, if it is the user's own, of this kind, and nobody works on it."""
+    """Delete one thing, if it is the user's own, of this kind, and not locked."""
     with suppress(OSError):
         descriptor = os.open(path, _LOOK)
         try:

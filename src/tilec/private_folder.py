@@ -1,4 +1,4 @@
-"""Folders that nobody but the user can write or read, for what is taken without a second look."""
+"""Folders that only the user can read or write, for files that are trusted without a check."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _refuse_place(path: Path) -> None:
 
 @contextmanager
 def _written(path: Path, content: bytes, mode: int) -> Iterator[None]:
-    """A new file with this content, flushed; within the block nobody takes it for a leftover."""
+    """A new file with this content, flushed; within the block it is locked, and no leftover."""
     with open(new_file(path, mode), "wb") as file:  # noqa: PTH123 (of a descriptor)
         file.write(content)
         file.flush()

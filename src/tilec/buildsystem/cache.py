@@ -2,7 +2,7 @@
 
 What is kept is delivered as if it had been compiled, so it must be the user's own: the folder is
 private (0700, the user's), and each entry is sealed with a secret that lies in it, together with
-the key that it is kept by. An entry that somebody else wrote, or that was moved or damaged, is
+the key that it is kept by. An entry that another user wrote, or that was moved or damaged, is
 none. A folder that others may write is not used, unless the user says that it is shared
 (`TILEC_SHARED_CACHE`): then whoever can write there decides what builds deliver.
 

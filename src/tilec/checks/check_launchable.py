@@ -2,7 +2,7 @@
 
 Each `requires!` may be right by itself and the kernel still never run: together they leave no
 arguments, or only such that the grid has no programs. What was proved of such a kernel would be
-worth nothing. Only what can be decided is refused, so preconditions that nobody follows are
+worth nothing. Only what can be decided is refused: preconditions that the proofs cannot follow are
 accepted.
 
     refused                                    accepted

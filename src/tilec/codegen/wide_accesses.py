@@ -2,8 +2,8 @@
 
 A variant that asks for aligned tensors costs a build as much as the one that asks nothing: layouts,
 LLVM and ptxas all go over it. What it saves are instructions of accesses, at most one for each
-element. Where hundreds of operations stand beside each access, that is nothing anybody could
-measure, and it is just there that code is long.
+element. Where hundreds of operations stand beside each access, that is a small part of the
+instructions, and it is just there that code is long.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from mlir import ir
 from tilec.ops.registry import rules
 from tilec.ops.rules import is_tile, shape_of
 
-# Operations on tiles for each access of their block, from which on its width does not matter: it is
-# less than 0.4% of the instructions then. Kernels as people write them have ten or twenty.
+# Operations on tiles for each access of their block, from which on its width does not matter: an
+# operation takes an instruction for each element, as an access to single elements does.
 _LOST_AMONG = 256
 
 

@@ -33,47 +33,33 @@ class IsZero:
 
 
 @dataclass(frozen=True)
-class All:
+class _Parts:
+    """Formulas that are joined; their hashes, sizes and unknowns are computed once."""
+
+    parts: tuple[Formula, ...] = ()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def size(self) -> int:
+        return sum(comparisons_in(part) for part in self.parts)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((isinstance(self, All), self.parts))
+
+    @cached_property
+    def unknowns(self) -> frozenset[Unknown]:
+        return frozenset[Unknown]().union(*(part.unknowns for part in self.parts))
+
+
+class All(_Parts):
     """Every part holds; without parts it is true."""
 
-    parts: tuple[Formula, ...] = ()
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def size(self) -> int:
-        return sum(comparisons_in(part) for part in self.parts)
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((True, self.parts))
-
-    @cached_property
-    def unknowns(self) -> frozenset[Unknown]:
-        return frozenset[Unknown]().union(*(part.unknowns for part in self.parts))
-
-
-@dataclass(frozen=True)
-class Any:
+class Any(_Parts):
     """Some part holds; without parts it is false."""
-
-    parts: tuple[Formula, ...] = ()
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def size(self) -> int:
-        return sum(comparisons_in(part) for part in self.parts)
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((False, self.parts))
-
-    @cached_property
-    def unknowns(self) -> frozenset[Unknown]:
-        return frozenset[Unknown]().union(*(part.unknowns for part in self.parts))
 
 
 Formula: TypeAlias = "NotNegative | IsZero | All | Any"

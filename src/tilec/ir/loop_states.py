@@ -1,14 +1,14 @@
-"""What walks over structured control flow know of loops: no loop in a loop is walked without end.
+"""Fixed points of walks over structured control flow, without walking nested loops again and again.
 
-A walk carries a set of facts, which operations add to and take from. A loop is entered with what
-was before it and what its turns leave, which is a fixed point; one in a loop is come to once for
-each turn of all loops around it that their own fixed points take. So what is found of a loop is
-kept, by what it was come to with.
+A walk carries a set of facts that operations add to and take from. What holds where an iteration of
+a loop begins is a fixed point: what held before the loop, and what iterations leave. A loop within
+a loop is reached once for each iteration that the fixed points around it take, mostly with the same
+facts; so what was found of a loop is kept by the facts that it was reached with.
 
-Facts that are taken away once others are there make these states many, in rare programs 2^depth.
-When so many turns were walked that this is one, all that a loop was ever entered with counts as
-what it is entered with from then on: more than there may be, but each loop is walked anew only
-where that grows.
+Where facts remove others, a loop may be reached with up to 2^depth sets of facts. After
+`MOST_EXACT_ITERATIONS` iterations of one walk, all facts that a loop was ever reached with count as
+reaching it from then on. That is an over-approximation, and a loop is then walked again only where
+this set grows.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-# Turns of loops in one walk, of which programs as people write them take some dozens.
-MOST_EXACT_TURNS = 512
+# Programs as people write them take some dozens.
+MOST_EXACT_ITERATIONS = 512
 
 
 class LoopStates(Generic[T]):
-    """Loops are told by their identity; whoever has this keeps them alive."""
+    """Loops are known by identity: the owner of this object keeps them alive."""
 
     def __init__(self) -> None:
-        self._turns = 0
+        self._iterations = 0
         self._ever: dict[int, frozenset[T]] = {}
         self._entered: dict[tuple[int, frozenset[T]], frozenset[T]] = {}
         self._behind: dict[tuple[int, frozenset[T]], frozenset[T]] = {}
@@ -34,18 +34,18 @@ class LoopStates(Generic[T]):
         self,
         loop: object,
         before: frozenset[T],
-        turned: Callable[[frozenset[T]], frozenset[T]],
+        iterated: Callable[[frozenset[T]], frozenset[T]],
     ) -> frozenset[T]:
-        """What may hold where a turn begins; `turned` is what holds after one that begins so."""
+        """What may hold where an iteration begins; `iterated` gives what holds at its end."""
         ever = self._ever.get(id(loop), frozenset())
-        start = before if self._turns < MOST_EXACT_TURNS else before | ever
+        start = before if self._iterations < MOST_EXACT_ITERATIONS else before | ever
         key = id(loop), start
         if key not in self._entered:
             entering = start
-            self._turns += 1
-            while not (left := turned(entering)) <= entering:
+            self._iterations += 1
+            while not (left := iterated(entering)) <= entering:
                 entering |= left
-                self._turns += 1
+                self._iterations += 1
             self._entered[key] = self._entered[id(loop), entering] = entering
         self._ever[id(loop)] = ever | self._entered[key]
         return self._entered[key]
@@ -53,7 +53,7 @@ class LoopStates(Generic[T]):
     def behind(
         self, loop: object, entering: frozenset[T], ended: Callable[[], frozenset[T]]
     ) -> frozenset[T]:
-        """What holds behind a loop that is entered so, which `ended` walks once to tell."""
+        """What holds behind a loop that is entered so; `ended` walks it once."""
         key = id(loop), entering
         if key not in self._behind:
             self._behind[key] = ended()

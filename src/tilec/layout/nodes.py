@@ -1,8 +1,9 @@
 """A program as far as layouts go: nodes in program order over numbered values, without an IR.
 
-A node is *fixed*, executed once in one way, which is told by one layout, its *key*; or *open*, made
-again in each layout that somebody wants (constants, views, loads of what nobody writes). Fixed
-nodes whose results and operands have one layout by nature share a key: a *group*.
+A node is *fixed*, executed once in one way, which one layout determines, its *key*; or *open*,
+rematerialised in each layout that a user wants (constants, views, loads of tensors that the kernel
+does not write). Fixed nodes whose results and operands have one layout by nature share a key: a
+*group*.
 """
 
 from __future__ import annotations

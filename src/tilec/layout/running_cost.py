@@ -56,7 +56,7 @@ class RunningCost:
         for group, key in keys.items():
             self.change(group, key)
         for number in reversed(self.liked):
-            self._update_open(number)  # where nobody wants it, too
+            self._update_open(number)  # also those without users
 
     @property
     def total(self) -> float:

@@ -22,7 +22,7 @@ def conversion(
     is_scalar: bool = False,
     literal: GenericValue | None = None,
 ) -> str | None:
-    """The help for a value that is of one type where another is expected; None if nobody knows.
+    """The help for a value that is of one type where another is expected; None if there is none.
 
     `literal` is the number, where the value is a literal.
     """

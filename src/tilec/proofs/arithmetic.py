@@ -193,7 +193,7 @@ class Arithmetic(ABC):
             found = variable(unknown)
             meant = both(equal(found, rest), at_least(found, 0) if low == 0 else TRUE)
             if is_signed:
-                # By 0 it is anything: nobody asks.
+                # By 0 it is anything: divisors are guarded.
                 definition = either(equal(b, 0), meant)
             else:
                 definition = self._where_positive(b, both(meant, less(found, b), less(-found, b)))
@@ -256,7 +256,7 @@ class Arithmetic(ABC):
         return found
 
     def _signed_quotient(self, a: Polynomial, b: Polynomial, rounding: str) -> Polynomial:
-        """A quotient by what may be of either sign; by 0 it is anything (nobody asks)."""
+        """A quotient by what may have either sign; by 0, which guards exclude, it is anything."""
         key = f"signed {rounding}", a, b
         if key in self._quotients:
             return self._quotients[key]

@@ -1,4 +1,4 @@
-"""Preconditions under which two accesses that nobody can decide about do not race.
+"""Preconditions under which two accesses that are not decided do not race.
 
 Candidates are bounds of what launchers know: that a scalar is above 0, that an extent or a scalar
 is not too large for products to fit, and both. The kernel is executed abstractly again with each,

@@ -24,7 +24,7 @@ from tilec.proofs.coverage import element_of, inside, known_of_launch, shared_by
 from tilec.proofs.reasoning import Reasoning
 from tilec.proofs.stores import Launch, Store, store_of
 
-_PIECES = 3  # sums of which the least is the number: more would say nobody anything
+_PIECES = 3  # sums of which the least is the number: more are not readable
 _SET, _PARAM, _DIV = isl.dim_type.set, isl.dim_type.param, isl.dim_type.div
 
 
@@ -84,7 +84,7 @@ def _least(reasoning: Reasoning, count: int, extent: Polynomial) -> Expression:
 def _at_one_place(accesses: Sequence[Access], axis: int) -> int | None:
     """How many elements are touched along an axis where they begin at places that do not differ.
 
-    Of several places of which nobody knows how they lie, the largest counts: they may be one.
+    Of several places of unknown order the largest counts: they may be one.
     """
     spans = []
     for access in accesses:

@@ -27,7 +27,7 @@ from tilec.proofs.witness import Witness
 # Numbers that are tried for arguments which are multiplied, and for how many of these.
 _SMALL = (1, 2, 0, 3)
 _FACTORS = 2
-# A tensor of more elements than this shows nobody anything.
+# A larger tensor is no example.
 _LARGEST = 2**30
 
 

@@ -126,7 +126,7 @@ def _carry_turned(loop: ir.OpView) -> bool:
             use.results[0].replace_all_uses_with(argument)
             use.operation.erase()
         end.operands[number] = given.owner.operands[0]
-        # A use that nobody needs would have the sums waited for in each iteration.
+        # An unused use would make each iteration wait for the accumulator.
         if not any(True for _ in given.uses):
             given.owner.erase()
         result = loop.results[number]
