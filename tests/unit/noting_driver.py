@@ -109,7 +109,7 @@ class NotingDriver:
     def array_of(self, name, given, stream):
         given = getattr(given, "exported", given)
         if not isinstance(given, Array):
-            raise rt.ContractError(f"`{name}`: expected a tensor, got {given!r}")
+            raise rt.ContractError(f"`{name}`: expected a tensor, got {type(given).__name__}")
         self.log.append(("imported", name, stream))
         return given
 

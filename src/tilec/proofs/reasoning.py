@@ -9,9 +9,8 @@ Numbers are exact: an integer that a type may not hold, or that comes from memor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
 
@@ -42,14 +41,8 @@ from tilec.ops.registry import rules
 from tilec.proofs.access import Access
 from tilec.proofs.arithmetic import INDEX, interval_of
 from tilec.proofs.knowledge import Fact
-from tilec.proofs.powers import Powers
+from tilec.proofs.loops import Loops
 
-# A loop has fewer turns than this, and no variable of one is taken to leave this range while it is
-# only being looked at.
-_FAR = 2**61
-# How often the body of a loop is executed to see by how much its variables grow. A loop inside of
-# others is met often, each time with more known of the variables around it.
-_LOOKS = 4
 # A condition of more comparisons has a name.
 _LONGEST = 32
 
@@ -63,32 +56,20 @@ class Cut:
     block: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Loop:
-    """By how much each variable of a loop grows in an iteration, and how often that was sought."""
-
-    steps: tuple[Polynomial | None, ...]
-    looks: int
-
-
 @dataclass
-class Reasoning(Powers):
+class Reasoning(Loops):
     """The abstract execution of one kernel, helpers inlined."""
 
     budget: Budget = field(default_factory=lambda: Budget(DEFAULT_PROOF_BUDGET))
     function: ir.OpView | None = None
-    accesses: list[Access] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)
     dims: dict[str, Unknown] = field(default_factory=dict)
     scalars: dict[str, Unknown] = field(default_factory=dict)
     programs_of: list[Polynomial] = field(default_factory=list)
     ids: dict[int, Unknown] = field(default_factory=dict)
-    turns: set[Unknown] = field(default_factory=set)  # of loops: the number of a turn of each
     is_grid_followed: bool = True  # whether facts say which programs run
     _values: dict[ir.Value, Abstract] = field(default_factory=dict)
     _uniform: set[ir.Value] = field(default_factory=set)
-    _only_looking: bool = False
-    _loops: dict[ir.OpView, _Loop] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -356,157 +337,3 @@ class Reasoning(Powers):
         if isinstance(yes, FORMULAS) and isinstance(no, FORMULAS):
             return either(both(condition, yes), both(negated(condition), no))
         return None
-
-    def repeated(
-        self,
-        starts: Sequence[Abstract],
-        kinds: Sequence[ir.Type],
-        turn: Callable[[Polynomial, Sequence[Abstract]], Sequence[Abstract]],
-        turns: Polynomial | None,
-        op: ir.OpView,
-    ) -> list[Abstract]:
-        last = _FAR if turns is None else max(turns.interval[1] - 1, 0)
-        # How often a `while` turns is not known, and that it turns follows from no one turn.
-        count = self.knowledge.unknown(
-            "turns as often as it likes", (0, last), uniform=False, opaque=turns is None, about=op
-        )
-        self.turns.add(count)
-        steps = self._steps_seen(starts, kinds, turn, count, op)
-        first = [self.single(s) if isinstance(s, Number) else None for s in starts]
-        while True:
-            before = [
-                self._opaque_value(kind, op)
-                if start is None or step is None
-                else always(start + step * variable(count))
-                for start, step, kind in zip(first, steps, kinds, strict=True)
-            ]
-            kept = len(self.accesses)
-            with self._inside(before, kinds, op):
-                after = turn(variable(count), before)
-            wrong = [
-                i
-                for i, step in enumerate(steps)
-                if step is not None and not _moved_by(before[i], after[i], step)
-            ]
-            if not wrong:
-                break
-            del self.accesses[kept:]
-            steps = self._other_steps(steps, wrong, starts, kinds, turn, count, op)
-        self._loops[op] = replace(self._loops[op], steps=tuple(steps))
-        return [
-            always(start + step * turns)
-            if start is not None and step is not None and turns is not None
-            else self._opaque_value(kind, op)
-            for start, step, kind in zip(first, steps, kinds, strict=True)
-        ]
-
-    def _steps_seen(
-        self,
-        starts: Sequence[Abstract],
-        kinds: Sequence[ir.Type],
-        turn: Callable[[Polynomial, Sequence[Abstract]], Sequence[Abstract]],
-        count: Unknown,
-        op: ir.OpView,
-    ) -> list[Polynomial | None]:
-        """By how much each variable grows in an iteration: as it was seen before, if that is known.
-
-        A loop inside of another one is executed each time that the body of the outer one is. That
-        must not double with each level of nesting, so that what was seen the last time is tried
-        first: it is right if an iteration moves by it, and that is asked in any case.
-        """
-        seen = self._loops.get(op)
-        is_known = seen is not None and all(
-            step is not None
-            for start, step in zip(starts, seen.steps, strict=True)
-            if isinstance(start, Number)
-        )
-        if seen is not None and (is_known or seen.looks >= _LOOKS):
-            return list(seen.steps)
-        looks = 1 if seen is None else seen.looks + 1
-        steps = self._steps(starts, kinds, turn, count, op)
-        self._loops[op] = _Loop(tuple(steps), looks)
-        return steps
-
-    def _other_steps(
-        self,
-        steps: Sequence[Polynomial | None],
-        wrong: Sequence[int],
-        starts: Sequence[Abstract],
-        kinds: Sequence[ir.Type],
-        turn: Callable[[Polynomial, Sequence[Abstract]], Sequence[Abstract]],
-        count: Unknown,
-        op: ir.OpView,
-    ) -> list[Polynomial | None]:
-        """Steps to try after some were wrong: looked for again, if they were from before."""
-        seen = self._loops[op]
-        found: Sequence[Polynomial | None] = steps
-        if seen.looks < _LOOKS:
-            found = self._steps(starts, kinds, turn, count, op)
-            self._loops[op] = _Loop(tuple(found), seen.looks + 1)
-        return [
-            None if i in wrong and step == old else step
-            for i, (step, old) in enumerate(zip(found, steps, strict=True))
-        ]
-
-    def _steps(
-        self,
-        starts: Sequence[Abstract],
-        kinds: Sequence[ir.Type],
-        turn: Callable[[Polynomial, Sequence[Abstract]], Sequence[Abstract]],
-        count: Unknown,
-        op: ir.OpView,
-    ) -> list[Polynomial | None]:
-        """By how much each variable grows in a turn, as far as that is the same in every turn."""
-        if not any(isinstance(start, Number) for start in starts):
-            return [None] * len(starts)
-        known = self.knowledge.count
-        before: list[Abstract] = [
-            always(self.unknown("variable", -_FAR, _FAR, uniform=False))
-            if isinstance(start, Number)
-            else self._opaque_value(kind, op)
-            for start, kind in zip(starts, kinds, strict=True)
-        ]
-        with self._looking():
-            after = turn(variable(count), before)
-        found: list[Polynomial | None] = []
-        for old, new in zip(before, after, strict=True):
-            if not isinstance(old, Number) or not isinstance(new, Number):
-                found.append(None)
-                continue
-            assert old.only is not None
-            step = None if new.only is None else new.only - old.only
-            found.append(step if step is not None and _is_same(step, known, count) else None)
-        return found
-
-    @contextmanager
-    def _looking(self) -> Iterator[None]:
-        """While nothing is noted."""
-        before, self._only_looking = self._only_looking, True
-        yield
-        self._only_looking = before
-
-    @contextmanager
-    def _inside(
-        self, variables: Sequence[Abstract], kinds: Sequence[ir.Type], op: ir.OpView
-    ) -> Iterator[None]:
-        """While the variables of a loop fit their types: the turn before saw to that."""
-        around = self._path
-        for value, kind in zip(variables, kinds, strict=True):
-            interval = interval_of(kind)
-            if isinstance(value, Number) and value.only is not None and interval is not None:
-                fits = within(value.only, *interval)
-                self._path = (*self._path, *([Fact(fits, "loop", op)] if fits != TRUE else []))
-        yield
-        self._path = around
-
-
-def _is_same(step: Polynomial, known: int, count: Unknown) -> bool:
-    """Whether a step is the same in every turn: of unknowns from before the loop."""
-    return all(u.number <= known and u is not count for u in step.unknowns)
-
-
-def _moved_by(before: Abstract, after: Abstract, step: Polynomial) -> bool:
-    if not isinstance(before, Number) or not isinstance(after, Number):
-        return False
-    old, new = before.only, after.only
-    return old is not None and new is not None and new - old == step
