@@ -7,7 +7,7 @@ not depend on what was asked before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 
 from tilec.integers import budget
@@ -70,14 +70,15 @@ def _shape_of(formula: Formula) -> tuple[int, tuple[Unknown, ...]]:
     return _shapes.setdefault(shape, len(_shapes)), own
 
 
-def _shape(formula: Formula, places: dict[Unknown, int]) -> Hashable:
+def _shape(formula: Formula, places: Mapping[Unknown, int]) -> Hashable:
     if isinstance(formula, NotNegative):
         return 0, _terms(formula.polynomial, places)
     if isinstance(formula, IsZero):
         return 1, _terms(formula.polynomial, places)
+    parts = map(_shape_of, formula.parts)
     kind = 2 if isinstance(formula, Any) else 3
-    return kind, tuple(_shape(part, places) for part in formula.parts)
+    return kind, tuple((shape, *map(places.__getitem__, own)) for shape, own in parts)
 
 
-def _terms(value: Polynomial, places: dict[Unknown, int]) -> Hashable:
+def _terms(value: Polynomial, places: Mapping[Unknown, int]) -> Hashable:
     return tuple((tuple(places[u] for u in monomial), c) for monomial, c in value.terms)

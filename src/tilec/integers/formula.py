@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -34,7 +34,11 @@ class IsZero:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Formulas that are joined; their hashes, sizes and unknowns are computed once."""
+    """Formulas that are joined. What is asked of them often is computed once.
+
+    Conditions are made of conditions, so that one may be a part of many: what walks over formulas
+    looks at each once.
+    """
 
     parts: tuple[Formula, ...] = ()
 
@@ -52,6 +56,15 @@ class _Parts:
     @cached_property
     def unknowns(self) -> frozenset[Unknown]:
         return frozenset[Unknown]().union(*(part.unknowns for part in self.parts))
+
+    @cached_property
+    def polynomials(self) -> tuple[Polynomial, ...]:
+        return tuple(dict.fromkeys(p for part in self.parts for p in polynomials(part)))
+
+    @cached_property
+    def negation(self) -> Formula:
+        opposites = map(negated, self.parts)
+        return either(*opposites) if isinstance(self, All) else both(*opposites)
 
 
 class All(_Parts):
@@ -128,14 +141,19 @@ def negated(formula: Formula) -> Formula:
             return at_least(-polynomial, 1)
         case IsZero(polynomial):
             return either(at_least(polynomial, 1), at_least(-polynomial, 1))
-        case All(parts):
-            return either(*map(negated, parts))
-        case Any(parts):
-            return both(*map(negated, parts))
+        case All() | Any():
+            return formula.negation
 
 
 def mapped(formula: Formula, change: Callable[[Polynomial], Polynomial]) -> Formula:
     """The same relations of other polynomials."""
+    return _mapped(formula, change, {})
+
+
+def _mapped(
+    formula: Formula, change: Callable[[Polynomial], Polynomial], known: dict[Formula, Formula]
+) -> Formula:
+    """`known` is what has been changed already."""
     match formula:
         case NotNegative(polynomial):
             changed = change(polynomial)
@@ -144,14 +162,25 @@ def mapped(formula: Formula, change: Callable[[Polynomial], Polynomial]) -> Form
             changed = change(polynomial)
             return formula if changed is polynomial else equal(changed, 0)
         case All(parts) | Any(parts):
-            others = [mapped(part, change) for part in parts]
+            if formula in known:
+                return known[formula]
+            others = [_mapped(part, change, known) for part in parts]
             if all(other is part for other, part in zip(others, parts, strict=True)):
-                return formula
-            return both(*others) if isinstance(formula, All) else either(*others)
+                found: Formula = formula
+            else:
+                found = both(*others) if isinstance(formula, All) else either(*others)
+            known[formula] = found
+            return found
 
 
 def renamed(formula: Formula, names: Mapping[Unknown, Unknown]) -> Formula:
     """The same over other unknowns; those that are not in `names` stay."""
+    return _renamed(formula, names, {})
+
+
+def _renamed(
+    formula: Formula, names: Mapping[Unknown, Unknown], known: dict[Formula, Formula]
+) -> Formula:
     if names.keys().isdisjoint(formula.unknowns):
         return formula
     match formula:
@@ -159,10 +188,11 @@ def renamed(formula: Formula, names: Mapping[Unknown, Unknown]) -> Formula:
             return NotNegative(polynomial.renamed(names))
         case IsZero(polynomial):
             return IsZero(polynomial.renamed(names))
-        case All(parts):
-            return All(tuple(renamed(part, names) for part in parts))
-        case Any(parts):
-            return Any(tuple(renamed(part, names) for part in parts))
+        case All(parts) | Any(parts):
+            if formula not in known:
+                others = tuple(_renamed(part, names, known) for part in parts)
+                known[formula] = All(others) if isinstance(formula, All) else Any(others)
+            return known[formula]
 
 
 def holds(formula: Formula, values: Mapping[Unknown, int]) -> bool:
@@ -178,13 +208,11 @@ def holds(formula: Formula, values: Mapping[Unknown, int]) -> bool:
             return any(holds(part, values) for part in parts)
 
 
-def polynomials(formula: Formula) -> Iterable[Polynomial]:
-    """Every polynomial that is compared."""
+def polynomials(formula: Formula) -> tuple[Polynomial, ...]:
+    """Every polynomial that is compared, once."""
     if isinstance(formula, (NotNegative, IsZero)):
-        yield formula.polynomial
-        return
-    for part in formula.parts:
-        yield from polynomials(part)
+        return (formula.polynomial,)
+    return formula.polynomials
 
 
 def comparisons_in(formula: Formula) -> int:

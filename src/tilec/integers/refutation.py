@@ -17,7 +17,7 @@ product is what it says is an answer as well. Everything is bounded, so there ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, islice
@@ -34,6 +34,7 @@ from tilec.integers.formula import (
     at_least,
     equal,
     mapped,
+    polynomials,
 )
 from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
 from tilec.integers.polynomial import (
@@ -66,6 +67,9 @@ _TERM = 2
 # Points and hulls take basis reductions, of which isl counts little.
 _POINT = 3
 _HULL = 4
+# They take longest where numbers are wider than words: by how many bits as long again.
+_WIDE = 2**64
+_BITS = 192
 
 # Of so many formulas is kept whether they have products.
 _KEPT = 20_000
@@ -87,7 +91,7 @@ class _State:
     @property
     def monomials(self) -> set[Monomial]:
         known = {m for p in (*self.zero, *self.not_negative, *self.cuts) for m in p.monomials}
-        return known | {m for f in self.waiting for m in _monomials(f)}
+        return known | {m for f in self.waiting for p in polynomials(f) for m in p.monomials}
 
 
 _EMPTY = _State()
@@ -99,7 +103,7 @@ def has_products(formulas: Sequence[Formula]) -> bool:
 
 @lru_cache(_KEPT)
 def _has_products(formula: Formula) -> bool:
-    return any(len(m) > 1 for m in _monomials(formula))
+    return any(len(m) > 1 for p in polynomials(formula) for m in p.monomials)
 
 
 def contradict(formulas: Sequence[Formula]) -> bool | None:
@@ -134,15 +138,17 @@ class _Search:
                 continue
             within = list(_in_ranges(ranges))
             dimensions = Dimensions([*_formulas(state), *within], ())
-            points = dimensions.set_of([*_formulas(state, waiting=False), *within], in_range=False)
-            if limited(points.is_empty, _POINT):
+            linear = [*_formulas(state, waiting=False), *within]
+            points = dimensions.set_of(linear, in_range=False)
+            width = _width(linear)
+            if limited(points.is_empty, _POINT * width):
                 return True
             values = dimensions.values(limited(points.sample_point))
             cuts = list(islice(self._cuts(state, ranges, values), _CUTS_AT_ONCE))
             if cuts:
                 state = replace(state, cuts=(*state.cuts, *cuts))
                 continue
-            found = _implied(points, dimensions, state)
+            found = _implied(points, dimensions, state, _HULL * width)
             if found is None:
                 return self._by_cases(state, dimensions, values)
             state = found
@@ -382,14 +388,31 @@ def _decided(state: _State, ranges: Ranges) -> _State | None:
     return _with(replace(state, waiting=tuple(kept)), units)
 
 
-def _implied(points: isl.Set, dimensions: Dimensions, state: _State) -> _State | None:
-    """The state with unknowns replaced that are equal to others at all points, if any are."""
-    hull = limited(points.affine_hull, _HULL)
-    found = [_polynomial_of(c, dimensions) for c in hull.get_constraints() if c.is_equality()]
-    changed = _substituted(state, found)
-    if changed is None:
-        return None
-    return None if changed is state else changed
+def _implied(points: isl.Set, dimensions: Dimensions, state: _State, price: int) -> _State | None:
+    """The state with unknowns replaced that are equal to others at all points, if any are.
+
+    Those that are equal also between whole points are found by a simplex; `price` is what an
+    operation takes that looks for the others.
+    """
+    [piece] = points.get_basic_sets()
+    for equalities, factor in ((piece.remove_redundancies, 1), (piece.affine_hull, price)):
+        constraints = limited(equalities, factor).get_constraints()
+        found = [_polynomial_of(c, dimensions) for c in constraints if c.is_equality()]
+        changed = _substituted(state, found)
+        if changed is not state:
+            return changed
+    return None
+
+
+def _width(formulas: Iterable[Formula]) -> int:
+    """How much more isl's operations take where numbers are wide, which it does not count.
+
+    Basis reductions are what takes it, of the numbers beside unknowns.
+    """
+    numbers = [term for f in formulas for p in polynomials(f) for term in p.terms]
+    if all(abs(number) < _WIDE for _, number in numbers):
+        return 1
+    return 1 + sum(number.bit_length() for monomial, number in numbers if monomial) // _BITS
 
 
 def _polynomial_of(constraint: isl.Constraint, dimensions: Dimensions) -> Polynomial:
@@ -469,12 +492,3 @@ def _all_monomials(state: _State) -> set[Monomial]:
     found = set(Dimensions(_formulas(state), ()).monomials)
     squared = sorted(m[0] for m in found if len(m) == 2 and m[0] is m[1])
     return found | set(combinations(squared, 2))
-
-
-def _monomials(formula: Formula) -> Iterator[Monomial]:
-    match formula:
-        case NotNegative(value) | IsZero(value):
-            yield from value.monomials
-        case All(parts) | Any(parts):
-            for part in parts:
-                yield from _monomials(part)
