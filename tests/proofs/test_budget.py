@@ -6,6 +6,7 @@ import pytest
 
 from tests.proofs.random_chains import checked, kernel
 from tilec.compilation import DEFAULT_PROOF_BUDGET
+from tilec.integers import answers
 from tilec.integers.budget import Budget, Phase, Undecided, question, spend
 from tilec.integers.formula import at_least, equal, less
 from tilec.integers.polynomial import Unknown, variable
@@ -30,21 +31,41 @@ def test_a_question_takes_no_more_than_its_part_and_leaves_the_rest() -> None:
     assert budget.spent() <= 10_000
 
 
-@pytest.mark.parametrize("seed", (3, 22, 48))
-def test_random_chains_take_no_more_steps_than_there_are(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[Budget] = []
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Budget]:
+    """The budgets that a test makes, also inside of the compiler."""
+    found: list[Budget] = []
     before = Budget.__init__
 
     def kept(budget: Budget, *arguments: int) -> None:
         before(budget, *arguments)
-        made.append(budget)
+        found.append(budget)
 
     monkeypatch.setattr(Budget, "__init__", kept)
+    return found
+
+
+@pytest.mark.parametrize("seed", (3, 22, 48))
+def test_random_chains_take_no_more_steps_than_there_are(seed: int, made: list[Budget]) -> None:
     first = checked(kernel(seed), 300_000)
     assert all(budget.spent() <= budget.steps for budget in made)
     assert checked(kernel(seed), 300_000) == first
+
+
+@pytest.mark.parametrize("seed", (49, 147, 411))
+def test_what_proofs_cost_does_not_depend_on_addresses(
+    seed: int, made: list[Budget], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+    kept = []  # objects of each run, so that none of the next is where one of these was
+    for _ in range(3):
+        for name in ("_answers", "_undecided", "_shapes"):
+            monkeypatch.setattr(answers, name, {})
+        answers._shape_of.cache_clear()
+        made.clear()
+        kept += [checked(kernel(seed), 600_000), [Unknown("u", 0, 1, 0) for _ in range(997)]]
+        taken.append([budget.spent() for budget in made])
+    assert taken[0] == taken[1] == taken[2]
 
 
 def test_an_access_that_took_too_many_steps_says_so() -> None:

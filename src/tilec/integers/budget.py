@@ -158,6 +158,11 @@ def portion(part: float) -> Iterator[None]:
         asked.limit = limit
 
 
+def is_asked() -> bool:
+    """Whether a question is being asked."""
+    return _question is not None
+
+
 def spend(steps: int) -> None:
     """Take steps for something. Raises Undecided where the question has no more."""
     if _question is None:

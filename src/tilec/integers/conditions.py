@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from tilec.integers.formula import FALSE, Formula, NotNegative, at_least, both, negated
-from tilec.integers.isl_sets import Dimensions, limited, one_question
+from tilec.integers.isl_sets import Dimensions, limited, one_question, value_of
 from tilec.integers.polynomial import Polynomial, Unknown, number, variable
 from tilec.integers.satisfiable import can_hold
 
@@ -197,7 +197,7 @@ def _dividend(
     meant: isl.Aff, divisor: int, unknowns: Sequence[Unknown], floors: Sequence[Floor]
 ) -> Linear:
     """What is divided; isl has the quotient, before it is floored."""
-    scale = isl.Val(str(divisor))
+    scale = value_of(divisor)
 
     def coefficient(kind: isl.dim_type, place: int) -> isl.Val:
         return meant.get_coefficient_val(kind, place) * scale

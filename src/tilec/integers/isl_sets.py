@@ -20,10 +20,11 @@ from tilec.integers.formula import All, Any, Formula, IsZero, NotNegative, polyn
 from tilec.integers.polynomial import Monomial, Polynomial, Unknown, number
 
 _SET = isl.dim_type.set
+_context = isl.Context()
 _PLAIN = 2**31  # numbers below which islpy takes as they are
 
 
-__all__ = ["Dimensions", "Undecided", "limited", "one_question"]
+__all__ = ["Dimensions", "Undecided", "limited", "one_question", "value_of"]
 
 
 class Dimensions:
@@ -43,7 +44,7 @@ class Dimensions:
         monomials = (*((unknown,) for unknown in self.unknowns), *self.products)
         self._places = {monomial: place for place, monomial in enumerate(monomials)}
         budget.weigh(len(self._places))
-        space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(self._places))
+        space = isl.Space.set_alloc(_context, 0, len(self._places))
         self._everything = isl.BasicSet.universe(space)
         self._local = isl.LocalSpace.from_space(space)
 
@@ -84,7 +85,7 @@ class Dimensions:
     def _rational(self) -> isl.BasicSet:
         """Everything; isl has no other way to say that coordinates need not be whole."""
         names = ", ".join(f"i{place}" for place in range(len(self._places)))
-        return isl.BasicSet(f"{{ rat: [{names}] }}")
+        return isl.BasicSet(f"{{ rat: [{names}] }}", _context)
 
     def _ranges(self) -> Iterator[Formula]:
         """What each unknown, and each product, can be at all."""
@@ -125,7 +126,7 @@ class Dimensions:
         found = make(self._local)
         budget.spend(_CONSTRAINT * (1 + len(polynomial.terms)) + len(self._places) // _ROW)
         for monomial, coefficient in polynomial.terms:
-            value = _val(coefficient)
+            value = value_of(coefficient)
             if monomial:
                 found = found.set_coefficient_val(_SET, self._places[monomial], value)
             else:
@@ -144,9 +145,11 @@ class Dimensions:
         return int(value)
 
 
-def _val(value: int) -> isl.Val:
+def value_of(value: int) -> isl.Val:
     """A number of any size."""
-    return isl.Val(value) if -_PLAIN < value < _PLAIN else isl.Val(str(value))
+    if -_PLAIN < value < _PLAIN:
+        return isl.Val.int_from_si(_context, value)
+    return isl.Val.read_from_str(_context, str(value))
 
 
 _Answer = TypeVar("_Answer")
@@ -162,8 +165,13 @@ _ROW = 16
 def one_question(part: float = budget.SHARE, *, is_eager: bool = True) -> Iterator[None]:
     """While one question is asked, that may take `part` of what is left.
 
+    Sets are of their question alone: what isl counts depends on what its context made before.
+
     `is_eager`: whether sets may be of many pieces.
     """
+    global _context
+    if not budget.is_asked():
+        _context = isl.Context()
     with budget.question(part, is_eager=is_eager):
         yield
 
@@ -173,7 +181,7 @@ def limited(step: Callable[[], _Answer], factor: int = 1) -> _Answer:
 
     `factor`: how much more than others an operation of the step takes.
     """
-    context = isl.DEFAULT_CONTEXT
+    context = _context
     if context.get_max_operations():  # a part of a step
         return step()
     price = factor * budget.price()
@@ -207,7 +215,7 @@ def _operations(context: isl.Context) -> int:
 def _is_below(context: isl.Context, limit: int) -> bool:
     context.set_max_operations(limit)
     try:
-        isl.Val(1)  # an operation
+        isl.Val.int_from_si(context, 1)  # an operation
     except isl.Error:
         return False
     return True

@@ -30,6 +30,11 @@ class Unknown:
     def __lt__(self, other: Unknown) -> bool:
         return self.number < other.number
 
+    def __hash__(self) -> int:
+        """Not by address, so that sets of what has unknowns have one order in every run: what
+        proofs cost, and so what they decide, depends on orders."""
+        return self.number
+
     def __str__(self) -> str:
         return self.name
 

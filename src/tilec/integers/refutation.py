@@ -69,7 +69,7 @@ _POINT = 3
 _HULL = 4
 # They take longest where numbers are wider than words: by how many bits as long again.
 _WIDE = 2**64
-_BITS = 192
+_BITS = 128
 
 # Of so many formulas is kept whether they have products.
 _KEPT = 20_000
@@ -412,7 +412,8 @@ def _width(formulas: Iterable[Formula]) -> int:
     numbers = [term for f in formulas for p in polynomials(f) for term in p.terms]
     if all(abs(number) < _WIDE for _, number in numbers):
         return 1
-    return 1 + sum(number.bit_length() for monomial, number in numbers if monomial) // _BITS
+    wide = sum(number.bit_length() for monomial, number in numbers if monomial) // _BITS
+    return 1 + wide + wide**2 // 24
 
 
 def _polynomial_of(constraint: isl.Constraint, dimensions: Dimensions) -> Polynomial:
