@@ -1,8 +1,8 @@
 """Answers to questions that were asked before, of the same formulas over other unknowns.
 
 Instances of a kernel that differ in types alone, and accesses that are alike, ask the same. An
-answer takes the steps that it took when it was found, so that what is decided within a budget does
-not depend on what was asked before.
+answer takes the steps that it took when it was found, and is of questions that may take as many, so
+that what is decided within a budget does not depend on what was asked before.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from tilec.integers.polynomial import Polynomial, Unknown
 _KEPT = 20_000
 
 _answers: dict[Hashable, tuple[bool, int]] = {}
-_undecided: dict[Hashable, int] = {}  # by question, the steps that were too few
+_undecided: set[Hashable] = set()
 _shapes: dict[Hashable, int] = {}  # those of formulas, numbered
 
 
 def remembered(answer: Callable[[Sequence[Formula]], bool], formulas: Sequence[Formula]) -> bool:
     """What a function answers; it must depend on the formulas alone. Raises Undecided."""
-    key = _key(formulas)
+    key = budget.steps_left(), _key(formulas)
     if key in _answers:
         found, steps = _answers[key]
         budget.spend(steps)
         return found
-    before, left = budget.steps_taken(), budget.steps_left()
-    if left <= _undecided.get(key, -1):
+    if key in _undecided:
         budget.exhaust()
-        raise Undecided("it was asked before, with more steps")
+        raise Undecided("it was asked before, with as many steps")
+    before = budget.steps_taken()
     try:
         found = answer(formulas)
     except Undecided:
-        _undecided[key] = left
+        _undecided.add(key)
         raise
     if len(_answers) >= _KEPT:
         _answers.clear()

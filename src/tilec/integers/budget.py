@@ -22,6 +22,8 @@ _ALONE = 7_000_000
 SHARE = 0.4
 # An operation of isl on sets of fewer dimensions takes what memory takes.
 _FEW = 32
+# The leading bits of how many steps a question may take; the others are 0.
+_SIGNIFICANT = 4
 # What every question takes at least.
 _LEAST = 20
 
@@ -127,7 +129,7 @@ def question(part: float = SHARE, *, is_eager: bool = False) -> Iterator[None]:
         yield
         return
     purse = _current if _current is not None else _Purse(_ALONE)
-    _question = asked = _Question(int(purse.left * part), is_eager)
+    _question = asked = _Question(_rounded(int(purse.left * part)), is_eager)
     try:
         spend(_LEAST)
         yield
@@ -137,6 +139,12 @@ def question(part: float = SHARE, *, is_eager: bool = False) -> Iterator[None]:
     finally:
         purse.left -= min(asked.taken, asked.limit)
         _question = None
+
+
+def _rounded(steps: int) -> int:
+    """Fewer steps, of few numbers that there can be: questions that are alike may take as many."""
+    low = max(0, steps.bit_length() - _SIGNIFICANT)
+    return steps >> low << low
 
 
 @contextmanager

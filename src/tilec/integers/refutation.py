@@ -66,9 +66,10 @@ _TERM = 2
 
 # Points and hulls take basis reductions, of which isl counts little.
 _POINT = 3
-_HULL = 4
+_HULL = 6
 # They take longest where numbers are wider than words: by how many bits as long again.
 _WIDE = 2**64
+_WIDE_FACTOR = 2**32
 _BITS = 128
 
 # Of so many formulas is kept whether they have products.
@@ -395,13 +396,17 @@ def _implied(points: isl.Set, dimensions: Dimensions, state: _State, price: int)
     operation takes that looks for the others.
     """
     [piece] = points.get_basic_sets()
-    for equalities, factor in ((piece.remove_redundancies, 1), (piece.affine_hull, price)):
-        constraints = limited(equalities, factor).get_constraints()
-        found = [_polynomial_of(c, dimensions) for c in constraints if c.is_equality()]
-        changed = _substituted(state, found)
-        if changed is not state:
-            return changed
-    return None
+    piece = limited(piece.remove_redundancies)
+    changed = _equal_within(piece, dimensions, state)
+    if changed is state:
+        changed = _equal_within(limited(piece.affine_hull, price), dimensions, state)
+    return None if changed is state else changed
+
+
+def _equal_within(piece: isl.BasicSet, dimensions: Dimensions, state: _State) -> _State | None:
+    """The state with an unknown replaced that a piece says is equal to others, if there is one."""
+    found = [_polynomial_of(c, dimensions) for c in piece.get_constraints() if c.is_equality()]
+    return _substituted(state, found)
 
 
 def _width(formulas: Iterable[Formula]) -> int:
@@ -410,7 +415,7 @@ def _width(formulas: Iterable[Formula]) -> int:
     Basis reductions are what takes it, of the numbers beside unknowns.
     """
     numbers = [term for f in formulas for p in polynomials(f) for term in p.terms]
-    if all(abs(number) < _WIDE for _, number in numbers):
+    if all(abs(number) < (_WIDE_FACTOR if monomial else _WIDE) for monomial, number in numbers):
         return 1
     wide = sum(number.bit_length() for monomial, number in numbers if monomial) // _BITS
     return 1 + wide + wide**2 // 24

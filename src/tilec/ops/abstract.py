@@ -77,6 +77,9 @@ class Reasoning(Protocol):
     def remainder(self, a: Number, b: Number, op: ir.OpView) -> Number:
         """What truncated division of `a` by `b`, which is not 0, leaves."""
 
+    def few(self, number: Number) -> Number:
+        """The same with few cases: what is computed of several has their product."""
+
     def few_values(self, number: Number) -> Number:
         """The number by the constants that it can be here, if these are few; else as it is."""
 

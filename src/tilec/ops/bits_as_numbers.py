@@ -65,7 +65,7 @@ def _masked(reasoning: Reasoning, op: ir.OpView, value: Number, mask: int) -> Nu
     found = always(0)
     for low, width in runs:
         bits = _rest(reasoning, op, _above(reasoning, op, value, 1 << low), always(1 << width))
-        found = combined(lambda x, y, low=low: x + y.scaled(1 << low), found, bits)
+        found = reasoning.few(combined(lambda x, y, low=low: x + y.scaled(1 << low), found, bits))
     return found
 
 
@@ -97,7 +97,7 @@ def _bit(reasoning: Reasoning, op: ir.OpView, value: Number, power: Number) -> N
 def _rest(reasoning: Reasoning, op: ir.OpView, value: Number, power: Number) -> Number:
     """The bits of a value below a power of two."""
     quotient = reasoning.quotient(value, power, "floor", op)
-    return combined(lambda x, q, p: x - q * p, value, quotient, power)
+    return reasoning.few(combined(lambda x, q, p: x - q * p, value, quotient, power))
 
 
 def _share_no_bit(reasoning: Reasoning, high: Number, low: Number) -> bool:

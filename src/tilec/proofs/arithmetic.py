@@ -31,6 +31,8 @@ INDEX = (-(2**63), 2**63 - 1)
 # What of wrapping is followed exactly: types of few numbers, and numbers that go around few times.
 _FOLLOWED_SIZE = 2**16
 _FOLLOWED_TIMES = 4
+# A number of more cases has a name.
+_CASES = 4
 # Longer names of what is computed are left out.
 _LONGEST_NAME = 80
 _RELATIONS = {"floor": is_floor, "ceiling": is_ceiling, "truncated": is_truncated}
@@ -90,14 +92,14 @@ class Arithmetic(ABC):
         known = self.decide(condition)
         if known is not None:
             return yes if known else no
-        return self._few(chosen(condition, yes, no))
+        return self.few(chosen(condition, yes, no))
 
     def wrapped(self, value: Number, kind: ir.Type, op: ir.OpView) -> Number:
         interval = interval_of(kind)
         if interval is None:
             return value
         cases = [self._kept(case, interval, op) for case in value.cases]
-        return self._few(Number(tuple(cases)))
+        return self.few(Number(tuple(cases)))
 
     def _kept(self, case: Case, interval: tuple[int, int], op: ir.OpView) -> Case:
         """A case whose value is what it is, where it fits; else that of the same bits, or any."""
@@ -166,7 +168,7 @@ class Arithmetic(ABC):
             if when is not None:
                 value = function(left.value, self._short(right.value), when)
                 found.append(Case(when, value))
-        return self._few(Number(tuple(found)))
+        return self.few(Number(tuple(found)))
 
     def _short(self, divisor: Polynomial) -> Polynomial:
         """The divisor as one unknown, where it is a sum: its multiples are one product then."""
@@ -295,9 +297,8 @@ class Arithmetic(ABC):
             self._singles[value] = self.knowledge.define(unknown, either(*is_case))
         return self._singles[value]
 
-    def _few(self, value: Number) -> Number:
-        """The same with few cases."""
-        return value if len(value.cases) <= 4 else always(self.single(value))
+    def few(self, number: Number) -> Number:
+        return number if len(number.cases) <= _CASES else always(self.single(number))
 
     def exact(self, value: Polynomial) -> Polynomial:
         """What a number is where nothing wraps."""

@@ -240,13 +240,15 @@ class Reasoning(Loops):
         results = list(rule.abstract(op, operands, self))
         if not rule.terminator:
             for value, result in zip(op.results, results, strict=True):
-                self._values[value] = self._short_condition(result)
+                self._values[value] = self._named(result)
                 if self._is_pure_of_uniform(op):
                     self._uniform.add(value)
         return results
 
-    def _short_condition(self, value: Abstract) -> Abstract:
-        """A long condition has a name: what is made of several would double with each of them."""
+    def _named(self, value: Abstract) -> Abstract:
+        """What is long has a name: what is made of several would double with each of them."""
+        if isinstance(value, Number):
+            return self.few(value)
         if not isinstance(value, FORMULAS) or comparisons_in(value) <= _LONGEST:
             return value
         uniform = all(u.uniform for u in value.unknowns)
