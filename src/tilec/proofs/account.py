@@ -28,10 +28,12 @@ NOT_DECIDED = "not decided within the budget (`--proof-budget`)"
 
 def accesses_of(proof: Proof) -> tuple[Access, ...]:
     """Every access, in program order; atomic updates too, of which nothing is asked."""
-    proved = list(proof.bounds)
+    proved: dict[ir.Operation, list[Bounds]] = {}
+    for bounds in proof.bounds:
+        proved.setdefault(bounds.access.op.operation, []).append(bounds)
     found = []
     for op in operations(proof.function):
-        found += [_access(proof, bounds) for bounds in proved if bounds.access.op == op]
+        found += [_access(proof, bounds) for bounds in proved.get(op.operation, ())]
         if is_update(op):
             found.append(_update(proof, op))
     return tuple(found)
