@@ -48,7 +48,7 @@ _SMALL = 12
 # Least numbers take basis reductions, of which isl counts little.
 _LEAST = 4
 # So does whether whole numbers are left.
-_WHOLE = 4
+_WHOLE = 8
 _PART_OF_A_VALUE = 0.2
 
 _SET = isl.dim_type.set
