@@ -26,6 +26,7 @@ from tilec.frontend.check import check_program
 from tilec.frontend.emit import emit
 from tilec.frontend.modules import load_program
 from tilec.frontend.parse import parse
+from tilec.hints import Hints
 from tilec.ir.dialect import context
 from tilec.ir.place_texts import Reader
 from tilec.ir.places import text_with_places
@@ -144,14 +145,14 @@ def _run_own(transform: Transform, module: ir.Module, target: Target) -> None:
         with function.location:
             here = partial(transform, function)
             # Pointers and outer strides as the first variant takes them.
-            placing = Placing(warps_for(function, {}, target), target.access_bytes)
+            placing = Placing(warps_for(function, Hints(), target), target.access_bytes)
             if "placing" in names:
                 here(placing)
             elif "stages" in names:
-                here(plan_stages(function, {}, target, placing))
+                here(plan_stages(function, Hints(), target, placing))
             elif "schedule" not in names:
                 here()
-            elif isinstance(schedule := plan(function, {}, target), Schedule):
+            elif isinstance(schedule := plan(function, Hints(), target), Schedule):
                 here(schedule)
 
 

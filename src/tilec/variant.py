@@ -5,9 +5,7 @@ A *variant* is machine code for one set of preconditions; `machine_code.py` says
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from mlir import ir
 
@@ -18,6 +16,7 @@ from tilec.codegen.size import expect_within_size
 from tilec.codegen.start_early import FOLLOWS, PRECEDES, let_start_early, start_early
 from tilec.codegen.warps import warps_for
 from tilec.codegen.whole_rows import whole_rows
+from tilec.hints import Hints
 from tilec.ops.lowering import TensorMap, teams_of
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
@@ -103,8 +102,8 @@ class Wanted:
     fitting: int | None = None
 
     @property
-    def hints(self) -> Mapping[str, Any]:
-        return self.instance.description.hints
+    def hints(self) -> Hints:
+        return Hints.of(self.instance.description.hints)
 
     @property
     def is_aligned(self) -> bool:
@@ -162,7 +161,7 @@ def lower_variant(
 
 def _lowered(wanted: Wanted, body: ir.Block) -> EntryPoint:
     function = wanted.instance.function.operation.clone().opview
-    if wanted.hints.get("fast_math"):
+    if wanted.hints.fast_math:
         relax_floats(function)
     for name in (FOLLOWS, PRECEDES):
         if name in function.attributes and not wanted.target.has_early_starts:

@@ -16,6 +16,7 @@ from mlir import ir
 
 from tilec.codegen.lower_tiles import gpu_module, lower_tiles
 from tilec.codegen.warps import warps_for
+from tilec.hints import Hints
 from tilec.ir.dialect import context
 from tilec.ops.rules import Placing
 from tilec.shared_memory.accesses import Barrier, Branch, Loop, Skeleton, skeleton_of
@@ -219,7 +220,7 @@ def test_each_barrier_of_the_kernels_is_needed(path: Path) -> None:
         module, body = gpu_module("kernels", '#nvvm.target<chip = "sm_90a">')
         for symbol, instance in compiled.instances.items():
             function = instance.function.operation.clone().opview
-            warps = warps_for(function, instance.description.hints, target)
+            warps = warps_for(function, Hints.of(instance.description.hints), target)
             find_access_facts(function)
             place_layouts(function, Placing(warps, 16))
             insert_barriers(function)

@@ -12,6 +12,7 @@ from test_staged_on_threads import product
 
 from tilec.codegen.lower_tiles import gpu_module, lower_tiles
 from tilec.codegen.warps import warps_for
+from tilec.hints import Hints
 from tilec.ops.rules import Placing
 from tilec.schedule.stages import plan_stages
 from tilec.shared_memory.accesses import (
@@ -57,7 +58,7 @@ def staged(text: str, vector_bytes: int, target: str = "sm_80") -> Iterator[tupl
     with program(text) as compiled:
         module, body = gpu_module("kernels", f'#nvvm.target<chip = "{target}">')
         instance, facts = compiled.instances["k"], resolve(target)
-        function, hints = instance.function, instance.description.hints
+        function, hints = instance.function, Hints.of(instance.description.hints)
         warps = warps_for(function, hints, facts)
         placing = Placing(warps, vector_bytes)
         find_access_facts(function)

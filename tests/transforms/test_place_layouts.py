@@ -3,10 +3,11 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.ir.dialect import context
+from tilec.ir.types import is_tile
 from tilec.ir.walk import operations
 from tilec.layout import Layout, blocked
 from tilec.ops.encoding import layout_of
-from tilec.ops.rules import Placing, is_tile
+from tilec.ops.rules import Placing
 from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.place_layouts import place_layouts
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from mlir import ir
 
 from tilec.ir.dialects import arith
+from tilec.ir.types import is_tile
 from tilec.ops.lowering import teams_of
-from tilec.ops.rules import is_tile
 
 _PROGRAMS = 3  # of a block that does several
 

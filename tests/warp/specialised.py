@@ -10,6 +10,7 @@ from mlir import ir
 
 from tilec.compilation import Options
 from tilec.driver import front_end
+from tilec.hints import Hints
 from tilec.ir.dialect import context
 from tilec.outputs import describe_kernels
 from tilec.schedule.plan import Schedule, plan
@@ -41,7 +42,7 @@ def planned(file: Path = FILE, **hints: bool) -> Iterator[dict[str, tuple[ir.OpV
         for one in kernels:
             with one.function.location:
                 find_access_facts(one.function)
-                asked = {**one.description.hints, **hints}
+                asked = Hints.of({**one.description.hints, **hints})
                 schedule = plan(one.function, asked, resolve("sm_90a"))
             assert isinstance(schedule, Schedule), schedule
             found[one.description.name] = (one.function, schedule)

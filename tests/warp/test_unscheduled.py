@@ -6,6 +6,7 @@ import pytest
 
 from tilec.compilation import Options
 from tilec.driver import front_end
+from tilec.hints import Hints
 from tilec.ir.dialect import context
 from tilec.outputs import describe_kernels
 from tilec.schedule.plan import NoSchedule, Schedule, plan
@@ -45,7 +46,7 @@ def planned(
         drop_markers(front.module)
         simplify(front.module)
         with kernel.function.location:
-            found = plan(kernel.function, kernel.description.hints, resolve(target))
+            found = plan(kernel.function, Hints.of(kernel.description.hints), resolve(target))
             if isinstance(found, Schedule):
                 found = specialise(kernel.function, found)
     return found

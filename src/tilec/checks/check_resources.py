@@ -33,10 +33,10 @@ from tilec.checks.held_across import held_across
 from tilec.diagnostics import Diagnostic, Label
 from tilec.ir.dialect import declarations
 from tilec.ir.places import span_of
+from tilec.ir.types import is_tile
 from tilec.ir.walk import functions, operations
 from tilec.ops.parameter_space import parameter_bytes
 from tilec.ops.registry import rules
-from tilec.ops.rules import is_tile
 from tilec.source import SourceFile, Span
 from tilec.target.description import Target
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from mlir import ir
 
+from tilec.ir.types import is_tile
 from tilec.ir.walk import operations
 from tilec.ops.registry import rules
-from tilec.ops.rules import is_tile
 
 
 def held_across(function: ir.OpView, loop: ir.OpView) -> Iterator[ir.Value]:

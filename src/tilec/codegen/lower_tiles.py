@@ -20,6 +20,7 @@ from tilec.codegen.start_early import FOLLOWS
 from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith, gpu, llvm, nvvm, scf
 from tilec.ir.quick_arith import constants_once
+from tilec.ir.types import is_tile
 from tilec.ir.walk import argument_names, operations
 from tilec.layout import LANES
 from tilec.ops.fragments import in_memory, index, llvm_ptr
@@ -43,7 +44,6 @@ from tilec.ops.pending import waiting
 from tilec.ops.persistent import register, small, wide
 from tilec.ops.registry import rules
 from tilec.ops.roles import ROLES
-from tilec.ops.rules import is_tile
 from tilec.ops.start import begin
 
 # Where a block's shared memory begins, as bytes that only a launch knows the number of.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import prod
-from typing import Any
 
 from mlir import ir
 
+from tilec.hints import Hints
 from tilec.ir.walk import operations
 from tilec.layout import LANES
 from tilec.ops.fragments import bit_width
@@ -30,7 +29,7 @@ _COMBINING = ((4, 16), (8, 32), (16, 64), (32, 128))
 _MOST_BYTES_HELD = 256
 
 
-def warps_for(kernel: ir.OpView, hints: Mapping[str, Any], target: Target) -> int:
+def warps_for(kernel: ir.OpView, hints: Hints, target: Target) -> int:
     """The hint `warps`, else what operations ask for, else enough for the largest tile.
 
     A power of two.
@@ -38,8 +37,8 @@ def warps_for(kernel: ir.OpView, hints: Mapping[str, Any], target: Target) -> in
     Units:    warps of 32 threads, at most what the target allows in a block
     """
     most = target.threads_per_block // target.threads_per_warp
-    if "warps" in hints:
-        return int(min(most, 1 << max(0, int(hints["warps"]).bit_length() - 1)))
+    if hints.warps is not None:
+        return min(most, 1 << max(0, hints.warps.bit_length() - 1))
     found = (rules()[op.operation.name].access(op) for op in operations(kernel))
     accesses = [access for access in found if access is not None]
     asked = (rules()[op.operation.name].warps(op) for op in operations(kernel))

@@ -12,8 +12,9 @@ from math import prod
 
 from mlir import ir
 
+from tilec.ir.types import is_tile
 from tilec.ops.registry import rules
-from tilec.ops.rules import is_tile, shape_of
+from tilec.ops.rules import shape_of
 
 # Operations on tiles for each access of their block, from which on its width does not matter: an
 # operation takes an instruction for each element, as an access to single elements does.

@@ -132,3 +132,8 @@ def view_facts(mlir_type: ir.Type) -> ViewFacts:
     if "block" in space:
         block = tuple(ir.IntegerAttr(b).value for b in ir.ArrayAttr(space["block"]))
     return ViewFacts(ir.StringAttr(space["own"]).value, block)
+
+
+def is_tile(value: ir.Value) -> bool:
+    """Whether a value is held by threads together, so that it has a layout."""
+    return bool(isinstance(value.type, ir.RankedTensorType))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.ir.types import is_tile
 from tilec.layout import Layout
 from tilec.layout.wgmma import (
     WARPGROUP_WARPS,
@@ -21,7 +22,7 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import pack, unpack
 from tilec.ops.lower_wgmma import WgmmaDot, finish, start, wait
 from tilec.ops.lowering import Lowered, Lowering
-from tilec.ops.rules import OpRules, Places, Placing, is_tile, shape_of
+from tilec.ops.rules import OpRules, Places, Placing, shape_of
 
 # Where along k of the second factor a shorter first one begins, if not at its start.
 K_FROM = "k_from"

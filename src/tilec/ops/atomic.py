@@ -16,7 +16,7 @@ import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
-from tilec.ir.types import tile_type
+from tilec.ir.types import is_tile, tile_type
 from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.access import (
@@ -51,7 +51,6 @@ from tilec.ops.rules import (
     OpRules,
     Places,
     Placing,
-    is_tile,
 )
 from tilec.types import STORAGE_ONLY, Kind, Own, TensorType, TileType, Type
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.ir.types import is_tile
 from tilec.layout import Layout
 from tilec.ops.lower_control import terminator_of
 from tilec.ops.registry import rules
-from tilec.ops.rules import OpRules, Placing, is_tile
+from tilec.ops.rules import OpRules, Placing
 
 # How far back is asked.
 _MOST_STEPS = 16

@@ -14,6 +14,7 @@ from tilec.integers.number import Number
 from tilec.integers.number import compared as compared_numbers
 from tilec.integers.polynomial import Polynomial
 from tilec.ir.dialects import arith
+from tilec.ir.types import is_tile
 from tilec.ops import uses
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.broadcasting import Broadcasting, Builder
@@ -32,7 +33,6 @@ from tilec.ops.rules import (
     HostExpression,
     Machine,
     OpRules,
-    is_tile,
 )
 from tilec.ops.uses import Domain
 from tilec.types import Element, Type

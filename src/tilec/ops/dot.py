@@ -9,7 +9,7 @@ import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import CompileError, Label
-from tilec.ir.types import tile_type
+from tilec.ir.types import is_tile, tile_type
 from tilec.layout import LANES, Layout
 from tilec.layout.costs import ARITHMETIC
 from tilec.layout.fma import (
@@ -30,16 +30,7 @@ from tilec.ops.fragments import bit_width, pack, unpack
 from tilec.ops.lower_dot import Factor, lower_fma, lower_mma, mma_for, order_of_neighbours
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.registry import rules
-from tilec.ops.rules import (
-    Datum,
-    ElementwiseRules,
-    Machine,
-    OpRules,
-    Places,
-    Placing,
-    is_tile,
-    shape_of,
-)
+from tilec.ops.rules import Datum, ElementwiseRules, Machine, OpRules, Places, Placing, shape_of
 from tilec.ops.staged import StagedFactor
 from tilec.types import (
     BF16,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.ir.types import tile_type, view_facts
+from tilec.ir.types import is_tile, tile_type, view_facts
 from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.access import (
@@ -45,7 +45,6 @@ from tilec.ops.rules import (
     OpRules,
     Places,
     Placing,
-    is_tile,
 )
 from tilec.types import TileType, Type
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.ir.types import is_tile
 from tilec.ops.build import compared, known_integer, make
-from tilec.ops.rules import Claim, Data, DataOf, OpRules, conjunction, is_tile
+from tilec.ops.rules import Claim, Data, DataOf, OpRules, conjunction
 
 
 class Guarded(OpRules):

@@ -18,6 +18,7 @@ import numpy as np
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.ir.types import is_tile
 from tilec.ops import uses
 from tilec.ops.broadcasting import element_in
 from tilec.ops.build import (
@@ -32,7 +33,7 @@ from tilec.ops.build import (
 from tilec.ops.call import Call, Emission
 from tilec.ops.convert import converted
 from tilec.ops.formats import Array
-from tilec.ops.rules import Claim, Data, DataOf, Datum, IndexedShape, conjunction, is_tile
+from tilec.ops.rules import Claim, Data, DataOf, Datum, IndexedShape, conjunction
 from tilec.types import BOOL, USIZE, TileType
 
 Item = TypeVar("Item")

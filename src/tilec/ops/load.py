@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
-from tilec.ir.types import tile_type, view_facts
+from tilec.ir.types import is_tile, tile_type, view_facts
 from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.access import (
@@ -47,7 +47,6 @@ from tilec.ops.rules import (
     OpRules,
     Places,
     Placing,
-    is_tile,
 )
 from tilec.ops.thread_access import Access
 from tilec.types import USIZE, PartType, TileType, Type

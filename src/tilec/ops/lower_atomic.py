@@ -16,8 +16,9 @@ from functools import reduce
 
 from mlir import ir
 
-from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith, llvm, scf
+from tilec.ir.effects import only_computes
+from tilec.ir.types import is_tile
 from tilec.layout import LANE_BITS, LANES, Layout, unique_holders
 from tilec.ops.between_threads import from_memory, shuffle_from, to_memory
 from tilec.ops.fragments import bit_width, element_offset, i32, in_memory, pack, unpack, zero
@@ -27,7 +28,7 @@ from tilec.ops.lower_layout import through_rows
 from tilec.ops.lowering import Lowered, Lowering, View, is_disjoint, register_coordinates
 from tilec.ops.memory_layout import contiguous_axis, held_layout
 from tilec.ops.notes import Accessed
-from tilec.ops.rules import IndexedShape, Placing, is_tile
+from tilec.ops.rules import IndexedShape, Placing
 
 _SCOPE = "device"
 
@@ -75,8 +76,7 @@ def _is_data(value: ir.Value) -> bool:
         seen.add(one)
         if isinstance(one.owner, ir.Block) or len(one.owner.regions) > 1:
             return True
-        declared = declarations().get(one.owner.name)
-        if declared is not None and not declared.pure:
+        if not only_computes(one.owner.opview):
             return True
         waiting += one.owner.operands
     return False

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from mlir import ir
 
 from tilec.ir.dialects import arith
+from tilec.ir.types import is_tile
 from tilec.layout import Layout, projected
 from tilec.ops.bounds import Bounds, bounds_of
 from tilec.ops.fragments import certain, element_offset, index, unpack
@@ -21,7 +22,7 @@ from tilec.ops.index_tiles import axes_of
 from tilec.ops.lowering import Lowered, Lowering, View
 from tilec.ops.memory_layout import contiguous_axis, held_layout
 from tilec.ops.notes import AccessKind
-from tilec.ops.rules import AccessShape, IndexedShape, is_tile, shape_of
+from tilec.ops.rules import AccessShape, IndexedShape, shape_of
 from tilec.ops.thread_access import Access, Direction, Group
 
 

@@ -12,7 +12,7 @@ from tilec.diagnostics.diagnostic import Label
 from tilec.integers.formula import FALSE, TRUE
 from tilec.integers.number import always
 from tilec.ir.dialects import arith, llvm
-from tilec.ir.types import tile_type
+from tilec.ir.types import is_tile, tile_type
 from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.abstract import Abstract, Reasoning
@@ -24,7 +24,7 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.formats import attribute_number, dtype_of, element_of, rounded, shape_of
 from tilec.ops.fragments import pack, splat
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError
-from tilec.ops.rules import Datum, Facts, HostExpression, Machine, OpRules, Places, Placing, is_tile
+from tilec.ops.rules import Datum, Facts, HostExpression, Machine, OpRules, Places, Placing
 from tilec.ops.uses import Domain
 from tilec.types import I32, TF32, Element, TileType, Type
 

@@ -7,13 +7,14 @@ from math import prod
 
 from mlir import ir
 
+from tilec.ir.types import is_tile
 from tilec.layout import LANES, Layout, blocked, contiguous_elements
 from tilec.layout.costs import access_cost
 from tilec.layout.wgmma import WORD_BYTES, is_accumulator_layout
 from tilec.ops.bounds import Bounds
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import bit_width
-from tilec.ops.rules import AccessShape, Placing, is_tile
+from tilec.ops.rules import AccessShape, Placing
 
 # Of one thread, where what it holds was chosen by wider elements that it is converted from.
 _ENOUGH_BYTES = 8

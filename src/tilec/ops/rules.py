@@ -14,6 +14,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 
 from mlir import ir
 
+from tilec.ir.types import is_tile
 from tilec.layout import Layout
 from tilec.layout.costs import ARITHMETIC
 from tilec.layout.nodes import Places as Places
@@ -431,11 +432,6 @@ class ElementwiseRules(OpRules):
 def conjunction(masks: Sequence[ir.Value]) -> ir.Value:
     """Where all of these tiles of bool, one at least, are true."""
     return reduce(lambda left, right: make("arith.andi", left.type, left, right), masks)
-
-
-def is_tile(value: ir.Value) -> bool:
-    """Whether a value is held by threads together, so that it has a layout."""
-    return bool(isinstance(value.type, ir.RankedTensorType))
 
 
 def shape_of(value: ir.Value) -> tuple[int, ...]:

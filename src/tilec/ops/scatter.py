@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
+from tilec.ir.types import is_tile
 from tilec.layout import Layout
 from tilec.ops import uses
 from tilec.ops.access import (
@@ -39,17 +40,7 @@ from tilec.ops.lower_access import lower_store
 from tilec.ops.lower_indexed import as_block, effective_bounds, index_layout, indexed_access
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.memory_layout import is_as_wide, memory_layout
-from tilec.ops.rules import (
-    Claim,
-    DataOf,
-    Datum,
-    IndexedShape,
-    Machine,
-    OpRules,
-    Places,
-    Placing,
-    is_tile,
-)
+from tilec.ops.rules import Claim, DataOf, Datum, IndexedShape, Machine, OpRules, Places, Placing
 from tilec.types import UNIT, Own, TensorType, TileType, Type
 
 

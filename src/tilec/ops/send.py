@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 from mlir import ir
 
 from tilec.ir.dialects import arith, nvvm, scf
+from tilec.ir.types import is_tile
 from tilec.layout import LANE_BITS, LANES, Layout
 from tilec.layout.boxes import Box, Boxes, boxes_of
 from tilec.layout.matrix_access import MatrixAccesses
@@ -33,7 +34,6 @@ from tilec.ops.instruction_set import has_stmatrix
 from tilec.ops.lowering import ELECTED, Lowered, Lowering, TensorMap, View
 from tilec.ops.notes import Moved
 from tilec.ops.pending import begin, registers_of
-from tilec.ops.rules import is_tile
 from tilec.ops.shared_matrices import write_matrices
 from tilec.ops.thread_access import Access
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.ir.dialects import arith, llvm, nvvm, scf
+from tilec.ir.types import is_tile
 from tilec.layout import LANES, Layout
 from tilec.layout.banks import BANKS
 from tilec.layout.traffic import Traffic
@@ -25,7 +26,7 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import byte_offset, i32, index, llvm_ptr, pack, unpack, zero
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.notes import Moved
-from tilec.ops.rules import OpRules, is_tile
+from tilec.ops.rules import OpRules
 
 _JOIN = "warp.join"
 # Words of the widest access, and its bytes.

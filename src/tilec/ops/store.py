@@ -9,6 +9,7 @@ from mlir import ir
 
 from tilec.diagnostics.diagnostic import Label
 from tilec.ir.dialects import arith
+from tilec.ir.types import is_tile
 from tilec.layout import Layout
 from tilec.layout.boxes import boxes_of
 from tilec.ops import uses
@@ -33,17 +34,7 @@ from tilec.ops.indices import index_values
 from tilec.ops.lower_access import lower_store
 from tilec.ops.lowering import Lowered, Lowering, TensorMap, View
 from tilec.ops.memory_layout import cost_of_access, held_layout, memory_layout
-from tilec.ops.rules import (
-    AccessShape,
-    Claim,
-    DataOf,
-    Datum,
-    Machine,
-    OpRules,
-    Places,
-    Placing,
-    is_tile,
-)
+from tilec.ops.rules import AccessShape, Claim, DataOf, Datum, Machine, OpRules, Places, Placing
 from tilec.ops.send import boxes_sent, map_of, send_by_copies, send_by_rows, sending_of
 from tilec.ops.thread_access import Access
 from tilec.types import UNIT, USIZE, Element, PartType, TileType, Type

@@ -13,9 +13,10 @@ import numpy as np
 from mlir import ir
 
 from tilec.ir.dialects import arith, cf, llvm, scf
+from tilec.ir.types import is_tile
 from tilec.ops.fragments import i32, unpack
 from tilec.ops.lowering import Lowered, Lowering
-from tilec.ops.rules import Datum, Machine, OpRules, is_tile
+from tilec.ops.rules import Datum, Machine, OpRules
 
 
 class _TrapUnless(OpRules):

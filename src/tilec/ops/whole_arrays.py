@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.ir.dialect import declarations
+from tilec.ir.effects import Effect, effect_of
 
 
 def works_on_arrays(block: ir.Block) -> bool:
@@ -25,6 +25,5 @@ def _works(op: ir.OpView, *, in_branch: bool) -> bool:
             for block in region.blocks
             for inner in block.operations
         )
-    declared = declarations().get(name)
-    has_effect = declared is not None and not declared.pure
+    has_effect = effect_of(op) not in (Effect.NONE, Effect.REGIONS)
     return not (len(op.operation.regions) or name == "func.call" or (in_branch and has_effect))

@@ -55,7 +55,7 @@ def find_ahead(
     for op, loop in _after_loops(products):
         access = rules()[op.operation.name].access(op)
         assert access is not None, "it loads"
-        moved = made_of(op, _from(loop), with_views=False)
+        moved = made_of(op, _from(loop))
         words = _words(access, is_aligned=is_aligned)
         if moved is not None and prod(access.shape) <= _MOST_ELEMENTS and words <= left:
             left -= words

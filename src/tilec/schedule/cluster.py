@@ -15,14 +15,14 @@ for two conditions:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
-from typing import Any
 
 from mlir import ir
 
+from tilec.hints import Hints
 from tilec.ir.dialect import declarations
 from tilec.ir.walk import operations
 from tilec.layout.neighbours import Cluster, Sharers, Side
@@ -56,24 +56,25 @@ def sharing(
     function: ir.OpView,
     copies: Sequence[Copied],
     products: Sequence[Product],
-    hints: Mapping[str, Any],
+    hints: Hints,
     target: Target,
     *,
     is_persistent: bool,
 ) -> Sharing | None:
     """What is shared of these copies, which loops do for products; None where it is not worth a
     word."""
-    hint = hints.get("cluster")
-    asked = (hint,) if isinstance(hint, int) else hint
+    hint = hints.cluster
+    asked: tuple[int, ...] | None = (hint,) if isinstance(hint, int) else hint
+    sides: tuple[int, ...]
     if asked is None:
         if not _is_much(copies, products, target):
             return None
         sides, least = (_BLOCKS,), _LEAST_SAVED
     else:
-        sides, least = tuple(asked), 0.0
+        sides, least = asked, 0.0
         if prod(sides) == 1:
             return None
-    where = isinstance(hint, Sequence)
+    where = isinstance(hint, tuple)
     found = _found(function, copies, sides, least, target, where=where, several=is_persistent)
     if isinstance(found, Sharing):
         return found

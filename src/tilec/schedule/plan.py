@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import log2
 from pathlib import Path
-from typing import Any
 
 from mlir import ir
 
+from tilec.hints import Hints
 from tilec.ir.walk import operations
 from tilec.layout.neighbours import Cluster, Sharers
 from tilec.layout.swizzled import Slot
@@ -114,7 +114,7 @@ class NoSchedule:
 
 def plan(
     function: ir.OpView,
-    hints: Mapping[str, Any],
+    hints: Hints,
     target: Target,
     fitting: int | None = None,
     results_by: By = "copies",
@@ -128,7 +128,7 @@ def plan(
 
     Shapes:   the products that are scheduled are those whose factors are loads of tensors
     """
-    factors = find_products(function, is_fast=bool(hints.get("fast_math")), stages=stages)
+    factors = find_products(function, is_fast=hints.fast_math, stages=stages)
     limits = target.roles
     if limits is None:
         why = f"{target.name} has no asynchronous products"
@@ -141,7 +141,7 @@ def plan(
     candidates = [one for one in factors if isinstance(one, Product)]
     split, why_split = split_for(function, candidates, hints)
     if split is not None:
-        hints = {**hints, "persistent": False}
+        hints = replace(hints, persistent=False)
     groups, *reasons = _math_groups(candidates, hints, limits)
     teams, why_teams = teams_for(candidates, hints, limits)
     if teams > 1:
@@ -163,7 +163,7 @@ def plan(
     # Where a block has a multiprocessor to itself, it goes on to the next program with copies under
     # way.
     groups *= teams
-    is_persistent = groups > 1 and bool(hints.get("persistent", True))
+    is_persistent = groups > 1 and hints.persistent
     found_results = find_results(function)
     if results_by == "copies":
         found_results = results_with_maps(found_results, more_maps)
@@ -261,12 +261,10 @@ def _why_result(one: Result | Stored, by: By) -> Reason:
     return Reason(f"`{one.param}` is stored by rows of {columns}", why)
 
 
-def _math_groups(
-    products: Sequence[Product], hints: Mapping[str, Any], limits: Roles
-) -> tuple[int, Reason]:
+def _math_groups(products: Sequence[Product], hints: Hints, limits: Roles) -> tuple[int, Reason]:
     """As many as split the rows of every product."""
     most = limits.math_groups
-    asked = max(1, int(hints["warps"]) // WARPGROUP_WARPS) if "warps" in hints else most
+    asked = most if hints.warps is None else max(1, hints.warps // WARPGROUP_WARPS)
     groups = min(asked, most)
     odd = [p.shape for p in products if p.shape[0] % (groups * ROWS)]
     if odd:
@@ -274,7 +272,7 @@ def _math_groups(
         return 1, Reason("1 math warpgroup", why)
     what = f"{groups} math warpgroup{'s' * (groups > 1)}"
     if groups < most:
-        return groups, Reason(what, f"asked for by `warps = {hints['warps']}`")
+        return groups, Reason(what, f"asked for by `warps = {hints.warps}`")
     return groups, Reason(what, f"each product has {ROWS} rows or more for each")
 
 
@@ -368,7 +366,7 @@ def _why_registers(groups: int, limits: Roles) -> Reason:
 
 def _depth(
     rings: Sequence[Sequence[Copied]],
-    hints: Mapping[str, Any],
+    hints: Hints,
     target: Target,
     stored: int,
     fitting: int | None,
@@ -384,7 +382,7 @@ def _depth(
     """
     facts = target.roles
     assert facts is not None, f"{target.name} has no roles"
-    together = 1 if "stages" in hints else together
+    together = together if hints.stages is None else 1
     room = target.smem_per_block_bytes // together - stored - facts.rest_bytes
     turning = 0
     for ring in rings:
@@ -399,10 +397,10 @@ def _depth(
         room // turning: f"{room} bytes of room, {turning} for a slot of each",
         facts.depth: "no more than that hides anything",
     }
-    if is_persistent and "stages" not in hints:
+    if is_persistent and hints.stages is None:
         slots[facts.depth_of_several] = "more is slower where a block does several programs"
-    if "stages" in hints:
-        slots[int(hints["stages"])] = f"asked for by `stages = {hints['stages']}`"
+    if hints.stages is not None:
+        slots[hints.stages] = f"asked for by `stages = {hints.stages}`"
     if fitting is not None:
         slots[fitting] = "with more, the rest of the kernel does not fit in shared memory"
     depth = min(slots)

@@ -14,13 +14,13 @@ from math import prod
 
 from mlir import ir
 
-from tilec.ir.types import view_facts
+from tilec.ir.types import is_tile, view_facts
 from tilec.ir.walk import argument_names, operations
 from tilec.layout.swizzled import PATTERN_ROWS, SwizzledTile
 from tilec.layout.wgmma import WORD_BYTES, SharedOperand, Wgmma, shared_operand, wgmma_for
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
-from tilec.ops.rules import AccessShape, is_tile, shape_of
+from tilec.ops.rules import AccessShape, shape_of
 
 _EXACT = ("f16", "bf16", "i8", "u8", "tf32")
 # They sum products of these in fewer bits than f32 has.

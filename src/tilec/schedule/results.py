@@ -15,12 +15,13 @@ from math import prod
 from mlir import ir
 
 from tilec.ir.dialect import declarations
+from tilec.ir.types import is_tile
 from tilec.ir.walk import argument_names, operations
 from tilec.layout.boxes import box_of, narrow_box_of
 from tilec.layout.swizzled import SwizzledTile
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
-from tilec.ops.rules import AccessShape, ElementwiseRules, is_tile
+from tilec.ops.rules import AccessShape, ElementwiseRules
 
 
 @dataclass(frozen=True)

@@ -15,17 +15,18 @@ Sums of floats are those of another association.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mlir import ir
 
+from tilec.hints import Hints
 from tilec.ir.dialect import declarations
+from tilec.ir.types import is_tile
 from tilec.ir.walk import operations
 from tilec.ops.lower_control import terminator_of
 from tilec.ops.registry import rules
-from tilec.ops.rules import OpRules, is_tile
+from tilec.ops.rules import OpRules
 from tilec.schedule.products import Product
 from tilec.schedule.reason import Reason
 
@@ -42,17 +43,16 @@ class Split:
 
 
 def split_for(
-    function: ir.OpView, products: Sequence[Product], hints: Mapping[str, Any]
+    function: ir.OpView, products: Sequence[Product], hints: Hints
 ) -> tuple[Split | None, tuple[Reason, ...]]:
     """What is asked for, if it can be, and why."""
-    blocks = int(hints.get("split", 1))
-    if blocks == 1 or not products:
+    if hints.split == 1 or not products:
         return None, ()
     found = _loop_of(function, products)
     if isinstance(found, str):
         return None, (Reason("each block does all turns", found),)
     why = "asked for by `split`: each does some turns, and one of them adds up the sums"
-    return Split(blocks, found), (Reason(f"{blocks} blocks a program", why),)
+    return Split(hints.split, found), (Reason(f"{hints.split} blocks a program", why),)
 
 
 def _loop_of(function: ir.OpView, products: Sequence[Product]) -> ir.OpView | str:

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2, prod
 from pathlib import Path
-from typing import Any
 
 from mlir import ir
 
-from tilec.ir.dialect import declarations
+from tilec.hints import Hints
+from tilec.ir.effects import computes_numbers
 from tilec.ir.types import view_facts
 from tilec.ir.walk import argument_names, operations
 from tilec.layout.staged import StagedTile
@@ -25,7 +25,7 @@ from tilec.ops.lower_dot import mma_for
 from tilec.ops.memory_layout import contiguous_axis, memory_layout
 from tilec.ops.notes import place_of
 from tilec.ops.registry import rules
-from tilec.ops.rules import AccessShape, Placing, is_tile, shape_of
+from tilec.ops.rules import AccessShape, Placing, shape_of
 from tilec.ops.staged import ASYNC, COPY_BYTES, REGISTERS
 from tilec.ops.thread_access import vector_width
 from tilec.schedule.plan import Reason, is_in_loop
@@ -104,7 +104,7 @@ class _UnfitError(Exception):
 
 def plan_stages(
     function: ir.OpView,
-    hints: Mapping[str, Any],
+    hints: Hints,
     target: Target,
     placing: Placing,
     fitting: int | None = None,
@@ -287,17 +287,9 @@ def _expect_known_ahead(load: ir.OpView) -> None:
         if value.owner.operation.block != body:
             continue
         op = value.owner.opview
-        if len(op.regions) or not _is_number(op):
+        if len(op.regions) or not computes_numbers(op):
             raise _UnfitError(f"where it is depends on what `{op.operation.name}` gives")
         left += op.operands
-
-
-def _is_number(op: ir.OpView) -> bool:
-    """Whether it computes numbers or views, from nothing else."""
-    if any(is_tile(value) for value in (*op.operands, *op.results)):
-        return False
-    declared = declarations().get(op.operation.name)
-    return declared is None or not (declared.reads or declared.writes or declared.updates)
 
 
 # ---- rings ---------------------------------------------------------------------------------------
@@ -321,7 +313,7 @@ def _slot_bytes(loads: Sequence[StagedLoad]) -> int:
 
 
 def _depth(
-    grouped: _Grouped, hints: Mapping[str, Any], target: Target, fitting: int | None
+    grouped: _Grouped, hints: Hints, target: Target, fitting: int | None
 ) -> tuple[int, Reason]:
     """How many slots rings have that are filled by copies; fewer than two: there are none."""
     room = target.smem_per_block_bytes - target.stages.rest_bytes
@@ -331,9 +323,9 @@ def _depth(
         room // turning: f"{room} bytes of room, {turning} for a slot of each",
         most: "no more than that hides anything",
     }
-    if "stages" in hints:
+    if hints.stages is not None:
         limits.pop(most, None)
-        limits[int(hints["stages"])] = f"asked for by `stages = {hints['stages']}`"
+        limits[hints.stages] = f"asked for by `stages = {hints.stages}`"
     if fitting is not None:
         limits[fitting] = "with more, the rest of the kernel does not fit in shared memory"
     depth = min(limits)

@@ -6,10 +6,10 @@ stores) hides under the products of the next one. A warpgroup then has all sums 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import Any
 
+from tilec.hints import Hints
 from tilec.layout.wgmma import WARPGROUP_THREADS, fits
 from tilec.ops.registry import rules
 from tilec.schedule.products import Computed, Product, Staged
@@ -23,10 +23,10 @@ _SUMS_BESIDE_WORK = 160
 
 
 def teams_for(
-    products: Sequence[Product], hints: Mapping[str, Any], limits: Roles
+    products: Sequence[Product], hints: Hints, limits: Roles
 ) -> tuple[int, tuple[Reason, ...]]:
     """How many teams do programs by turns; one, to have all math warpgroups split each program."""
-    asked = hints.get("ping_pong")
+    asked = hints.ping_pong
     if asked is False:
         return 1, (Reason("no turns", "asked for by `ping_pong = false`"),)
     obstacle = _obstacle(products, hints, limits)
@@ -38,15 +38,15 @@ def teams_for(
     sums = _sums(products)
     only_multiply = all(map(_only_adds, products))
     least = limits.sums_by_turns if only_multiply else _SUMS_BESIDE_WORK
-    if sums < least or "warps" in hints:
+    if sums < least or hints.warps is not None:
         return 1, ()
     why = f"a warpgroup holds {sums} sums a thread; what follows products goes on beside others"
     return _TEAMS, (Reason(what, why),)
 
 
-def _obstacle(products: Sequence[Product], hints: Mapping[str, Any], limits: Roles) -> str | None:
+def _obstacle(products: Sequence[Product], hints: Hints, limits: Roles) -> str | None:
     """What keeps a warpgroup from doing programs alone."""
-    if not hints.get("persistent", True):
+    if not hints.persistent:
         return "a block does one program"
     if any(isinstance(product.b, Staged) for product in products):
         return "all math warps write a factor together"

@@ -17,10 +17,11 @@ from itertools import pairwise
 
 from mlir import ir
 
+from tilec.ir.types import is_tile
 from tilec.ops.async_dot import K_FROM
 from tilec.ops.build import integer
 from tilec.ops.registry import rules
-from tilec.ops.rules import ElementwiseRules, is_tile
+from tilec.ops.rules import ElementwiseRules
 from tilec.transforms.of_roles import takes_held
 
 # Units: bytes along k. A half has two instructions at least.

@@ -33,12 +33,11 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ir.loop_states import LoopStates
-from tilec.ir.types import view_facts
+from tilec.ir.types import is_tile, view_facts
 from tilec.layout import Layout, unique_holders
 from tilec.ops.bounds import bounds_of
 from tilec.ops.encoding import layout_of
 from tilec.ops.registry import rules
-from tilec.ops.rules import is_tile
 
 
 def insert_barriers(function: ir.OpView) -> None:

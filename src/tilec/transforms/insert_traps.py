@@ -26,10 +26,11 @@ from mlir import ir
 
 from tilec.ir.dialect import declarations
 from tilec.ir.places import span_of
+from tilec.ir.types import is_tile
 from tilec.ir.walk import functions, operations
 from tilec.ops.build import make
 from tilec.ops.registry import rules
-from tilec.ops.rules import Claim, Data, ElementwiseRules, is_tile
+from tilec.ops.rules import Claim, Data, ElementwiseRules
 from tilec.source import SourceFile
 from tilec.transforms.effects import blocks_of
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.ir.types import is_tile
 from tilec.layout import Layout
 from tilec.layout.costs import ARITHMETIC
 from tilec.layout.nodes import Node, Places, Problem, Value
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
-from tilec.ops.rules import Carried, OpRules, Placing, is_tile, shape_of
+from tilec.ops.rules import Carried, OpRules, Placing, shape_of
 
 # How often the body of a loop is taken to run.
 _TURNS = 8.0

@@ -13,9 +13,9 @@ from math import prod
 
 from mlir import ir
 
-from tilec.ir.types import view_facts
+from tilec.ir.types import is_tile, view_facts
 from tilec.ops.registry import rules
-from tilec.ops.rules import is_tile, shape_of
+from tilec.ops.rules import shape_of
 from tilec.schedule.made_of import made_of
 
 # Of a tile, for each thread.
@@ -32,7 +32,7 @@ def loads_before_slots(body: ir.Block, threads: int) -> None:
     for op in late[1:]:
         if not _is_little(op, threads):
             continue
-        needed = made_of(op, late, with_views=True)
+        needed = made_of(op, late)
         if needed is None:
             continue
         for one in (*needed, op):

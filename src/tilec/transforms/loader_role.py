@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from mlir import ir
 
 from tilec.ir.dialects import scf
+from tilec.ir.types import is_tile
 from tilec.ir.walk import operations
 from tilec.ops.build import integer
 from tilec.ops.lowering import SLOT
 from tilec.ops.registry import rules
-from tilec.ops.rules import is_tile
 from tilec.schedule.plan import Schedule
 from tilec.transforms.of_roles import is_scalar, made, mark_of
 

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.ir.dialect import declarations
-from tilec.ir.types import shared_memory_type
+from tilec.ir.types import is_tile, shared_memory_type
 from tilec.ops.build import integer, integer_list
 from tilec.ops.fragments import in_memory
 from tilec.ops.registry import rules
-from tilec.ops.rules import is_tile
 from tilec.ops.send import SENT, Sending
 from tilec.schedule.plan import Schedule
 from tilec.schedule.products import Computed, Copied, Staged

@@ -20,12 +20,13 @@ from collections.abc import Callable
 
 from mlir import ir
 
+from tilec.ir.types import is_tile
 from tilec.layout import Layout
 from tilec.layout.inference import infer_layouts
 from tilec.layout.nodes import Places
 from tilec.ops.encoding import give_layout, with_layout
 from tilec.ops.registry import rules
-from tilec.ops.rules import Carried, OpRules, Placing, is_tile, shape_of
+from tilec.ops.rules import Carried, OpRules, Placing, shape_of
 from tilec.transforms.layout_problem import problem_of
 
 

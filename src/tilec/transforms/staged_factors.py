@@ -21,12 +21,10 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.ir.dialect import declarations
+from tilec.ir.effects import only_computes
 from tilec.ops.build import integer, integer_list
 from tilec.ops.staged_factor import written_type
 from tilec.schedule.products import Staged
-
-_COMPUTING = ("arith.", "math.", "tensor.", "linalg.")
 
 
 class StagedFactors:
@@ -89,17 +87,12 @@ def _sink(product: ir.OpView, before: ir.Operation, behind: ir.Operation) -> Non
     for op in reversed(ops[: ops.index(behind)]):
         users = [_in_block(use.owner, block) for result in op.results for use in result.uses]
         wanted = any(result in needed for result in op.results)
-        if wanted and _only_computes(op) and all(user in kept for user in users):
+        if wanted and only_computes(op.opview) and all(user in kept for user in users):
             kept.add(op)
             sunk.append(op)
             needed.update(op.operands)
     for op in reversed(sunk):
         op.move_before(before)
-
-
-def _only_computes(op: ir.Operation) -> bool:
-    declared = declarations().get(op.name)
-    return op.name.startswith(_COMPUTING) if declared is None else declared.pure
 
 
 def _in_block(op: ir.OpView, block: ir.Block) -> ir.Operation | None:

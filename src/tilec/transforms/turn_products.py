@@ -12,17 +12,18 @@ Sound: multiplication of elements is commutative, and the order of sums is not s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.hints import Hints
+from tilec.ir.types import is_tile
 from tilec.ir.walk import operations
 from tilec.ops.build import integers, make_with_body
 from tilec.ops.fragments import bit_width
 from tilec.ops.lower_control import terminator_of
 from tilec.ops.registry import rules
-from tilec.ops.rules import OpRules, is_tile, shape_of
+from tilec.ops.rules import OpRules, shape_of
 from tilec.ops.send import By
 from tilec.schedule.plan import NoSchedule, Schedule, plan
 from tilec.schedule.products import TURNED, Product, Unfit, find_products
@@ -32,7 +33,7 @@ from tilec.transforms.remove_dead import remove_dead
 
 def plan_either_way(
     function: ir.OpView,
-    hints: Mapping[str, Any],
+    hints: Hints,
     target: Target,
     fitting: int | None = None,
     by: By = "copies",

@@ -18,9 +18,9 @@ from typing import Protocol
 
 from mlir import ir
 
+from tilec.ir.types import is_tile
 from tilec.ir.walk import operations
 from tilec.ops.channel import is_copied_as
-from tilec.ops.rules import is_tile
 from tilec.warp.held import AllHeld, DoNotMeetError, Held, Lent, Nothing, Slot, Sums, Turn, merged
 from tilec.warp.problem import Problem
 from tilec.warp.reading import (

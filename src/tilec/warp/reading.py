@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.ir.dialect import declarations
 from tilec.ir.dialects import arith
+from tilec.ir.effects import computes_numbers
 from tilec.ops.build import number_of as number_of
 from tilec.ops.channel import BY_WARP
-from tilec.ops.rules import is_tile
 from tilec.ops.staged_factor import written_type as written_type
 
 ROLES, CHANNEL, PROGRAM = "warp.roles", "warp.channel", "warp.program"
@@ -63,20 +62,11 @@ def _is_same(
 def _are_alike(one: ir.Value, other: ir.Value) -> bool:
     """Whether two numbers are made by one operation, whatever of."""
     left, right = one.owner.opview, other.owner.opview
-    if not _is_number(left) or left.operation.name != right.operation.name:
+    if not computes_numbers(left) or left.operation.name != right.operation.name:
         return False
     if ir.OpResult(one).result_number != ir.OpResult(other).result_number:
         return False
     return _attributes(left) == _attributes(right) and len(left.operands) == len(right.operands)
-
-
-def _is_number(op: ir.OpView) -> bool:
-    """Whether equal operands make it equal, wherever it stands in the program."""
-    if any(is_tile(value) for value in (*op.operands, *op.results)):
-        return False
-    name = op.operation.name
-    declared = declarations().get(name)
-    return bool(name.startswith("arith.")) if declared is None else declared.pure
 
 
 def _attributes(op: ir.OpView) -> dict[str, ir.Attribute]:

@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from mlir import ir
 
 from tilec.ir.dialect import declarations
+from tilec.ir.effects import computes_numbers
+from tilec.ir.types import is_tile
 from tilec.ir.walk import operations
 from tilec.ops.lowering import PERSISTENT, SPLIT, cluster_of, split_of, teams_of
-from tilec.ops.rules import is_tile
 from tilec.schedule.split import is_sum, is_zero
 from tilec.warp.problem import Problem
 from tilec.warp.reading import ADD, JOIN, LEADS, OF_SPLIT, OFFER, SHARE, START, TOTAL
@@ -30,8 +31,6 @@ _BY_PARTS = (OFFER, JOIN, ADD, JOIN, TOTAL, JOIN)
 # Threads may hand tiles to each other anywhere: what is offered stays where it is.
 _LAYOUT = "tile.layout"
 _TAKES = ("warp.acquire", "warp.get", "warp.dot")
-_NUMBERS = ("arith.", "memref.", "gpu.yield")
-_MEMORY = ("memref.store", "memref.load")
 
 
 def not_together(function: ir.OpView, roles: ir.OpView) -> Iterator[Problem]:
@@ -174,7 +173,7 @@ def _not_led(math: ir.Block) -> Iterator[Problem]:
             declared = declarations().get(one.operation.name)
             if declared is not None and (declared.writes or declared.updates):
                 yield Problem("what follows the sums is done by each block", one)
-        is_own = op.operation.name in (*_BY_PARTS, LEADS, _LAYOUT) or _is_number(op)
+        is_own = op.operation.name in (*_BY_PARTS, LEADS, _LAYOUT) or computes_numbers(op)
         if is_after and not led and not is_own:
             yield Problem("what follows the sums is done by each block", op)
 
@@ -184,13 +183,3 @@ def _is_led(op: ir.OpView) -> bool:
         return False
     asked = op.operands[0].owner
     return not isinstance(asked, ir.Block) and asked.name == LEADS
-
-
-def _is_number(op: ir.OpView) -> bool:
-    if any(is_tile(value) for value in (*op.operands, *op.results)):
-        return False
-    name = op.operation.name
-    if name.startswith(_NUMBERS):
-        return name not in _MEMORY
-    declared = declarations().get(name)
-    return declared is not None and declared.pure

@@ -13,16 +13,13 @@ from collections.abc import Iterator
 
 from mlir import ir
 
-from tilec.ir.dialect import declarations
+from tilec.ir.effects import is_of_numbers
 from tilec.ir.walk import operations
-from tilec.ops.rules import is_tile
 from tilec.warp.problem import Problem
 from tilec.warp.reading import AWAIT_TURN, IS_PROGRAM, MINE, PASS_TURN, PROGRAM, SKIP, is_of_teams
 
 _OF_TEAMS = (MINE, SKIP, AWAIT_TURN, PASS_TURN)
 _OF_ALL = (MINE, PROGRAM, IS_PROGRAM)
-_NUMBERS = ("arith.", "memref.", "scf.", "gpu.yield")
-_MEMORY = ("memref.store", "memref.load")
 
 
 def not_by_turns(role: ir.Region, *, by_turns: bool) -> Iterator[Problem]:
@@ -54,9 +51,9 @@ def not_by_turns(role: ir.Region, *, by_turns: bool) -> Iterator[Problem]:
         name = op.operation.name
         if name == SKIP and op not in of_others:
             yield Problem("a slot of the team's own program is skipped", op, branch)
-        if op in of_others and not (_is_number(op) or name == SKIP):
+        if op in of_others and not (is_of_numbers(op) or name == SKIP):
             yield Problem("a team does more than to skip another one's program", op, branch)
-        if op not in inside and op != branch and not (_is_number(op) or name in _OF_ALL):
+        if op not in inside and op != branch and not (is_of_numbers(op) or name in _OF_ALL):
             yield Problem("all teams would do this", op, branch)
     assert others != own
 
@@ -78,14 +75,3 @@ def _inside(region: ir.Region) -> Iterator[ir.OpView]:
         for op in block.operations:
             yield op
             yield from operations(op)
-
-
-def _is_number(op: ir.OpView) -> bool:
-    """Whether it only computes numbers and views, or is control flow."""
-    if any(is_tile(value) for value in (*op.operands, *op.results)):
-        return False
-    name = op.operation.name
-    if name.startswith(_NUMBERS):
-        return name not in _MEMORY
-    declared = declarations().get(name)
-    return declared is not None and declared.pure

@@ -28,10 +28,9 @@ from collections.abc import Iterator
 
 from mlir import ir
 
-from tilec.ir.dialect import declarations
+from tilec.ir.effects import has_tile, is_of_numbers
 from tilec.ir.walk import operations
 from tilec.ops.lowering import PERSISTENT, teams_of
-from tilec.ops.rules import is_tile
 from tilec.warp.agreement import disagreements
 from tilec.warp.clusters import MEET, strangers
 from tilec.warp.flow import follow
@@ -46,8 +45,6 @@ _OUTSIDE = (
     ROLES, CHANNEL, BUFFER, MEET, SHARE, LEADS, "warp.first_program", "warp.program_count",
     "warp.program_step",
 )  # fmt: skip
-# Of other dialects, what only computes numbers and views, and control flow.
-_NUMBERS = ("arith.", "memref.", "scf.", "gpu.yield")
 
 
 def problems_of(function: ir.OpView) -> Iterator[Problem]:
@@ -91,10 +88,9 @@ def _beyond_loading(region: ir.Region) -> Iterator[Problem]:
     """What a loader has that is not for it."""
     for op in _inside(region):
         name = op.operation.name
-        values = (*op.operands, *op.results)
-        if any(is_tile(value) for value in values):
+        if has_tile(op):
             yield Problem("the loader has a tile", op)
-        elif not _is_number(op) and name not in _OUTSIDE and not name.startswith("warp."):
+        elif not is_of_numbers(op) and name not in _OUTSIDE and not name.startswith("warp."):
             yield Problem("the loader does more than to load", op)
 
 
@@ -103,12 +99,3 @@ def _inside(region: ir.Region) -> Iterator[ir.OpView]:
         for op in block.operations:
             yield op
             yield from operations(op)
-
-
-def _is_number(op: ir.OpView) -> bool:
-    """Whether it only computes numbers and views, or is control flow."""
-    name = op.operation.name
-    if name.startswith(_NUMBERS):
-        return name not in ("memref.store", "memref.load")
-    declared = declarations().get(name)
-    return declared is not None and declared.pure
