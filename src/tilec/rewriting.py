@@ -1,6 +1,7 @@
 """Passes on a module in text form, as `tilec opt` runs them.
 
-A file of `tilec.transforms` with a public function of its own name is such a pass by being there.
+A file of `tilec.transforms` or `tilec.roles` with a public function of its own name is such a pass
+by being there.
 The function takes a module, or one function of it and how layouts are placed, or its schedule. So
 is every check, by the pass that it says it belongs to (`tilec.checks.registry`).
 """
@@ -17,6 +18,7 @@ from importlib import import_module
 from mlir import ir
 from mlir.passmanager import PassManager
 
+import tilec.roles
 import tilec.transforms
 from tilec.checks.registry import check_passes
 from tilec.codegen.warps import warps_for
@@ -119,9 +121,12 @@ _UNNAMED = "-"
 @cache
 def passes() -> dict[str, Transform]:
     """tilec's own passes, by name."""
-    names = [found.name for found in pkgutil.iter_modules(tilec.transforms.__path__)]
-    files = ((name, import_module(f"{tilec.transforms.__name__}.{name}")) for name in names)
-    return {name: getattr(file, name) for name, file in files if hasattr(file, name)}
+    found = [
+        (one.name, import_module(f"{package.__name__}.{one.name}"))
+        for package in (tilec.transforms, tilec.roles)
+        for one in pkgutil.iter_modules(package.__path__)
+    ]
+    return {name: getattr(file, name) for name, file in found if hasattr(file, name)}
 
 
 def _run_pass(module: ir.Module, name: str, target: Target, read: Reader) -> tuple[str, ...]:

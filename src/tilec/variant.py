@@ -21,6 +21,7 @@ from tilec.ops.lowering import TensorMap, teams_of
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.ops.send import By
+from tilec.roles.specialise import specialise
 from tilec.schedule.cost import Work, work_of
 from tilec.schedule.describe import describe
 from tilec.schedule.describe_stages import with_stages
@@ -37,7 +38,6 @@ from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.read_elements import read_elements
 from tilec.transforms.relax_floats import relax_floats
-from tilec.transforms.specialise import specialise
 from tilec.transforms.stage_loads import stage_loads
 from tilec.transforms.turn_products import plan_either_way
 from tilec.transforms.widen_first import widen_first

@@ -13,6 +13,7 @@ from tilec.driver import front_end
 from tilec.hints import Hints
 from tilec.ir.dialect import context
 from tilec.outputs import describe_kernels
+from tilec.roles.specialise import specialise
 from tilec.schedule.plan import Schedule, plan
 from tilec.source import SourceFile
 from tilec.sources import Sources
@@ -20,7 +21,6 @@ from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.find_access_facts import find_access_facts
 from tilec.transforms.simplify import simplify
-from tilec.transforms.specialise import specialise
 
 FILE = Path(__file__).parent / "loops.tile"
 

@@ -12,8 +12,8 @@ from mutations import expect_right, expect_wrong_mutants_found
 from specialised import planned
 
 from tilec.ir.walk import operations
+from tilec.roles.specialise import specialise
 from tilec.schedule.plan import Schedule
-from tilec.transforms.specialise import specialise
 from tilec.warp.verify import problems_of
 
 FILE = Path(__file__).parent / "staged.tile"

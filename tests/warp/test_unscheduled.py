@@ -9,6 +9,7 @@ from tilec.driver import front_end
 from tilec.hints import Hints
 from tilec.ir.dialect import context
 from tilec.outputs import describe_kernels
+from tilec.roles.specialise import specialise
 from tilec.schedule.plan import NoSchedule, Schedule, plan
 from tilec.source import SourceFile
 from tilec.sources import Sources
@@ -16,7 +17,6 @@ from tilec.target.resolve import resolve
 from tilec.transforms.drop_markers import drop_markers
 from tilec.transforms.insert_traps import insert_traps
 from tilec.transforms.simplify import simplify
-from tilec.transforms.specialise import specialise
 
 PRODUCT = """
 #[kernel]

@@ -1,1 +1,1 @@
-"""."""
+"""From text to IR: parsing, names, types, constants, instances, emission."""

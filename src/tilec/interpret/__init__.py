@@ -1,1 +1,1 @@
-"""."""
+"""The IR executed with NumPy: the meaning of the language."""

@@ -1,1 +1,1 @@
-"""."""
+"""What each operation knows about itself: types, emission, meaning, layouts, code for threads."""

@@ -1,7 +1,7 @@
 """What an operation that is moved ahead takes with it: the numbers that it is made of.
 
 Loads begin before a loop of products (`ahead.py`), or before the wait for a slot
-(`transforms/load_early.py`), and their indices stand where they stood.
+(`roles/load_early.py`), and their indices stand where they stood.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from tilec.ops.async_dot import K_FROM
 from tilec.ops.build import integer
 from tilec.ops.registry import rules
 from tilec.ops.rules import ElementwiseRules
-from tilec.transforms.of_roles import takes_held
+from tilec.roles.of_roles import takes_held
 
 # Units: bytes along k. A half has two instructions at least.
 _LEAST_HALF = 64

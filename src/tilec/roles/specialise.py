@@ -42,13 +42,11 @@ from tilec.ops.lower_control import terminator_of
 from tilec.ops.lowering import CLUSTER, PERSISTENT, ROWS_TOGETHER, SHARED, SPLIT, TEAMS
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
-from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
-from tilec.schedule.products import Staged
-from tilec.transforms.begin_ahead import begin_loads
-from tilec.transforms.cluster_roles import close_shared, guard_writes
-from tilec.transforms.loader_role import Loader, NotLoadableError, needed_to_load
-from tilec.transforms.math_role import MathWarps
-from tilec.transforms.of_roles import (
+from tilec.roles.begin_ahead import begin_loads
+from tilec.roles.cluster_roles import close_shared, guard_writes
+from tilec.roles.loader_role import Loader, NotLoadableError, needed_to_load
+from tilec.roles.math_role import MathWarps
+from tilec.roles.of_roles import (
     is_scalar,
     made,
     mark,
@@ -56,11 +54,13 @@ from tilec.transforms.of_roles import (
     memory_of_staged,
     reads_of,
 )
-from tilec.transforms.promoted_sums import promote
+from tilec.roles.promoted_sums import promote
+from tilec.roles.share_turns import split_loop
+from tilec.roles.staged_factors import StagedFactors
+from tilec.roles.teams import by_turns, place_turn
+from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
+from tilec.schedule.products import Staged
 from tilec.transforms.remove_dead import remove_dead
-from tilec.transforms.share_turns import split_loop
-from tilec.transforms.staged_factors import StagedFactors
-from tilec.transforms.teams import by_turns, place_turn
 
 
 def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule:

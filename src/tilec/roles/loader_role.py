@@ -13,8 +13,8 @@ from tilec.ir.walk import operations
 from tilec.ops.build import integer
 from tilec.ops.lowering import SLOT
 from tilec.ops.registry import rules
+from tilec.roles.of_roles import is_scalar, made, mark_of
 from tilec.schedule.plan import Schedule
-from tilec.transforms.of_roles import is_scalar, made, mark_of
 
 
 class NotLoadableError(Exception):

@@ -17,9 +17,9 @@ from mlir import ir
 from tilec.ir.dialects import scf
 from tilec.ir.walk import operations
 from tilec.ops.lower_control import terminator_of
+from tilec.roles.loader_role import Loader
+from tilec.roles.of_roles import made
 from tilec.schedule.plan import Schedule
-from tilec.transforms.loader_role import Loader
-from tilec.transforms.of_roles import made
 
 _GET, _DRAIN = "warp.get", "warp.drain"
 

@@ -12,12 +12,12 @@ from tilec.ops.build import integer, integer_list
 from tilec.ops.lower_control import terminator_of
 from tilec.ops.lowering import SLOT
 from tilec.ops.registry import rules
+from tilec.roles.computed_factors import are_made_apart, compute_late, halved
+from tilec.roles.load_early import loads_before_slots
+from tilec.roles.of_roles import PRODUCT, first_made, made, mark_of, memory_of, takes_held
+from tilec.roles.staged_factors import StagedFactors, drain
 from tilec.schedule.plan import Schedule
 from tilec.schedule.products import Computed, Copied, Factor, Staged, rounding_of
-from tilec.transforms.computed_factors import are_made_apart, compute_late, halved
-from tilec.transforms.load_early import loads_before_slots
-from tilec.transforms.of_roles import PRODUCT, first_made, made, mark_of, memory_of, takes_held
-from tilec.transforms.staged_factors import StagedFactors, drain
 
 # Of slots that factors are computed from in turns, for one is held half a turn longer than else:
 # with two, weights of 4 bits by 256 rows were at 0.78 of cuBLAS, not 0.85 (H100, 4096³).

@@ -14,8 +14,8 @@ from mlir import ir
 
 from tilec.ir.dialects import scf
 from tilec.ops.lower_control import terminator_of
+from tilec.roles.of_roles import made
 from tilec.schedule.split import is_zero
-from tilec.transforms.of_roles import made
 
 # With more blocks, each adds up a part.
 _FEW = 2

@@ -1,0 +1,1 @@
+"""Warp specialisation: the program once for each role, as a schedule says."""
