@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -109,9 +110,7 @@ class Program:
             return
         _expect_alignments(point, tensors)
         memory = Memory()
-        for tensor in tensors.values():
-            for segment in tensor.segments:
-                memory.add(segment)
+        memory.add(*(segment for tensor in tensors.values() for segment in tensor.segments))
         maps = {
             FIRST_MAP + number: _mapped(one, tensors[one.param])
             for number, one in enumerate(point.tensor_maps)
@@ -193,11 +192,13 @@ class _Tensor:
 
     def read_back(self) -> None:
         size = self.array.itemsize
+        starts = [segment.start for segment in self.segments]
         for place in np.ndindex(self.array.shape[:-1]):
             start = self.address + size * sum(map(mul, place, self.strides))
             row = self.array[place]
-            [segment] = [s for s in self.segments if s.start <= start < s.end] or [None]
-            if segment is not None and not segment.is_read_only:
+            number = bisect_right(starts, start) - 1
+            segment = self.segments[number] if number >= 0 else None
+            if segment is not None and start < segment.end and not segment.is_read_only:
                 begin = start - segment.start
                 row[...] = segment.bytes[begin : begin + row.size * size].view(row.dtype)
 
@@ -243,20 +244,23 @@ def _tensor(
         for place in np.ndindex(array.shape[:-1])
         if array.size
     ]
-    stretches: list[list[int]] = []
+    # Rows that touch or overlap are one stretch: where it ends, and its rows.
+    stretches: list[tuple[int, list[tuple[int, np.ndarray]]]] = []
     for start, row in sorted(rows, key=itemgetter(0)):
         end = start + row.size * size
-        if stretches and start <= stretches[-1][1]:
-            stretches[-1][1] = max(end, stretches[-1][1])
+        if stretches and start <= stretches[-1][0]:
+            last, inside = stretches[-1]
+            inside.append((start, row))
+            stretches[-1] = max(end, last), inside
         else:
-            stretches.append([start, end])
+            stretches.append((end, [(start, row)]))
     segments = []
-    for start, end in stretches:
+    for end, inside in stretches:
+        start = inside[0][0]
         content = np.zeros(end - start, np.uint8)
-        for row_start, row in rows:
-            if start <= row_start < end:
-                begin = row_start - start
-                content[begin : begin + row.size * size] = np.ascontiguousarray(row).view(np.uint8)
+        for row_start, row in inside:
+            begin = row_start - start
+            content[begin : begin + row.size * size] = np.ascontiguousarray(row).view(np.uint8)
         segments.append(Segment(name, start, content, is_read_only=is_read_only))
     return _Tensor(array, address, strides, tuple(segments))
 

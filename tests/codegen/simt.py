@@ -125,8 +125,7 @@ def run_cluster(
     for launch in launches:
         # Each has a time of its own, far from that of others.
         own = Memory()
-        for segment in memory.segments:
-            own.add(segment)
+        own.add(*memory.segments)
         memory.clock.block += _TIMES_APART
         memory.clock.program += 1
         own.clock = Clock(block=memory.clock.block, program=memory.clock.program)

@@ -10,6 +10,8 @@ may still run (`starts_early`), whoever accesses a tensor has waited for it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -41,11 +43,15 @@ class _Accesses:
     """Who accessed each byte last, and when."""
 
     def __init__(self, size: int) -> None:
-        self.thread = np.full(size, _NOBODY, np.int32)
-        self.warp = np.full(size, _NOBODY, np.int32)
-        self.block_time = np.full(size, -1, np.int64)
-        self.warp_time = np.full(size, -1, np.int64)
+        self._size = size
         self.latest = -1  # of the times of the block
+
+    def _begin(self) -> None:
+        """Made with the first access: most of what is only read has none."""
+        self.thread = np.full(self._size, _NOBODY, np.int32)
+        self.warp = np.full(self._size, _NOBODY, np.int32)
+        self.block_time = np.full(self._size, -1, np.int64)
+        self.warp_time = np.full(self._size, -1, np.int64)
 
     def unordered(self, places: Array, threads: Array, clock: Clock) -> Array:
         """Where another thread's access is not ordered before one of these threads now."""
@@ -57,6 +63,8 @@ class _Accesses:
         return recent & other & ~(same_warp & (self.warp_time[places] < clock.warp))
 
     def note(self, places: Array, threads: Array, clock: Clock) -> None:
+        if self.latest < 0:
+            self._begin()
         self.latest = clock.block
         stale = self.block_time[places] < clock.block
         for kept, new in ((self.thread, threads), (self.warp, threads // LANES)):
@@ -87,6 +95,17 @@ class Segment:
     def end(self) -> int:
         return self.start + int(self.bytes.size)
 
+    @cached_property
+    def _last(self) -> Array:
+        """Room to note which of several places came last."""
+        return np.zeros(self.bytes.size, np.int32)
+
+    def are_distinct(self, places: Array) -> bool:
+        """Whether no byte is among the places twice."""
+        numbers = np.arange(len(places), dtype=np.int32)
+        self._last[places] = numbers
+        return bool((self._last[places] == numbers).all())
+
 
 class Memory:
     """Segments by address; `clock` is moved on by whoever executes barriers."""
@@ -97,8 +116,8 @@ class Memory:
         self.clock = Clock()
         self._note_places()
 
-    def add(self, segment: Segment) -> None:
-        self.segments = sorted([*self.segments, segment], key=lambda s: s.start)
+    def add(self, *segments: Segment) -> None:
+        self.segments = sorted([*self.segments, *segments], key=attrgetter("start"))
         self._note_places()
 
     def remove(self, segment: Segment) -> None:
@@ -156,7 +175,7 @@ class Memory:
             flat = places.ravel()
             self._expect_waited(segment, who)
             self._expect(segment, not segment.is_read_only, who, "writes to a shared tensor")
-            once = relaxed or len(np.unique(flat)) == len(flat)
+            once = relaxed or segment.are_distinct(flat)
             self._expect(segment, once, who, "writes together with another thread")
             for kind in (segment.reads, segment.writes, *([] if relaxed else [segment.atomics])):
                 self._expect(
