@@ -73,7 +73,9 @@ class ParserStack:
     def feed(self, token: Token) -> bool:
         """Whether the parser takes the token; where it does not, nothing has changed."""
         # Asked first: the parser completes rules before it finds that the token fits none of them.
-        if not self.accepts(token.type):
+        action = self._table[self._state.position].get(token.type)
+        is_shifted = action is not None and action[0] is Shift
+        if not is_shifted and not self.accepts(token.type):
             return False
         self.result = self._state.feed_token(token, token.type == END)
         return True
