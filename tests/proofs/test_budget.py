@@ -53,19 +53,28 @@ def test_random_chains_take_no_more_steps_than_there_are(seed: int, made: list[B
 
 
 @pytest.mark.parametrize("seed", (49, 147, 411))
-def test_what_proofs_cost_does_not_depend_on_addresses(
-    seed: int, made: list[Budget], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_proofs_cost_does_not_depend_on_addresses(seed: int, made: list[Budget]) -> None:
     taken = []
     kept = []  # objects of each run, so that none of the next is where one of these was
     for _ in range(3):
-        for name in ("_answers", "_undecided", "_shapes"):
-            monkeypatch.setattr(answers, name, type(getattr(answers, name))())
-        answers._shape_of.cache_clear()
+        answers.forget()
         made.clear()
         kept += [checked(kernel(seed), 600_000), [Unknown("u", 0, 1, 0) for _ in range(997)]]
         taken.append([budget.spent() for budget in made])
     assert taken[0] == taken[1] == taken[2]
+
+
+def test_an_answer_that_is_kept_is_of_its_own_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where others were forgotten between the question and its answer."""
+    monkeypatch.setattr(answers, "_KEPT", 1)
+    answers.forget()
+    x = variable(Unknown("x", -100, 100, 0))
+    for _ in range(2):
+        for least in range(8):
+            question_asked = [at_least(x, least)]
+            expected = least % 3 == 1
+            assert answers.remembered(lambda _, found=expected: found, question_asked) is expected
+    answers.forget()
 
 
 def test_an_access_that_took_too_many_steps_says_so() -> None:

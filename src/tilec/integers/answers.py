@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
+from itertools import count
 
 from tilec.integers import budget
 from tilec.integers.budget import Undecided
@@ -21,6 +22,8 @@ _KEPT = 20_000
 _answers: dict[Hashable, tuple[bool, int]] = {}
 _undecided: set[Hashable] = set()
 _shapes: dict[Hashable, int] = {}  # those of formulas, numbered
+# Never begun anew: answers come after others were forgotten, by the numbers of before.
+_numbers = count()
 
 
 def remembered(answer: Callable[[Sequence[Formula]], bool], formulas: Sequence[Formula]) -> bool:
@@ -39,13 +42,18 @@ def remembered(answer: Callable[[Sequence[Formula]], bool], formulas: Sequence[F
     except Undecided:
         _undecided.add(key)
         raise
-    if len(_answers) >= _KEPT:
-        _answers.clear()
-        _undecided.clear()
-        _shapes.clear()
-        _shape_of.cache_clear()
+    if len(_answers) + len(_undecided) >= _KEPT:
+        forget()
     _answers[key] = found, budget.steps_taken() - before
     return found
+
+
+def forget() -> None:
+    """Drop every answer."""
+    _answers.clear()
+    _undecided.clear()
+    _shapes.clear()
+    _shape_of.cache_clear()
 
 
 def _key(formulas: Sequence[Formula]) -> Hashable:
@@ -67,7 +75,9 @@ def _shape_of(formula: Formula) -> tuple[int, tuple[Unknown, ...]]:
     own = tuple(sorted(formula.unknowns))
     places = {unknown: place for place, unknown in enumerate(own)}
     shape = _shape(formula, places)
-    return _shapes.setdefault(shape, len(_shapes)), own
+    if shape not in _shapes:
+        _shapes[shape] = next(_numbers)
+    return _shapes[shape], own
 
 
 def _shape(formula: Formula, places: Mapping[Unknown, int]) -> Hashable:

@@ -43,7 +43,7 @@ class Effect(Enum):
     REGIONS = auto()  # what its regions do
     READS = auto()
     WRITES = auto()  # it may read, too, and be atomic
-    OTHER = auto()  # it orders, waits or ends, or nobody knows
+    OTHER = auto()  # it orders, waits or ends, or that is not known
 
 
 def effect_of(op: ir.OpView) -> Effect:
