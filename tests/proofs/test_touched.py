@@ -98,8 +98,7 @@ def test_as_much_is_counted_as_is_touched(text: str, wanted: tuple[object, ...])
         module = emit(instances, program.sources)
         inline_helpers(module)
         [function] = functions(module)
-        reasoning = Proof(function).reasoning
-        told = touched_extents(reasoning, [a for a in reasoning.accesses if a.view.tensor == "w"])
+        told = touched_extents(Proof(function).touching("w", writes="w.store" in text))
         assert told is not None
         assert told.counts == wanted
         # With one row, its half has no columns: what is counted may be fewer then.
@@ -138,7 +137,6 @@ def test_what_is_not_known_counts_as_the_whole_axis(body: str) -> None:
     with context():
         module = emit(instances, program.sources)
         [function] = functions(module)
-        reasoning = Proof(function).reasoning
-        told = touched_extents(reasoning, [a for a in reasoning.accesses if a.view.tensor == "w"])
+        told = touched_extents(Proof(function).touching("w", writes=False))
         assert told is not None
         assert (told.counts, told.is_exact) == UNKNOWN[body]

@@ -13,7 +13,6 @@ from tilec.artifact.signature import Coverage
 from tilec.ir.dialect import declarations
 from tilec.ir.walk import operations
 from tilec.ops.abstract import AbstractView
-from tilec.proofs.access import Access as TensorAccess
 from tilec.proofs.bounds import Bounds, Verdict, needed_facts
 from tilec.proofs.knowledge import Fact
 from tilec.proofs.proof import Proof
@@ -65,17 +64,16 @@ def touched_of(proof: Proof) -> tuple[Touched, ...]:
     """What all programs touch of tensors of which it is not the whole, as far as that is known."""
     found = []
     written = {one.tensor for one in proof.coverage if one.writes_all}
-    for tensor, writes in dict.fromkeys((a.view.tensor, a.writes) for a in _all(proof)):
-        accesses = [a for a in _all(proof) if a.view.tensor == tensor and a.writes == writes]
-        told = None if writes and tensor in written else touched_extents(proof.reasoning, accesses)
+    for tensor, writes in dict.fromkeys(
+        (a.view.tensor, a.writes) for a in proof.reasoning.accesses
+    ):
+        if writes and tensor in written:
+            continue
+        told = touched_extents(proof.touching(tensor, writes=writes))
         # At most so much is read, and that may be said; what is written in part must be exact.
         if told is not None and (told.is_exact if writes else told.is_part):
             found.append(Touched(tensor, "written" if writes else "read", told.counts))
     return tuple(found)
-
-
-def _all(proof: Proof) -> list[TensorAccess]:
-    return proof.reasoning.accesses
 
 
 def shortfall_of(proof: Proof, tensor: str, given: Mapping[str, int] | None = None) -> str | None:

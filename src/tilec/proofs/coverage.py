@@ -13,7 +13,7 @@ none; the load's set may be too large, the stores' may not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import islpy as isl
@@ -26,7 +26,7 @@ from tilec.integers.polynomial import Unknown, variable
 from tilec.proofs.access import Access
 from tilec.proofs.certain import certainly_touched, loops_around
 from tilec.proofs.reasoning import Reasoning
-from tilec.proofs.stores import Doubt, Launch, Store, store_of, store_of_program
+from tilec.proofs.stores import Doubt, Launch, Store, Touching, element_of, store_of_program
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,15 @@ class Coverage:
 
 
 def find_coverage(
-    reasoning: Reasoning, function: ir.OpView, given: Mapping[str, int] | None = None
+    reasoning: Reasoning,
+    function: ir.OpView,
+    stores_of: Callable[[str], Touching],
+    given: Mapping[str, int] | None = None,
 ) -> list[Coverage]:
     """For each parameter that the kernel may write, in order.
 
-    `given` are scalars that a launch gives; without them it is of every launch.
+    `stores_of` says what the stores to a tensor touch, of which there are some. `given` are scalars
+    that a launch gives; without them it is of every launch.
     """
     found = []
     for entry in map(ir.DictAttr, ir.ArrayAttr(function.attributes["tile.parameters"])):
@@ -57,12 +61,12 @@ def find_coverage(
             continue
         tensor = ir.StringAttr(entry["name"]).value
         accesses = [a for a in reasoning.accesses if a.view.tensor == tensor]
-        stores = [a for a in accesses if a.writes]
-        is_covered, doubts = _covers(reasoning, stores, given or {}) if stores else (False, [])
+        is_written = any(a.writes for a in accesses)
+        is_covered, doubts = _covers(stores_of(tensor), given or {}) if is_written else (False, [])
         found.append(
             Coverage(
                 tensor,
-                is_written=bool(stores),
+                is_written=is_written,
                 writes_all=is_covered,
                 reads_first=any(
                     not a.writes and not _is_stored_before(reasoning, a, accesses[:number])
@@ -80,17 +84,12 @@ _TOO_MUCH = "the budget of the proof is used up", "store in one loop, without br
 # ---- written in full -----------------------------------------------------------------------------
 
 
-def _covers(
-    reasoning: Reasoning, accesses: Sequence[Access], given: Mapping[str, int]
-) -> tuple[bool, list[Doubt]]:
+def _covers(touching: Touching, given: Mapping[str, int]) -> tuple[bool, list[Doubt]]:
     """Whether stores touch every element, and why that may not be known."""
-    launch = Launch(reasoning)
-    element = element_of(reasoning, accesses[0])
-    found = [store_of(launch, access, element) for access in accesses]
-    stores = [one for one in found if isinstance(one, Store)]
-    doubts = [one for one in found if isinstance(one, Doubt)]
-    doubts += [Doubt(s.access, *_ON_DATA) for s in stores if s.data]
-    whole = known_of_launch(launch, stores, inside(accesses[0], element), given)
+    launch, element, stores = touching.launch, touching.element, touching.stores
+    first = touching.accesses[0]
+    doubts = [*touching.doubts, *(Doubt(s.access, *_ON_DATA) for s in stores if s.data)]
+    whole = known_of_launch(launch, stores, inside(first, element), given)
     shared = [*dict.fromkeys([*shared_by(launch, stores), *element])]
     try:
         with one_question():
@@ -100,7 +99,7 @@ def _covers(
             if limited(rest.is_empty):
                 return True, []
     except Undecided:
-        doubts.insert(0, Doubt(accesses[0], *_TOO_MUCH))
+        doubts.insert(0, Doubt(first, *_TOO_MUCH))
     return False, doubts
 
 
@@ -169,14 +168,6 @@ def _is_stored_before(reasoning: Reasoning, load: Access, before: Sequence[Acces
             return bool(limited(rest.is_empty))
     except Undecided:
         return False
-
-
-def element_of(reasoning: Reasoning, access: Access) -> list[Unknown]:
-    """Unknowns for the coordinates of an element of a tensor."""
-    return [
-        reasoning.knowledge.unknown(f"element {axis}", (0, 2**40), uniform=True)
-        for axis in range(access.rank)
-    ]
 
 
 def _without(whole: isl.Set, part: isl.Set) -> isl.Set:

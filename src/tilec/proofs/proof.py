@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from mlir import ir
@@ -18,6 +18,7 @@ from tilec.proofs.coverage import Coverage, find_coverage
 from tilec.proofs.launch_conditions import expression_of
 from tilec.proofs.races import Race, find_races
 from tilec.proofs.reasoning import Reasoning
+from tilec.proofs.stores import Touching
 
 
 @dataclass
@@ -26,6 +27,7 @@ class Proof:
 
     function: ir.OpView
     steps: int = DEFAULT_PROOF_BUDGET
+    _touching: dict[tuple[str, bool], Touching] = field(default_factory=dict, init=False)
 
     @cached_property
     def reasoning(self) -> Reasoning:
@@ -42,7 +44,7 @@ class Proof:
     @cached_property
     def coverage(self) -> list[Coverage]:
         with self.reasoning.budget.phase(Phase.COVERAGE):
-            return find_coverage(self.reasoning, self.function)
+            return find_coverage(self.reasoning, self.function, self._stores_of)
 
     def coverage_given(self, scalars: Mapping[str, int]) -> list[Coverage]:
         """The same where a launch gives some scalars."""
@@ -50,7 +52,22 @@ class Proof:
         if not known or all(one.writes_all for one in self.coverage):
             return self.coverage
         with self.reasoning.budget.phase(Phase.COVERAGE):
-            return find_coverage(self.reasoning, self.function, scalars)
+            return find_coverage(self.reasoning, self.function, self._stores_of, scalars)
+
+    def touching(self, tensor: str, *, writes: bool) -> Touching:
+        """What the loads, or the stores, of a tensor touch, found once.
+
+        Assumes:  there are some
+        """
+        if (tensor, writes) not in self._touching:
+            accesses = [
+                a for a in self.reasoning.accesses if a.view.tensor == tensor and a.writes == writes
+            ]
+            self._touching[tensor, writes] = Touching.of(self.reasoning, accesses)
+        return self._touching[tensor, writes]
+
+    def _stores_of(self, tensor: str) -> Touching:
+        return self.touching(tensor, writes=True)
 
     @cached_property
     def names(self) -> dict[Unknown, str]:

@@ -102,6 +102,42 @@ class Launch:
         return [*found.values()]
 
 
+@dataclass(frozen=True, eq=False)
+class Touching:
+    """What accesses of one tensor touch, each over the same element and the same launch."""
+
+    launch: Launch
+    element: tuple[Unknown, ...]
+    found: tuple[Store | Doubt, ...]
+
+    @staticmethod
+    def of(reasoning: Reasoning, accesses: Sequence[Access]) -> Touching:
+        """Assumes:  there is an access"""
+        launch, element = Launch(reasoning), element_of(reasoning, accesses[0])
+        found = tuple(store_of(launch, access, element) for access in accesses)
+        return Touching(launch, tuple(element), found)
+
+    @property
+    def accesses(self) -> list[Access]:
+        return [one.access for one in self.found]
+
+    @property
+    def stores(self) -> list[Store]:
+        return [one for one in self.found if isinstance(one, Store)]
+
+    @property
+    def doubts(self) -> list[Doubt]:
+        return [one for one in self.found if isinstance(one, Doubt)]
+
+
+def element_of(reasoning: Reasoning, access: Access) -> list[Unknown]:
+    """Unknowns for the coordinates of an element of a tensor."""
+    return [
+        reasoning.knowledge.unknown(f"element {axis}", (0, 2**40), uniform=True)
+        for axis in range(access.rank)
+    ]
+
+
 def store_of(launch: Launch, access: Access, element: Sequence[Unknown]) -> Store | Doubt:
     """What a store of any program touches."""
     if access.starts is None:

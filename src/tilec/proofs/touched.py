@@ -20,9 +20,9 @@ from tilec.integers.isl_sets import Undecided, limited, one_question
 from tilec.integers.polynomial import Polynomial, Unknown, number, variable
 from tilec.proofs.access import Access
 from tilec.proofs.certain import certainly_touched
-from tilec.proofs.coverage import element_of, inside, known_of_launch, shared_by
+from tilec.proofs.coverage import inside, known_of_launch, shared_by
 from tilec.proofs.reasoning import Reasoning
-from tilec.proofs.stores import Launch, Store, store_of
+from tilec.proofs.stores import Launch, Store, Touching
 
 _PIECES = 3  # sums of which the least is the number: more are not readable
 _SET, _PARAM, _DIV = isl.dim_type.set, isl.dim_type.param, isl.dim_type.div
@@ -40,22 +40,19 @@ class Extents:
     is_part: bool
 
 
-def touched_extents(reasoning: Reasoning, accesses: Sequence[Access]) -> Extents | None:
-    """What some accesses of one tensor touch together; None where data say it.
-
-    Assumes:  there is one
-    """
-    with reasoning.budget.phase(Phase.COVERAGE):
-        return _touched_extents(reasoning, accesses)
+def touched_extents(touching: Touching) -> Extents | None:
+    """What some accesses of one tensor touch together; None where data say it."""
+    with touching.launch.reasoning.budget.phase(Phase.COVERAGE):
+        return _touched_extents(touching)
 
 
-def _touched_extents(reasoning: Reasoning, accesses: Sequence[Access]) -> Extents | None:
+def _touched_extents(touching: Touching) -> Extents | None:
+    launch, element, accesses = touching.launch, touching.element, touching.accesses
     if any(access.starts is None for access in accesses):
         return None
-    launch, element = Launch(reasoning), element_of(reasoning, accesses[0])
-    found = [store_of(launch, access, element) for access in accesses]
-    stores = [one for one in found if isinstance(one, Store) and not one.data]
-    is_exact = len(stores) == len(found)
+    reasoning = launch.reasoning
+    stores = [one for one in touching.stores if not one.data]
+    is_exact = len(stores) == len(accesses)
     counts: list[Expression] = []
     for axis, extent in enumerate(accesses[0].view.extents):
         count = _at_one_place(accesses, axis)

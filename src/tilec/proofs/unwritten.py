@@ -20,8 +20,9 @@ from tilec.integers.isl_sets import Dimensions, Undecided, limited, one_question
 from tilec.integers.polynomial import Unknown, number, variable
 from tilec.integers.solver import can_hold
 from tilec.proofs.access import Access
-from tilec.proofs.coverage import element_of, inside
+from tilec.proofs.coverage import inside
 from tilec.proofs.reasoning import Reasoning
+from tilec.proofs.stores import element_of
 from tilec.proofs.witness import Witness
 
 # Numbers that are tried for arguments which are multiplied, and for how many of these.
