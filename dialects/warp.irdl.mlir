@@ -338,8 +338,11 @@ irdl.dialect @warp {
   }
 
   irdl.operation @wait attributes {
-    summary = "The sums, once all products are done.", reads = [], writes = []
+    summary = "The sums, once no more than `pending` of the products that were begun last are under way.",
+    reads = [], writes = []
   } {
+    %pending = irdl.base "#builtin.integer"
+    irdl.attributes { "pending" = %pending }
     %sums = irdl.base "!builtin.tensor"
     irdl.operands(begun: %sums)
     irdl.results(sums: %sums)

@@ -44,6 +44,9 @@ HARMLESS = {
     # It waits once more, or for products that need not be done.
     ("duplicate", "warp.drain", ""),
     ("drain less", "warp.drain", ""),
+    ("drain less", "warp.wait", ""),
+    # Sums of the earlier one of two products, which are waited for one after the other.
+    ("drain more", "warp.wait", ""),
     # The tiles of a slot come in any order, and those of two channels independently.
     ("later", "warp.fill", "warp.fill"),
     ("earlier", "warp.fill", "warp.fill"),
@@ -59,6 +62,9 @@ HARMLESS = {
     ("later", "warp.wait", "warp.wait"),
     ("earlier", "warp.wait", "warp.wait"),
     ("later", "warp.wait", "warp.release"),
+    ("later", "warp.release", "warp.wait"),
+    ("later", "warp.pass_turn", "warp.release"),
+    ("earlier", "warp.release", "warp.pass_turn"),
     ("earlier", "warp.release", "warp.wait"),
     # What only computes has nothing to do with it.
     ("later", "warp.fill", "tile.part_id"),
@@ -115,6 +121,9 @@ HARMLESS = {
 }
 # What is refused, though nothing goes wrong: nobody counts the slots of a whole program.
 CAUTIOUS = {
+    # On a way that no run here takes.
+    ("delete", "warp.release", ""),
+    ("duplicate", "warp.release", ""),
     # The program has as many slots as make the phase the right one.
     ("delete", "warp.await_turn", ""),
     ("later", "warp.skip", "scf.for"),
@@ -188,7 +197,7 @@ def _change(op: ir.OpView, change: str) -> str | None:
             case "earlier" if at > 0:
                 own.move_before(block[at - 1].operation)
                 return str(block[at - 1].operation.name)
-            case "drain more" | "drain less" if own.name == "warp.drain":
+            case "drain more" | "drain less" if own.name in ("warp.drain", "warp.wait"):
                 more = 1 if change == "drain more" else -1
                 pending = ir.IntegerAttr(op.attributes["pending"]).value
                 op.attributes["pending"] = integer(pending + more)

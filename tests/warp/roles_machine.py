@@ -359,8 +359,11 @@ class _Machine:
         self.over(max(0, len(self.on_turn.under_way) - pending))
 
     def wait(self, op: ir.OpView) -> None:
-        self.use_up(self.values[op.operands[0]])
-        self.over(len(self.on_turn.under_way))
+        begun = self.values[op.operands[0]]
+        self.use_up(begun)
+        self.over(max(0, len(self.on_turn.under_way) - _number(op, "pending")))
+        if any(one is begun for one in self.on_turn.under_way):
+            raise WrongError("sums are given that are under way")
         self.values[op.results[0]] = None
 
     # ---- anything else -----------------------------------------------------------------------

@@ -34,7 +34,7 @@ def written(short: str) -> str:
     """Operations in full. `%ring` and `%other` are channels; all else is as MLIR has it.
 
     s = acquire ring | fill ring s 0 | publish ring s | s = get ring | t = tile ring s 0
-    release ring s | n = dot t u sums | drain 1 | n = wait sums | s = no_slot
+    release ring s | n = dot t u sums | drain 1 | n = wait sums | n = wait sums 1 | s = no_slot
     m = mine | r = await | pass r | skip ring
     """
     return "\n".join(_in_full(line.strip()) for line in short.splitlines())
@@ -87,7 +87,11 @@ def _in_full(line: str) -> str:
         case "skip":
             return f'"warp.skip"({values}) : (!warp.ring) -> ()'
         case "wait":
-            return f'{result}"warp.wait"({values}) : ({TENSOR}) -> {TENSOR}'
+            sums, pending = given if len(given) > 1 else (given[0], 0)
+            return (
+                f'{result}"warp.wait"(%{sums}) {{pending = {pending} : i64}}'
+                f" : ({TENSOR}) -> {TENSOR}"
+            )
         case _:
             return line
 
@@ -358,6 +362,66 @@ CASES = {
         PUT,
         USE.replace("e = wait d", f"%e = arith.addf %d, %d : {TENSOR}\ndrain 0"),
         "the sums that are used may be under way",
+    ),
+    "sums that are given while a later product is under way": Case(
+        f"{PUT}{PUT_OTHER}",
+        f"""{TAKE}{TAKE_OTHER}
+        d = dot t u zeros
+        x = dot v w zeros
+        e = wait d 1
+        %twice = arith.addf %e, %e : {TENSOR}
+        release ring s
+        y = wait x
+        release other o
+        """,
+    ),
+    "sums that are given while their own product is under way": Case(
+        PUT,
+        USE.replace("e = wait d", "e = wait d 1\ndrain 0"),
+        "the product of these sums may still be under way",
+    ),
+    "sums of the later of two products, which a wait leaves": Case(
+        f"{PUT}{PUT_OTHER}",
+        f"""{TAKE}{TAKE_OTHER}
+        d = dot t u zeros
+        x = dot v w zeros
+        y = wait x 1
+        e = wait d
+        release ring s
+        release other o
+        """,
+        "the product of these sums may still be under way",
+    ),
+    "sums that one product more adds to before they are given": Case(
+        PUT,
+        USE.replace("e = wait d", "e = dot t u d\nf = wait e 1\ndrain 0"),
+        "the product of these sums may still be under way",
+    ),
+    "sums that are given behind a product on one way only": Case(
+        f"{PUT}{PUT_OTHER}",
+        f"""{TAKE}{TAKE_OTHER}
+        d = dot t u zeros
+        scf.if %is {{
+          x = dot v w zeros
+          y = wait x
+        }}
+        e = wait d 1
+        drain 0
+        release ring s
+        release other o
+        """,
+        "the product of these sums may still be under way",
+    ),
+    "a slot that is released while a later product reads it": Case(
+        PUT,
+        f"""{TAKE}
+        d = dot t u zeros
+        x = dot t u zeros
+        e = wait d 1
+        release ring s
+        y = wait x
+        """,
+        "a product may still read the slot",
     ),
     "sums that nobody waits for": Case(
         PUT, USE.replace("e = wait d", "drain 0"), "what is held is not given up on a way to here"

@@ -102,7 +102,7 @@ class _Wait(OpRules):
         [begun] = operands
         assert isinstance(begun, ir.Value)
         # Sums in f16 are words of two while they are under way: no schedule has them.
-        return [pack(finish("f32", unpack(begun)))]
+        return [pack(finish("f32", unpack(begun), number_of(op, "pending")))]
 
 
 RULES: tuple[OpRules, ...] = (_Dot(), _Drain(), _Wait())

@@ -29,7 +29,8 @@ def needed_to_load(schedule: Schedule) -> set[ir.Value]:
     left = [
         value
         for channel in schedule.channels
-        for copied in channel.loads
+        for loads in channel.fills
+        for copied in loads
         for value in (copied.tensor, *copied.indices, *_around(copied.load))
     ]
     seen: set[ir.Value] = set()
@@ -117,8 +118,8 @@ class Loader:
             with ir.InsertionPoint(block):
                 scf.yield_([])
 
-    def _copy_tile(self, number: int, place: int) -> None:
-        channel, loads = self.channels[number], self.schedule.channels[number].loads
+    def _copy_tile(self, number: int, fill: int, place: int) -> None:
+        channel, loads = self.channels[number], self.schedule.channels[number].fills[fill]
         if place == 0:
             self.slots[number] = made("warp.acquire", [channel], SLOT)
         slot, copied = self.slots[number], loads[place]

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 
 from tilec.ir.dialects import arith, scf
 from tilec.layout import LANES
-from tilec.ops.build import integer, integer_list
+from tilec.ops.build import integer, integer_list, number_of
 from tilec.ops.lower_control import terminator_of
 from tilec.ops.lowering import SLOT
 from tilec.ops.registry import rules
 from tilec.roles.computed_factors import are_made_apart, compute_late, halved
 from tilec.roles.load_early import loads_before_slots
-from tilec.roles.of_roles import PRODUCT, first_made, made, mark_of, memory_of, takes_held
+from tilec.roles.of_roles import (
+    PRODUCT,
+    first_made,
+    made,
+    mark_of,
+    memory_of,
+    remade,
+    takes_held,
+)
 from tilec.roles.staged_factors import StagedFactors, drain
 from tilec.schedule.plan import Schedule
 from tilec.schedule.products import Computed, Copied, Factor, Staged, rounding_of
@@ -22,6 +31,14 @@ from tilec.schedule.products import Computed, Copied, Factor, Staged, rounding_o
 # Of slots that factors are computed from in turns, for one is held half a turn longer than else:
 # with two, weights of 4 bits by 256 rows were at 0.78 of cuBLAS, not 0.85 (H100, 4096³).
 _LEAST_DEPTH_IN_TURNS = 3
+
+
+@dataclass(frozen=True)
+class Got:
+    """A slot of a channel, by its number."""
+
+    channel: int
+    slot: ir.Value
 
 
 class MathWarps:
@@ -42,14 +59,14 @@ class MathWarps:
         self.staged = staged
         self.begun: set[ir.Value] = set()  # sums that are under way
 
-    def rewrite(self, block: ir.Block) -> list[int]:
-        """Rewrites a block and what is in it; the channels whose slots products go on reading."""
-        got: list[int] = []
+    def rewrite(self, block: ir.Block) -> list[Got]:
+        """Rewrites a block and what is in it; the slots that products go on reading."""
+        got: list[Got] = []
         for op in list(block.operations):
             mark = mark_of(op)
             if mark is not None:
                 self._take_tile(op, *mark)
-                got += [mark[0]] if mark[1] == 0 else []
+                got += [Got(mark[0], self.slots[mark[0]])] if mark[2] == 0 else []
             elif PRODUCT in op.attributes:
                 self._begin(op)
             elif op.operation.name == "scf.for":
@@ -60,13 +77,13 @@ class MathWarps:
                         left = self.rewrite(inner)
                         assert not left, "only the next turn of a loop goes on"
         self._wait_in(block)
-        return [number for number in got if not self._is_released(block, number)]
+        return [one for one in got if not self._is_released(block, one)]
 
     # ---- loads and products ------------------------------------------------------------------
 
-    def _take_tile(self, op: ir.OpView, number: int, place: int) -> None:
+    def _take_tile(self, op: ir.OpView, number: int, fill: int, place: int) -> None:
         """A load becomes a tile of the channel's slot, which the first of them gets."""
-        channel, load = self.channels[number], self.schedule.channels[number].loads[place]
+        channel, load = self.channels[number], self.schedule.channels[number].fills[fill][place]
         with op.location, ir.InsertionPoint(op):
             if place == 0:
                 self.slots[number] = made("warp.get", [channel], SLOT)
@@ -121,8 +138,9 @@ class MathWarps:
 
     def _tile_of(self, factor: Factor) -> ir.Value:
         for number, channel in enumerate(self.schedule.channels):
-            if factor.copied in channel.loads:
-                return self.tiles[number, channel.loads.index(factor.copied)]
+            for loads in channel.fills:
+                if factor.copied in loads:
+                    return self.tiles[number, loads.index(factor.copied)]
         raise AssertionError("a factor is copied by some channel")
 
     # ---- waits -------------------------------------------------------------------------------
@@ -137,7 +155,8 @@ class MathWarps:
     def _goes_on(self, begun: ir.Value, block: ir.Block) -> bool:
         """Whether only products use sums, in this turn of a loop or the next."""
         # Two that add to the same sums would need them twice, and copies would be of what changes.
-        if len(list(begun.uses)) > 1:
+        # What makes the registers anew that a product reads waits for it anyway.
+        if len(list(begun.uses)) > 1 or remade(begun.owner.opview) is not None:
             return False
         for use in begun.uses:
             user = use.owner.opview
@@ -154,48 +173,66 @@ class MathWarps:
         return True
 
     def _wait_before_use(self, begun: ir.Value, block: ir.Block) -> None:
-        users = [use.owner for use in begun.uses]
+        users = {use.owner.operation for use in begun.uses}
+        maker = remade(begun.owner.opview)
+        if maker is not None:
+            users.add(maker)
         first = next(op for op in block.operations if any(_is_in(user, op) for user in users))
         with first.location, ir.InsertionPoint(first):
-            self._wait(begun)
+            self._wait(begun, _begun_between(begun.owner.opview, first))
 
-    def _wait(self, begun: ir.Value) -> None:
-        done = ir.Operation.create("warp.wait", results=[begun.type], operands=[begun])
+    def _wait(self, begun: ir.Value, pending: int) -> None:
+        """Where no more than so many products have begun since for certain."""
+        done = ir.Operation.create(
+            "warp.wait",
+            results=[begun.type],
+            operands=[begun],
+            attributes={"pending": integer(pending)},
+        )
         begun.replace_all_uses_except(done.results[0], done)
         self.begun.discard(begun)
 
     # ---- slots -------------------------------------------------------------------------------
 
-    def _is_released(self, block: ir.Block, number: int) -> bool:
+    def _is_released(self, block: ir.Block, got: Got) -> bool:
         """Releases the slot that a block got, once all products that read it are over.
 
-        Those that began in control flow are, where that ends. False if some go on into the next
-        turn.
+        Those that began in a loop are, where that ends. False if some go on into the next turn.
         """
-        slot = self.slots[number]
         readers = {
             reader.owner
-            for use in slot.uses
+            for use in got.slot.uses
             if use.owner.name == "warp.tile"
             for reader in use.owner.results[0].uses
         }
+        return self._is_released_in(block, got, readers)
+
+    def _is_released_in(self, block: ir.Block, got: Got, readers: set[ir.Operation]) -> bool:
         ops = list(block.operations)
         reading = [i for i, op in enumerate(ops) if any(_is_in(one, op) for one in readers)]
+        if not reading:
+            with block.owner.location, ir.InsertionPoint.at_block_begin(block):
+                self._release(got)
+            return True
         after = reading[-1]
-        # Loops and branches leave no product under way.
+        if ops[after].operation.name == "scf.if":
+            # On each way as early as can be: what fills slots may wait for it.
+            ways = [self._is_released_in(way, got, readers) for way in _both_ways(ops[after])]
+            return all(ways)
+        after = _behind_waits(ops, after)
         last = next((i for i in reversed(reading) if ops[i].operation.name != "warp.read"), None)
         if last is not None and ops[last].operation.name == "warp.dot":
-            waits = (i for i in range(last, len(ops)) if ops[i].operation.name == "warp.wait")
+            waits = (i for i in range(last, len(ops)) if _waits_for(ops[i], ops[last]))
             done = next(waits, None)
             if done is None:
                 return False
             after = max(after, done)
         with ops[after].location, ir.InsertionPoint.after(ops[after].operation):
-            self._release(number, slot)
+            self._release(got)
         return True
 
-    def _release(self, number: int, slot: ir.Value) -> None:
-        ir.Operation.create("warp.release", operands=[self.channels[number], slot])
+    def _release(self, got: Got) -> None:
+        ir.Operation.create("warp.release", operands=[self.channels[got.channel], got.slot])
 
     def _rewrite_loop(self, loop: ir.OpView) -> None:
         """Rewrites a loop. It hands slots that are still read on to its next turn, which releases
@@ -218,10 +255,10 @@ class MathWarps:
         with loop.location, ir.InsertionPoint.after(loop.operation):
             for begun, result in zip(is_begun, loop.results, strict=True):
                 if begun:
-                    self._wait(result)
+                    self._wait(result, 0)
             handed = list(loop.results)[len(loop.results) - len(left) :]
-            for number, slot in zip(left, handed, strict=True):
-                self._release(number, slot)
+            for one, slot in zip(left, handed, strict=True):
+                self._release(Got(one.channel, slot))
         _guard(loop, len(loop.results) - len(left))
 
     def _make_in_turns(self, body: ir.Block) -> None:
@@ -236,7 +273,7 @@ class MathWarps:
             self.begun.update(op.results[0] for op in begun)
         compute_late(begun)
 
-    def _handing_on(self, loop: ir.OpView, left: Sequence[int]) -> ir.OpView:
+    def _handing_on(self, loop: ir.OpView, left: Sequence[Got]) -> ir.OpView:
         """The loop with one more variable for each of these channels: the slot of the turn
         before."""
         [body] = loop.regions[0].blocks
@@ -251,7 +288,7 @@ class MathWarps:
         for op in list(body.operations):
             op.operation.move_before(end)
         old_end = wider.body.operations[len(wider.body.operations) - 2]
-        yielded = [*old_end.operands, *(self.slots[number] for number in left)]
+        yielded = [*old_end.operands, *(one.slot for one in left)]
         for op in (end, old_end):
             op.operation.erase()
         with loop.location, ir.InsertionPoint(wider.body):
@@ -263,8 +300,8 @@ class MathWarps:
             with loop.location, ir.InsertionPoint.after(begun[-1].operation):
                 waits = drain(len(begun))
         with loop.location, ir.InsertionPoint.after(waits):
-            for number, slot in zip(left, before, strict=True):
-                self._release(number, slot)
+            for one, slot in zip(left, before, strict=True):
+                self._release(Got(one.channel, slot))
         for old, new in zip(loop.results, wider.results, strict=False):
             old.replace_all_uses_with(new)
         loop.operation.erase()
@@ -296,6 +333,40 @@ class MathWarps:
             drains = [_drain_before(first, len(held) - 1) for first in firsts]
             return drains[-1]
         return _drain_before(first, 0)
+
+
+def _behind_waits(ops: Sequence[ir.OpView], at: int) -> int:
+    """The last of the waits for what a loop leaves under way, where it stands; else the same."""
+    given = set(ops[at].results) if ops[at].operation.name == "scf.for" else set()
+    waits = [
+        number
+        for number, op in enumerate(ops)
+        if op.operation.name == "warp.wait" and op.operands[0] in given
+    ]
+    return max([at, *waits])
+
+
+def _both_ways(branch: ir.OpView) -> list[ir.Block]:
+    """The blocks of a `scf.if`; one that does nothing is made where there is none."""
+    for region in branch.regions:
+        if not len(region.blocks):
+            with branch.location, ir.InsertionPoint(region.blocks.append()):
+                scf.yield_([])
+    return [region.blocks[0] for region in branch.regions]
+
+
+def _begun_between(one: ir.OpView, other: ir.OpView) -> int:
+    """How many products begin between two operations of a block, on every way."""
+    ops = list(one.operation.block.operations)
+    between = ops[ops.index(one) + 1 : ops.index(other)]
+    return sum(op.operation.name == "warp.dot" for op in between)
+
+
+def _waits_for(op: ir.OpView, product: ir.OpView) -> bool:
+    """Whether a product of the block is done behind an operation, since that waits."""
+    if op.operation.name != "warp.wait":
+        return False
+    return number_of(op, "pending") <= _begun_between(product, op)
 
 
 def _drain_before(op: ir.OpView, pending: int) -> ir.Operation:

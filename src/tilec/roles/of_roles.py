@@ -20,22 +20,23 @@ LOAD, PRODUCT = "warp.load", "warp.product"
 
 
 def mark(schedule: Schedule) -> None:
-    """Mark loads by channel and place in it, products by number, stores by how they go."""
+    """Mark loads by channel, fill and place in it, products by number, stores by how they go."""
     for number, channel in enumerate(schedule.channels):
-        for place, copied in enumerate(channel.loads):
-            copied.load.attributes[LOAD] = integer_list((number, place))
+        for fill, loads in enumerate(channel.fills):
+            for place, copied in enumerate(loads):
+                copied.load.attributes[LOAD] = integer_list((number, fill, place))
     for number, product in enumerate(schedule.products):
         product.op.attributes[PRODUCT] = integer(number)
     for result in schedule.results:
         result.op.attributes[SENT] = Sending(schedule.results_by, result.param).attribute()
 
 
-def mark_of(op: ir.OpView) -> tuple[int, int] | None:
-    """The channel of a load, and its place there; None for anything else."""
+def mark_of(op: ir.OpView) -> tuple[int, int, int] | None:
+    """The channel of a load, its fill, and its place there; None for anything else."""
     if LOAD not in op.attributes:
         return None
-    channel, place = (ir.IntegerAttr(n).value for n in ir.ArrayAttr(op.attributes[LOAD]))
-    return channel, place
+    channel, fill, place = (ir.IntegerAttr(n).value for n in ir.ArrayAttr(op.attributes[LOAD]))
+    return channel, fill, place
 
 
 def reads_of(schedule: Schedule) -> set[tuple[int, int]]:
@@ -49,7 +50,8 @@ def reads_of(schedule: Schedule) -> set[tuple[int, int]]:
     return {
         (number, place)
         for number, channel in enumerate(schedule.channels)
-        for place, copied in enumerate(channel.loads)
+        for loads in channel.fills
+        for place, copied in enumerate(loads)
         if copied in sources
     }
 
@@ -57,6 +59,26 @@ def reads_of(schedule: Schedule) -> set[tuple[int, int]]:
 def takes_held(product: ir.OpView) -> bool:
     """Whether a `warp.dot` takes its first factor from registers."""
     return is_tile(product.operands[0])
+
+
+def remade(product: ir.OpView) -> ir.Operation | None:
+    """What makes, behind a `warp.dot`, the tile that it takes from registers in the next turn; None
+    where no loop carries that tile.
+
+    Until the product is over, its registers may not be written.
+    """
+    factor = product.operands[0]
+    if not takes_held(product) or not isinstance(factor.owner, ir.Block):
+        return None
+    block, loop = factor.owner, factor.owner.owner
+    if loop.name != "scf.for" or block != product.operation.block:
+        return None
+    handed = list(block.operations)[-1].operands[factor.arg_number - 1]
+    if isinstance(handed.owner, ir.Block) or handed.owner.operation.block != block:
+        return None
+    listed = list(block.operations)
+    is_after = listed.index(handed.owner.opview) > listed.index(product)
+    return handed.owner.operation if is_after else None
 
 
 def first_made(products: Sequence[ir.OpView], behind: ir.OpView | None = None) -> ir.OpView:

@@ -27,7 +27,7 @@ _GET, _DRAIN = "warp.get", "warp.drain"
 class _Skipper(Loader):
     """The control flow of the loader, which goes past slots instead of filling them."""
 
-    def _copy_tile(self, number: int, place: int) -> None:
+    def _copy_tile(self, number: int, fill: int, place: int) -> None:
         if place == 0:
             ir.Operation.create("warp.skip", operands=[self.channels[number]])
 

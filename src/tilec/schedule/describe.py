@@ -22,8 +22,9 @@ from tilec.layout.wgmma import ROWS, WARPGROUP_WARPS, columns_of_instructions
 from tilec.ops.notes import place_of
 from tilec.schedule.bound import busy
 from tilec.schedule.cluster import saved_bytes
-from tilec.schedule.plan import Channel, NoSchedule, Schedule, is_in_loop
+from tilec.schedule.plan import Channel, NoSchedule, Schedule
 from tilec.schedule.products import Computed, Copied, Factor, Product
+from tilec.schedule.rings import is_in_loop
 from tilec.target.description import Target
 
 
@@ -95,12 +96,14 @@ def _turns(schedule: Schedule, target: Target) -> Iterator[ScheduledTurn]:
     rates = target.rates
     assert rates is not None, f"{target.name} has asynchronous products, and no rates"
     blocks = [product.op.operation.block for product in schedule.products]
-    blocks += [channel.loads[0].block for channel in schedule.channels]
+    blocks += [fill[0].block for channel in schedule.channels for fill in channel.fills]
     for block in dict.fromkeys(blocks):
         if not is_in_loop(block):
             continue
         products = [one for one in schedule.products if one.op.operation.block == block]
-        channels = [one for one in schedule.channels if one.loads[0].block == block]
+        channels = [
+            one for one in schedule.channels if any(fill[0].block == block for fill in one.fills)
+        ]
         by_others = saved_bytes(pair for channel in channels for pair in channel.shared)
         copied = sum(one.slot_bytes for one in channels)
         took = busy(products, copied, rates, shared_bytes=by_others)

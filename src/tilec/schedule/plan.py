@@ -28,22 +28,35 @@ from tilec.schedule.map_room import products_with_maps, results_with_maps
 from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
 from tilec.schedule.results import Result, Stored, find_results
+from tilec.schedule.rings import Ring, fills_of, is_in_loop, rings_of
 from tilec.schedule.split import Split, split_for
 from tilec.schedule.staging import staged_bytes, why_staged
 from tilec.schedule.teams import teams_for
 from tilec.target.description import Roles, Target
 
 _LEAST_DEPTH = 2
+_FEW_RINGS = 2
 _BLOCKS_OF_SPLIT = 2
 
 
 @dataclass(frozen=True)
 class Channel:
-    """Tiles that are copied together, in a ring of `depth` slots; `loads` in program order."""
+    """Tiles that are copied together, in a ring of `depth` slots.
 
-    loads: tuple[Copied, ...]
+    `fills` are the places of the program where slots are filled, with tiles of the same types each;
+    the first one is in a loop if any is.
+
+    Shapes:   a fill has its loads in program order
+    """
+
+    fills: tuple[tuple[Copied, ...], ...]
     depth: int
     shared: tuple[tuple[Copied, Sharers], ...] = ()  # by whom
+
+    @property
+    def loads(self) -> tuple[Copied, ...]:
+        """Those of the first fill."""
+        return self.fills[0]
 
     @property
     def slot_bytes(self) -> int:
@@ -159,11 +172,15 @@ def plan(
     unfit += [Reason(_unscheduled(one.op), one.why) for one in mapless]
     if not products:
         return NoSchedule(tuple(unfit))
-    rings = _rings(products)
     # Where a block has a multiprocessor to itself, it goes on to the next program with copies under
     # way.
     groups *= teams
     is_persistent = groups > 1 and hints.persistent
+    copies = [one for fill in fills_of(products) for one in fill if is_in_loop(one.block)]
+    found = sharing(function, copies, products, hints, target, is_persistent=is_persistent)
+    shared = () if found is None else found.shared
+    # Blocks that share what one place fills have not been shown to share what another one does.
+    rings = rings_of(products, are_joined=not shared)
     found_results = find_results(function)
     if results_by == "copies":
         found_results = results_with_maps(found_results, more_maps)
@@ -185,31 +202,29 @@ def plan(
     shares = groups > 1
     reasons += [*(why for one in products for why in _why_so(one))]
     reasons += why_staged(products, places)
+    loading = _loader_registers(rings, limits)
     reasons += [
         *more,
         _why_order(rows, target),
-        *([_why_registers(groups, limits)] if shares else []),
+        *([_why_registers(groups, loading, limits)] if shares else []),
     ]
     if is_persistent:
         why = "it has a multiprocessor to itself, and copies for the next one go on"
         reasons.append(Reason("several programs a block", why))
     reasons += [_why_result(one, results_by) for one in found_results]
-    turning = [one for ring in rings if is_in_loop(ring[0].block) for one in ring]
     ahead: tuple[Ahead, ...] = ()
     if split is None:
         threads, is_aligned = WARPGROUP_THREADS * groups // teams, results_by == "copies"
         ahead = tuple(find_ahead(function, products, threads, limits, is_aligned=is_aligned))
     reasons += [_why_ahead(one) for one in ahead]
-    found = sharing(function, turning, products, hints, target, is_persistent=is_persistent)
     if found is not None:
         reasons.append(Reason(found.what, found.why))
-    shared = () if found is None else found.shared
     reasons += unfit
     channels = tuple(
         Channel(
-            ring,
-            depth if is_in_loop(ring[0].block) else 1,
-            tuple((one, sharers) for one, sharers in shared if one in ring),
+            ring.fills,
+            depth if ring.turns else 1,
+            tuple((one, sharers) for one, sharers in shared if one in ring.fills[0]),
         )
         for ring in rings
     )
@@ -219,8 +234,8 @@ def plan(
         groups,
         rows,
         is_persistent,
-        limits.loader_registers if shares else 0,
-        limits.math_registers if shares else 0,
+        loading if shares else 0,
+        _math_registers(loading, groups, limits) if shares else 0,
         tuple(reasons),
         tuple(one for one in found_results if isinstance(one, Result)),
         results_by,
@@ -294,39 +309,6 @@ def _rows_of_square(products: Sequence[Product], target: Target) -> int:
     return 1 << max(0, round(log2(side)))
 
 
-def _rings(products: Sequence[Product]) -> list[tuple[Copied, ...]]:
-    """Loads of one block that meet in products are copied together, in program order."""
-    rings: list[list[Copied]] = []
-    for product in products:
-        mine = list(product.copied)
-        met = [ring for ring in rings if any(one in ring for one in mine)]
-        for one in mine:
-            near = [ring for ring in met if ring[0].block == one.block]
-            if any(one in ring for ring in rings):
-                continue
-            if near:
-                near[0].append(one)
-                continue
-            ring = [one]
-            rings.append(ring)
-            met.append(ring)
-    return [part for ring in rings for part in _in_program_order(ring)]
-
-
-def _in_program_order(ring: Sequence[Copied]) -> list[tuple[Copied, ...]]:
-    """Loads of one block, apart where control flow stands between them.
-
-    Were they copied together, those who compute would wait there for all of them, and the loader,
-    in what is between, for them.
-    """
-    found: list[list[Copied]] = [[]]
-    for op in ring[0].block.operations:
-        if rules()[op.operation.name].control and found[-1]:
-            found.append([])
-        found[-1] += [copied for copied in ring if copied.load == op]
-    return [tuple(part) for part in found if part]
-
-
 def _unscheduled(op: ir.OpView) -> str:
     return f"no overlap of the product{_at(op)}"
 
@@ -356,16 +338,25 @@ def _why_order(rows: int, target: Target) -> Reason:
     return Reason(what, why)
 
 
-def _why_registers(groups: int, limits: Roles) -> Reason:
-    what = (
-        f"{limits.math_registers} registers of a math thread, "
-        f"{limits.loader_registers} of one that loads"
-    )
+def _loader_registers(rings: Sequence[Ring], limits: Roles) -> int:
+    """What a thread needs that loads: where it is in each ring, beside indices and addresses."""
+    is_many = len(rings) > _FEW_RINGS
+    return limits.loader_registers_of_many if is_many else limits.loader_registers
+
+
+def _math_registers(loading: int, groups: int, limits: Roles) -> int:
+    """What is left for a math thread, in steps of eight."""
+    return (limits.registers - loading) // groups // 8 * 8
+
+
+def _why_registers(groups: int, loading: int, limits: Roles) -> Reason:
+    math = _math_registers(loading, groups, limits)
+    what = f"{math} registers of a math thread, {loading} of one that loads"
     return Reason(what, f"{groups + 1} warpgroups share those of a multiprocessor")
 
 
 def _depth(
-    rings: Sequence[Sequence[Copied]],
+    rings: Sequence[Ring],
     hints: Hints,
     target: Target,
     stored: int,
@@ -386,11 +377,10 @@ def _depth(
     room = target.smem_per_block_bytes // together - stored - facts.rest_bytes
     turning = 0
     for ring in rings:
-        size = Slot(tuple(one.tile for one in ring)).bytes
-        if is_in_loop(ring[0].block):
-            turning += size
+        if ring.turns:
+            turning += ring.slot_bytes
         else:
-            room -= size
+            room -= ring.slot_bytes
     if turning == 0:
         return 0, Reason("no loader", "no loop turns around the copies")
     slots = {
@@ -406,11 +396,3 @@ def _depth(
     depth = min(slots)
     what = f"depth {depth}" if depth >= _LEAST_DEPTH else "no loader"
     return depth, Reason(what, slots[depth])
-
-
-def is_in_loop(block: ir.Block) -> bool:
-    """Whether a block may run several times."""
-    around = block.owner
-    while around is not None and around.name not in ("scf.for", "scf.while"):
-        around = around.parent
-    return around is not None

@@ -280,14 +280,18 @@ def _sources(value: ir.Value, block: ir.Block, names: dict[ir.Value, str]) -> tu
 
 
 def sources(value: ir.Value, block: ir.Block) -> list[ir.OpView]:
-    """The loads in a block that a tile is computed of, in program order."""
+    """The loads in a block that a tile is computed of, in program order.
+
+    What a product reads is none of them: what comes of it are sums.
+    """
     left, seen = [value], set()
     while left:
         value = left.pop()
         if isinstance(value.owner, ir.Block):
             continue
         maker = value.owner.operation
-        if maker.block == block and maker not in seen:
+        is_here = maker.block == block and maker not in seen
+        if is_here and rules()[maker.name].multiplied(maker.opview) is None:
             seen.add(maker)
             left += (one for one in maker.operands if is_tile(one))
     ops = (op for op in block.operations if op.operation in seen)

@@ -28,7 +28,8 @@ from tilec.ops.registry import rules
 from tilec.ops.rules import AccessShape, Placing, shape_of
 from tilec.ops.staged import ASYNC, COPY_BYTES, REGISTERS
 from tilec.ops.thread_access import vector_width
-from tilec.schedule.plan import Reason, is_in_loop
+from tilec.schedule.plan import Reason
+from tilec.schedule.rings import is_in_loop
 from tilec.target.description import Target
 
 _LEAST_DEPTH = 2

@@ -16,22 +16,15 @@ from tilec.ops.registry import rules
 from tilec.ops.rules import shape_of
 from tilec.ops.staged import REGISTERS
 from tilec.schedule.bound import busy
-from tilec.schedule.plan import NoSchedule, Schedule, is_in_loop
+from tilec.schedule.plan import NoSchedule, Schedule
 from tilec.schedule.products import Copied
+from tilec.schedule.rings import is_in_loop
 from tilec.schedule.stages import StagedLoad, Stages
 from tilec.schedule.turn_cost import Turn, parts_of, slot_cycles
 from tilec.schedule.turns import turns_of
+from tilec.schedule.work import thread_cycles
 from tilec.target.description import Rates
 
-# Instructions for an element: what does not stand here is one, and free if it moves nothing.
-_INSTRUCTIONS = {
-    "arith.constant": 0, "arith.divf": 8, "arith.remf": 20, "arith.divsi": 20, "arith.divui": 20,
-    "arith.remsi": 20, "arith.remui": 20, "arith.ceildivsi": 20, "math.absf": 1, "math.fma": 1,
-    "math.floor": 1, "math.ceil": 1, "arith.sitofp": 3, "arith.uitofp": 3,
-    "linalg.reduce": 1, "tile.scan": 2, "tile.flip": 2,
-}  # fmt: skip
-_FUNCTION = 10  # of "math": a special function and what is around it
-_FREE = ("tensor", "linalg", "tile", "warp", "scf", "memref", "func")  # views, copies, others
 _EXCHANGES = ("linalg.reduce", "tile.scan")
 _FMA = ("f32", "f64")  # factors that no tensor core multiplies as exactly
 _SECTOR_BYTES = 32  # moved for an element that an index chooses
@@ -76,10 +69,9 @@ class Walk:
         self._split = planned.split if planned else None
         self._products = {one.op.operation: one for one in planned.products} if planned else {}
         channels = planned.channels if planned else ()
-        self._copies = {one.load.operation: one for channel in channels for one in channel.loads}
-        self._depths = {
-            one.load.operation: channel.depth for channel in channels for one in channel.loads
-        }
+        filled = [(one, c.depth) for c in channels for fill in c.fills for one in fill]
+        self._copies = {one.load.operation: one for one, _ in filled}
+        self._depths = {one.load.operation: depth for one, depth in filled}
         rings = stages.rings if stages else ()
         self._staged = {one.load.operation: one for ring in rings for one in ring.loads}
         # What the blocks of a cluster share, each reads a part of.
@@ -226,14 +218,8 @@ class Walk:
         self.turns[0].waits += self._rates.load_latency
 
     def _compute(self, op: ir.OpView, turn: Turn) -> None:
-        name = op.operation.name
-        values = [one for one in (*op.results, *op.operands) if _is_tile(one)]
-        if not values:
-            return
-        kind = name.partition(".")[0]
-        each = _INSTRUCTIONS.get(name, _FUNCTION if kind == "math" else 0 if kind in _FREE else 1)
-        turn.threads += max(prod(shape_of(one)) for one in values) * each / self._rates.lanes
-        if name in _EXCHANGES:
+        turn.threads += thread_cycles(op, self._rates)
+        if op.operation.name in _EXCHANGES:
             turn.waits += self._rates.exchange_latency
 
 

@@ -23,7 +23,8 @@ class Rates:
     `sustained_percent`, as copies do, and `fragment_percent` with factors that threads hold; cycles
     until a load is there, until a copy from L2 has filled a slot that became free, and one from
     memory, until a register that was spilled is there, until the threads of a block have exchanged
-    something, and until so many blocks that do a program together have met, twice.
+    something, and until so many blocks that do a program together have met, twice; those in which a
+    thread begins a product.
     """
 
     product_bytes: int
@@ -40,6 +41,7 @@ class Rates:
     memory_latency: int = 1900
     spill_latency: int = 32
     exchange_latency: int = 150
+    issue_cycles: int = 32
     meetings: tuple[tuple[int, int], ...] = ((2, 4000), (4, 5000), (8, 7500))
 
     def meeting(self, blocks: int) -> int:
@@ -51,14 +53,16 @@ class Rates:
 class Roles:
     """What schedules are planned by in which some warps copy and others multiply.
 
-    A math thread has room for `held_registers` of sums and of factors that it computes; beside them
-    are addresses, and what follows the products. A ring has `depth` slots at the most, for more
-    hide nothing, or `depth_of_several` where a block does several programs. Math warpgroups do
-    programs by turns where each thread has `sums_by_turns` or more. Sums and what is loaded before
-    products for use after them take up to `ahead_registers`. Blocks copy alone what is up to
-    `l2_bytes`, for up to then L2 keeps up; and where turns are shorter than `cluster_cycles`, for
-    to wait for each other so often costs more. `rows_together` rows of programs are walked at a
-    time, or of clusters.
+    Threads with one number in all warpgroups share `registers`: one that loads has
+    `loader_registers`, or where there are more than a few channels `loader_registers_of_many`, and
+    those that compute have the rest. A math thread has room for `held_registers` of sums and of
+    factors that it computes; beside them are addresses, and what follows the products. A ring has
+    `depth` slots at the most, for more hide nothing, or `depth_of_several` where a block does
+    several programs. Math warpgroups do programs by turns where each thread has `sums_by_turns` or
+    more. Sums and what is loaded before products for use after them take up to `ahead_registers`.
+    Blocks copy alone what is up to `l2_bytes`, for up to then L2 keeps up; and where turns are
+    shorter than `cluster_cycles`, for to wait for each other so often costs more. `rows_together`
+    rows of programs are walked at a time, or of clusters.
 
     Units:    registers are those of a thread; `l2_bytes` a cycle of the tensor cores, whose cycles
               turns are told in; `rest_bytes` of shared memory, left for barriers, reductions and
@@ -66,8 +70,9 @@ class Roles:
     """
 
     math_groups: int
+    registers: int
     loader_registers: int
-    math_registers: int
+    loader_registers_of_many: int
     held_registers: int
     ahead_registers: int
     depth: int

@@ -375,6 +375,8 @@ class _Flow:
                 held[value] = what.after_product(reads=value in read)
             elif isinstance(what, Lent):
                 held[value] = replace(what, since=what.since + 1)
+            elif isinstance(what, Sums):
+                held[value] = what.after_product()
             elif isinstance(what, Places):
                 held[value] = what.after_product(places)
         if lent is not None:
@@ -396,16 +398,18 @@ class _Flow:
         self._done(number_of(op, "pending"), held)
 
     def _wait(self, op: ir.OpView, held: AllHeld) -> None:
-        sums = self._taken(op.operands[0], held, op)
+        sums, pending = self._taken(op.operands[0], held, op), number_of(op, "pending")
         if not isinstance(sums, Sums):
             self._wrong("the sums are not under way", op)
         elif not sums.is_certain:
             self._wrong("the sums may not be under way", op, sums.made)
-        self._done(0, held)
+        elif sums.after_drain(pending).since is not None:
+            self._wrong("the product of these sums may still be under way", op, sums.made)
+        self._done(pending, held)
 
     def _done(self, pending: int, held: AllHeld) -> None:
         for value, what in list(held.items()):
-            if isinstance(what, Slot | Places):
+            if isinstance(what, Slot | Places | Sums):
                 held[value] = what.after_drain(pending)
             elif isinstance(what, Lent) and what.since >= pending:
                 del held[value]

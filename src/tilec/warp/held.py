@@ -47,10 +47,23 @@ class Slot:
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums under way; not `is_certain`, they may as well be at rest."""
+    """Sums under way; not `is_certain`, they may as well be at rest.
+
+    `since` counts the products that have begun since the last one that adds to them, at least, or
+    is None where that one is over.
+    """
 
     made: ir.OpView = field(compare=False)
     is_certain: bool = True
+    since: int | None = 0
+
+    def after_product(self) -> Sums:
+        return self if self.since is None else replace(self, since=self.since + 1)
+
+    def after_drain(self, pending: int) -> Sums:
+        """All but the last `pending` products are done."""
+        is_done = self.since is not None and self.since >= pending
+        return replace(self, since=None) if is_done else self
 
 
 @dataclass(frozen=True)
@@ -106,7 +119,9 @@ def merged(one: Held | None, other: Held | None) -> Held | None:
         case (Turn(), _) | (_, Turn()):
             raise DoNotMeetError("a turn meets what is none")
         case (Sums(), Sums()):
-            return replace(one, is_certain=one.is_certain and other.is_certain)
+            is_certain = one.is_certain and other.is_certain
+            counts = [sums.since for sums in (one, other) if sums.since is not None]
+            return replace(one, is_certain=is_certain, since=min(counts, default=None))
         case (Sums(), None):
             return replace(one, is_certain=False)
         case (None, Sums()):
