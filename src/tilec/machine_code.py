@@ -10,13 +10,13 @@ ptxas together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilec.artifact import manifest
 from tilec.artifact.family import Cost
 from tilec.artifact.manifest import Kernel, Precondition, Slot, Variant
-from tilec.codegen.cubin import Resources, assemble
+from tilec.codegen.cubin import BrokenScheduleError, Resources, assemble
 from tilec.codegen.describe import Description
 from tilec.codegen.join_ptx import join_ptx
 from tilec.codegen.lower_tiles import gpu_module
@@ -71,6 +71,17 @@ def compile_kernels(
     Raises:   NoGpuCodeError for an operation that has no lowering; DoesNotFitError; TooLargeError;
               PtxasError
     """
+    try:
+        return _compiled(instances, target, tools, with_llvm, workers)
+    except BrokenScheduleError:
+        # What ptxas does not keep is left as it was written.
+        plain = [replace(one, in_stages=False) for one in instances]
+        return _compiled(plain, target, tools, with_llvm, workers)
+
+
+def _compiled(
+    instances: Sequence[Instance], target: Target, tools: Tools, with_llvm: bool, workers: int
+) -> MachineCode:
     units = [unit for one in instances for unit in units_of(one)]
     attribute = (
         f'#nvvm.target<chip = "{target.name}", features = "{target.features}", O = 3, '

@@ -21,11 +21,12 @@ from tilec.ops.lowering import TensorMap, teams_of
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.ops.send import By
+from tilec.roles.in_stages import in_stages
 from tilec.roles.specialise import specialise
 from tilec.schedule.cost import Work, work_of
 from tilec.schedule.describe import describe
 from tilec.schedule.describe_stages import with_stages
-from tilec.schedule.plan import NoSchedule, Reason, Schedule
+from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
 from tilec.schedule.stages import Stages, blocks_at_once, plan_stages
 from tilec.schedule.walk import Launch
 from tilec.shared_memory.finish import Room, finish
@@ -46,10 +47,14 @@ from tilec.warp.verify import expect_no_problem, problems_of
 
 @dataclass(frozen=True)
 class Instance:
-    """One kernel: its function in the tile dialect, helpers inlined, and its description."""
+    """One kernel: its function in the tile dialect, helpers inlined, and its description.
+
+    `in_stages`: its loops may be made to overlap turns (`roles/in_stages.py`).
+    """
 
     function: ir.OpView
     description: Description
+    in_stages: bool = True
 
 
 @dataclass(frozen=True)
@@ -231,15 +236,10 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
             by: By = "copies" if wanted.is_aligned else "rows"
             function, schedule = plan_either_way(function, hints, target, wanted.fitting, by)
         if isinstance(schedule, Schedule):
-            # What it names in the function is gone once it is carried out.
-            report = describe(schedule, target)
-            warps = schedule.team_warps
-            work = work_of(function, schedule, target, launch, warps)
-            function, schedule = _with_roles(function, schedule)
-    if isinstance(schedule, Schedule):
-        loader_warps = schedule.warps - schedule.math_warps
-        teams = teams_of(function)
-        return _Scheduled(function, schedule, Stages(), report, work, warps, loader_warps, teams)
+            made = _in_best_form(function, schedule, wanted, launch)
+            if isinstance(made, _Scheduled):
+                return made
+            function, schedule = made
     warps = warps_for(function, hints, target)
     with stage("stages"):
         placing = Placing(warps, wanted.vector_bytes)
@@ -248,6 +248,41 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
         work = work_of(function, schedule, target, launch, warps, stages)
         stage_loads(function, stages)
     return _Scheduled(function, schedule, stages, report, work, warps, 0, 1)
+
+
+def _in_best_form(
+    function: ir.OpView, schedule: Schedule, wanted: Wanted, launch: Launch
+) -> _Scheduled | tuple[ir.OpView, NoSchedule]:
+    """The function with roles and its loops in stages, where that is better and proved right; else
+    with roles; or as it was, and why it has none."""
+    hints, target, fitting = wanted.hints, wanted.target, wanted.fitting
+
+    def again(one: ir.OpView) -> Schedule | NoSchedule:
+        return plan(one, hints, target, fitting, schedule.results_by)
+
+    staged = None
+    if wanted.instance.in_stages:
+        staged = in_stages(function, schedule, target, again, is_fast=hints.fast_math)
+    if staged is not None:
+        made = _specialised(*staged, target, launch)
+        if isinstance(made, _Scheduled):
+            function.operation.erase()
+            return made
+        made[0].operation.erase()
+    return _specialised(function, schedule, target, launch)
+
+
+def _specialised(
+    function: ir.OpView, schedule: Schedule, target: Target, launch: Launch
+) -> _Scheduled | tuple[ir.OpView, NoSchedule]:
+    # What the schedule names in the function is gone once it is carried out.
+    report, warps = describe(schedule, target), schedule.team_warps
+    work = work_of(function, schedule, target, launch, warps)
+    function, done = _with_roles(function, schedule)
+    if isinstance(done, NoSchedule):
+        return function, done
+    loader_warps, teams = done.warps - done.math_warps, teams_of(function)
+    return _Scheduled(function, done, Stages(), report, work, warps, loader_warps, teams)
 
 
 def _with_roles(function: ir.OpView, schedule: Schedule) -> tuple[ir.OpView, Schedule | NoSchedule]:

@@ -26,7 +26,7 @@ LIBRARY = Path(__file__).parent.parent.parent / "kernels"
 LARGEST = 3000  # elements of a tensor; a block of threads takes about 10 ms
 TILE = 2048
 LAUNCHES = 2  # of each instance of the library; of the programs, which have many instances, one
-EACH = 16  # of the generated kernels, one in so many
+EACH = 20  # of the generated kernels, one in so many
 TARGETS = ("sm_90a", "sm_80")
 STEPS = 20_000  # operations of a launch: about half a second
 

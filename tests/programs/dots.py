@@ -354,6 +354,80 @@ DOT_NESTS = {
     "shared_sum": _product(_shared_sum, _with(_SIZES, S=3)),
 }
 
+# ---- dot_stages.tile -----------------------------------------------------------------------------
+
+_BLOCK = 32  # of keys
+
+
+def _blocks(rows: int, first: int = 0, step: int = 1) -> list[slice]:
+    starts = range(first * _BLOCK, rows, step * _BLOCK)
+    return [slice(start, min(start + _BLOCK, rows)) for start in starts]
+
+
+def _halved(before: Array, after: Array) -> Array:
+    return np.where(after > before, 0.5, 1.0)
+
+
+def _online(a: Arrays) -> Array:
+    rows = a.q.shape[0]
+    most, total, found = np.full((rows, 1), -1000.0), np.zeros((rows, 1)), np.zeros((rows, 64))
+    for block in _blocks(a.k.shape[0]):
+        scores = a.q @ a.k[block].T
+        larger = np.maximum(most, scores.max(axis=1, keepdims=True))
+        weights = np.maximum(scores - larger, -4) + 5
+        factor = _halved(most, larger)
+        total = total * factor + weights.sum(axis=1, keepdims=True)
+        found = found * factor + weights @ a.v[block]
+        most = larger
+    return found + total
+
+
+def _of_two_scores(a: Arrays) -> Array:
+    found = np.zeros((a.q.shape[0], 64))
+    for block in _blocks(a.k.shape[0], 1, 2):
+        weights = np.clip(a.q @ a.k[block].T, -4, 4) + np.clip(a.q @ a.w[block].T, -4, 4)
+        found = found * 0.5 + weights @ a.v[block]
+    return found
+
+
+def _scaled_a_turn_later(a: Arrays) -> Array:
+    rows = a.q.shape[0]
+    most, found = np.zeros((rows, 1)), np.zeros((rows, 64))
+    for block in _blocks(a.k.shape[0]):
+        # Keys beyond the end are zeros, and so are their scores.
+        beyond = np.zeros((rows, _BLOCK - (block.stop - block.start)))
+        scores = np.hstack([a.q @ a.k[block].T, beyond])
+        weights = np.clip(scores[:, : block.stop - block.start], -2, 6)
+        found = found * np.where(most > 8, 0.5, 1.0) + weights @ a.v[block]
+        most = scores.max(axis=1, keepdims=True)
+    return found + most
+
+
+def _for_each_head(a: Arrays) -> Array:
+    heads, rows, _ = a.q.shape
+    every = np.zeros((rows, 64))
+    for head in range(heads):
+        most, found = np.zeros((rows, 1)), np.zeros((rows, 64))
+        for block in _blocks(a.k.shape[1]):
+            scores = a.q[head] @ a.k[head, block].T
+            larger = np.maximum(most, scores.max(axis=1, initial=-1000.0, keepdims=True))
+            if block.stop - block.start < _BLOCK:
+                larger = np.maximum(larger, 0)
+            weights = np.maximum(scores - larger, -4)
+            found = found * _halved(most, larger) + weights @ a.v[head, block]
+            most = larger
+        every += found
+    return every
+
+
+DOT_STAGES = {
+    "online": _product(_online, _CHAINS),
+    "by_hand": _product(_online, _CHAINS),
+    "of_two_scores": _product(_of_two_scores, _CHAINS),
+    "scaled_a_turn_later": _product(_scaled_a_turn_later, _CHAINS),
+    "for_each_head": _product(_for_each_head, _with(_CHAINS, H=3)),
+}
+
 # ---- dot_results.tile ----------------------------------------------------------------------------
 
 

@@ -9,7 +9,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.programs.dots import DOT_COMPUTED, DOT_FACTORS, DOT_LOOPS, DOT_NESTS, DOT_RESULTS
+from tests.programs.dots import (
+    DOT_COMPUTED,
+    DOT_FACTORS,
+    DOT_LOOPS,
+    DOT_NESTS,
+    DOT_RESULTS,
+    DOT_STAGES,
+)
 from tests.programs.entry import Array, Arrays, Entry, Reference
 
 NUMPY: dict[str, Any] = {
@@ -1563,6 +1570,7 @@ TABLE: Mapping[str, Mapping[str, Entry]] = {
     "dot_loops": DOT_LOOPS,
     "dot_nests": DOT_NESTS,
     "dot_results": DOT_RESULTS,
+    "dot_stages": DOT_STAGES,
     "indexed": _INDEXED,
     "atomics": _ATOMICS,
 }

@@ -1,0 +1,79 @@
+"""Loops in stages (`tests/programs/dot_stages.tile`), thread by thread: turns of any number, and
+threads and copies that are early or late."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lowered import ALIGNED, program
+from overlapped import TIMINGS, expect, small, wide
+
+from tests.programs.cases import text_of
+from tests.programs.entry import Arrays
+from tests.programs.table import TABLE
+from tilec import machine_code
+from tilec.codegen.cubin import BrokenScheduleError, Cubin, assemble
+from tilec.target.resolve import resolve
+from tilec.target.toolchain import libdevice, ptxas
+
+NAME = "dot_stages"
+TEXT = text_of(NAME)
+KERNELS = {"online": "online__64", **{name: name for name in TABLE[NAME] if name != "online"}}
+# Of keys: no turn, one, as many as there are slots, and more.
+KEYS = (0, 1, 33, 64, 160)
+ROWS = 70
+
+
+def _given(kernel: str, keys: int) -> dict[str, Any]:
+    heads = (2,) if kernel == "for_each_head" else ()
+    given = {
+        "z": small(ROWS, 64, element="f32"),
+        "q": small(*heads, ROWS, 64),
+        "k": small(*heads, keys, 64),
+        "v": small(*heads, keys, 64),
+    }
+    if kernel == "of_two_scores":
+        given["w"] = small(keys, 64)
+    return given
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_loop_in_stages_is_right(kernel: str) -> None:
+    reference = TABLE[NAME][kernel].reference
+    assert reference is not None
+    with program(TEXT, name=f"{NAME}.tile", chosen={KERNELS[kernel]}) as threads:
+        for keys, timing in zip(KEYS, (*TIMINGS, TIMINGS[0]), strict=True):
+            given = _given(kernel, keys)
+            wanted = wide(reference(Arrays(**given))["z"])
+            expect(threads, KERNELS[kernel], given, {"z": wanted}, timing)
+
+
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "by_hand"])
+def test_it_is_in_stages(kernel: str) -> None:
+    with program(TEXT, name=f"{NAME}.tile", chosen={KERNELS[kernel]}) as threads:
+        report = threads.lowered(KERNELS[kernel], ALIGNED)[0].schedule
+    assert any(choice.what.startswith("stages of the loop") for choice in report.choices)
+
+
+def test_what_ptxas_does_not_keep_is_left_as_it_was_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As where products would run one by one: the second time, nothing is in stages."""
+    given: list[str] = []
+
+    def assembled(ptx: str, target: str, tool: Path) -> Cubin:
+        given.append(ptx)
+        if len(given) == 1:
+            raise BrokenScheduleError("ptxas undoes a schedule: (C7510)")
+        return assemble(ptx, target, tool)
+
+    monkeypatch.setattr(machine_code, "assemble", assembled)
+    with program(TEXT, name=f"{NAME}.tile", chosen={"online__64"}) as threads:
+        instances = list(threads.instances.values())
+        machine_code.compile_kernels(
+            instances, resolve("sm_90a"), machine_code.Tools(ptxas(), libdevice())
+        )
+    products = [ptx.count("wgmma.commit_group") for ptx in given]
+    assert products[1] < products[0]
