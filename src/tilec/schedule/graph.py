@@ -27,6 +27,8 @@ from tilec.schedule.work import thread_cycles
 from tilec.target.description import Target
 
 _WORD_BITS = 32
+# Longer loops stay as they are written: what is tried takes the square of their length.
+_MOST_OPERATIONS = 1000
 # A row or column of sums has so many places in a thread.
 _LEAST_WORDS = 2
 
@@ -44,12 +46,12 @@ class Graph:
 
 
 def graph_of(loop: ir.OpView, schedule: Schedule, target: Target) -> Graph | None:
-    """The graph of a `scf.for`; None if something in it has an effect, or control flow of its own,
-    so that nothing of it may be done in another turn."""
+    """The graph of a `scf.for`; None if it is long, or if something in it has an effect, or control
+    flow of its own, so that nothing of it may be done in another turn."""
     assert target.rates is not None and target.roles is not None, "it has roles"
     [body] = loop.regions[0].blocks
     *ops, _ = body.operations
-    if not all(_may_move(op) for op in ops):
+    if len(ops) > _MOST_OPERATIONS or not all(_may_move(op) for op in ops):
         return None
     products = {one.op.operation: one for one in schedule.products}
     copies = {
@@ -111,10 +113,11 @@ def needs_of(body: ir.Block, nodes: Sequence[ir.OpView], held: set[ir.Operation]
     """What each node takes of others, by their numbers; `held` are products that take their first
     factor from registers."""
     numbers = {op.operation: number for number, op in enumerate(nodes)}
+    handed = list(list(body.operations)[-1].operands)
     for target, op in enumerate(nodes):
         is_product = rules()[op.operation.name].multiplied(op) is not None
         for place, value in enumerate(_taken(op)):
-            for source, distance in _made_by(value, body, numbers):
+            for source, distance in _made_by(value, body, handed, numbers):
                 yield Need(
                     source,
                     target,
@@ -141,10 +144,9 @@ def _taken(op: ir.OpView) -> list[ir.Value]:
 
 
 def _made_by(
-    value: ir.Value, body: ir.Block, numbers: dict[ir.Operation, int]
+    value: ir.Value, body: ir.Block, handed: Sequence[ir.Value], numbers: dict[ir.Operation, int]
 ) -> Iterator[tuple[int, int]]:
     """The nodes that a value comes from, and how many turns before."""
-    handed = list(body.operations)[-1].operands
     waiting, seen = [(value, 0)], set()
     while waiting:
         one, distance = waiting.pop()

@@ -11,10 +11,10 @@ every machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from tilec.schedule.problem import Placed, Problem, interval_of, words_of
+from tilec.schedule.problem import Placed, Problem, Task, interval_of, words_of
 
 # Products of a loop of which every choice is tried; of more, those from one on.
 _FEW = 5
@@ -105,41 +105,56 @@ def listed(problem: Problem, stages: Sequence[int]) -> tuple[int, ...] | None:
         elif delay > 0 and need.is_held:
             before[need.source].add(need.target)  # else a turn would have it twice
     leading = _leading(problem, before)
+    after: list[list[int]] = [[] for _ in problem.tasks]
+    for number, earlier in enumerate(before):
+        for task in earlier:
+            after[task].append(number)
+    open_ = [len(earlier) for earlier in before]
+    ready = {number for number, count in enumerate(open_) if not count}
     order: list[int] = []
-    left = set(range(len(problem.tasks)))
-    while left:
-        ready = [number for number in sorted(left) if before[number].isdisjoint(left)]
-        if not ready:
-            return None
-        order.append(min(ready, key=lambda n: (*_rank(problem, stages, order, n, leading), n)))
-        left.remove(order[-1])
-    return tuple(order)
+    begun: dict[int, int] = {}  # products of the turn: the first has number 1
+    over = 0  # so many of them are waited for
+    while ready:
+        waits = {number: _waited(problem, stages, begun, number) for number in ready}
+        ranks = {
+            number: _rank(problem.tasks[number], waits[number], over, number in leading)
+            for number in ready
+        }
+        chosen = min(ready, key=lambda number: (ranks[number], number))
+        order.append(chosen)
+        ready.remove(chosen)
+        if problem.tasks[chosen].is_product:
+            begun[chosen] = len(begun) + 1
+        over = max(over, waits[chosen])
+        for number in after[chosen]:
+            open_[number] -= 1
+            if not open_[number]:
+                ready.add(number)
+    return tuple(order) if len(order) == len(problem.tasks) else None
 
 
-def _rank(
-    problem: Problem, stages: Sequence[int], order: Sequence[int], number: int, leading: set[int]
-) -> tuple[int, int]:
-    """The least is taken first."""
-    if problem.tasks[number].is_product:
+def _rank(task: Task, waits: int, over: int, is_leading: bool) -> tuple[int, int]:
+    """The least is taken first; `waits` is the last product that it waits for, `over` the last one
+    that has been waited for."""
+    if task.is_product:
         return 0, 0
-    begun = [task for task in order if problem.tasks[task].is_product]
-    waited = max((_waited(problem, stages, begun, task) for task in order), default=0)
-    waits = _waited(problem, stages, begun, number)
-    if waits > waited:
+    if waits > over:
         return 3, waits
-    return (1 if number in leading else 2), 0
+    return (1 if is_leading else 2), 0
 
 
-def _waited(problem: Problem, stages: Sequence[int], begun: Sequence[int], number: int) -> int:
-    """How many products of the turn are over where a task is done."""
+def _waited(problem: Problem, stages: Sequence[int], begun: Mapping[int, int], number: int) -> int:
+    """The last product of the turn that is over where a task is done; 0 for none."""
     if problem.tasks[number].is_product:
         return 0
-    now = {
-        need.source
-        for need in problem.needed[number]
-        if stages[number] - stages[need.source] + need.distance == 0
-    }
-    return max((place + 1 for place, product in enumerate(begun) if product in now), default=0)
+    return max(
+        (
+            begun.get(need.source, 0)
+            for need in problem.needed[number]
+            if stages[number] - stages[need.source] + need.distance == 0
+        ),
+        default=0,
+    )
 
 
 def _leading(problem: Problem, before: Sequence[set[int]]) -> set[int]:
