@@ -338,7 +338,7 @@ irdl.dialect @warp {
   }
 
   irdl.operation @wait attributes {
-    summary = "The sums, once no more than `pending` of the products that were begun last are under way.",
+    summary = "The accumulator, once at most `pending` of the most recently issued products are in flight.",
     reads = [], writes = []
   } {
     %pending = irdl.base "#builtin.integer"

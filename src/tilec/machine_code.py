@@ -73,10 +73,19 @@ def compile_kernels(
     """
     try:
         return _compiled(instances, target, tools, with_llvm, workers)
-    except BrokenScheduleError:
-        # What ptxas does not keep is left as it was written.
-        plain = [replace(one, in_stages=False) for one in instances]
-        return _compiled(plain, target, tools, with_llvm, workers)
+    except BrokenScheduleError as error:
+        # ptxas serialises the products of this entry: its loops are compiled as written.
+        broken = [one for one in instances if one.may_pipeline and _has_entry(one, error.entry)]
+        if not broken:
+            raise
+        again = [replace(x, may_pipeline=False) if x in broken else x for x in instances]
+        return compile_kernels(again, target, tools, with_llvm=with_llvm, workers=workers)
+
+
+def _has_entry(instance: Instance, entry: str | None) -> bool:
+    """Whether an entry is a variant of an instance, as far as ptxas says which entry it is."""
+    symbol = instance.description.symbol
+    return entry is None or entry == symbol or entry.startswith(f"{symbol}__")
 
 
 def _compiled(

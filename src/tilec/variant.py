@@ -21,7 +21,7 @@ from tilec.ops.lowering import TensorMap, teams_of
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.ops.send import By
-from tilec.roles.in_stages import in_stages
+from tilec.roles.pipeline_loops import pipeline_loops
 from tilec.roles.specialise import specialise
 from tilec.schedule.cost import Work, work_of
 from tilec.schedule.describe import describe
@@ -49,12 +49,12 @@ from tilec.warp.verify import expect_no_problem, problems_of
 class Instance:
     """One kernel: its function in the tile dialect, helpers inlined, and its description.
 
-    `in_stages`: its loops may be made to overlap turns (`roles/in_stages.py`).
+    `may_pipeline`: its loops may be software-pipelined (`roles/pipeline_loops.py`).
     """
 
     function: ir.OpView
     description: Description
-    in_stages: bool = True
+    may_pipeline: bool = True
 
 
 @dataclass(frozen=True)
@@ -253,23 +253,28 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
 def _in_best_form(
     function: ir.OpView, schedule: Schedule, wanted: Wanted, launch: Launch
 ) -> _Scheduled | tuple[ir.OpView, NoSchedule]:
-    """The function with roles and its loops in stages, where that is better and proved right; else
-    with roles; or as it was, and why it has none."""
+    """The function with roles, and with its loops pipelined where that is better and verified; or
+    the function unchanged, and why it has no roles."""
     hints, target, fitting = wanted.hints, wanted.target, wanted.fitting
 
     def again(one: ir.OpView) -> Schedule | NoSchedule:
         return plan(one, hints, target, fitting, schedule.results_by)
 
-    staged = None
-    if wanted.instance.in_stages:
-        staged = in_stages(function, schedule, target, again, is_fast=hints.fast_math)
-    if staged is not None:
-        made = _specialised(*staged, target, launch)
+    pipelined = pipeline_loops(function, schedule, target, again, is_fast=hints.fast_math)
+    if pipelined is None:
+        return _specialised(function, schedule, target, launch)
+    if wanted.instance.may_pipeline:
+        made = _specialised(*pipelined, target, launch)
         if isinstance(made, _Scheduled):
             function.operation.erase()
             return made
-        made[0].operation.erase()
-    return _specialised(function, schedule, target, launch)
+        unused, failed = made
+        why = "; ".join(one.why for one in failed.reasons)
+    else:
+        unused, why = pipelined[0], "ptxas would serialise its products"
+    unused.operation.erase()
+    reasons = (*schedule.reasons, Reason("no software pipeline", why))
+    return _specialised(function, replace(schedule, reasons=reasons), target, launch)
 
 
 def _specialised(

@@ -17,7 +17,7 @@ from tilec.artifact.schedule_report import ScheduleReport
 
 PAGE = Path(__file__).with_name("corpus_schedules.txt")
 TARGETS = ("sm_90a", "sm_80")
-_TOLD = ("no ", "stages of ", "another order of ")
+_TOLD = ("no ", "software pipeline of ", "another order of ")
 
 
 def test_each_loop_is_as_fast_as_it_was_or_says_why_not(bless: bool) -> None:

@@ -359,8 +359,9 @@ def _products_one_by_one() -> str:
 
 
 def test_products_that_run_one_by_one_fail_a_build_and_are_named() -> None:
-    with pytest.raises(BrokenScheduleError, match=r"made of sums.tile:[567]:\d.*C75\d\d"):
+    with pytest.raises(BrokenScheduleError, match=r"made of sums.tile:[567]:\d.*C75\d\d") as found:
         assemble(_products_one_by_one(), "sm_90a", ptxas())
+    assert found.value.entry == "taken"
 
 
 # ---- results of kernels with roles ---------------------------------------------------------------

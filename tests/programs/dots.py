@@ -354,7 +354,7 @@ DOT_NESTS = {
     "shared_sum": _product(_shared_sum, _with(_SIZES, S=3)),
 }
 
-# ---- dot_stages.tile -----------------------------------------------------------------------------
+# ---- dot_pipelined.tile --------------------------------------------------------------------------
 
 _BLOCK = 32  # of keys
 
@@ -420,7 +420,7 @@ def _for_each_head(a: Arrays) -> Array:
     return every
 
 
-DOT_STAGES = {
+DOT_PIPELINED = {
     "online": _product(_online, _CHAINS),
     "by_hand": _product(_online, _CHAINS),
     "of_two_scores": _product(_of_two_scores, _CHAINS),

@@ -14,8 +14,8 @@ from tests.programs.dots import (
     DOT_FACTORS,
     DOT_LOOPS,
     DOT_NESTS,
+    DOT_PIPELINED,
     DOT_RESULTS,
-    DOT_STAGES,
 )
 from tests.programs.entry import Array, Arrays, Entry, Reference
 
@@ -1570,7 +1570,7 @@ TABLE: Mapping[str, Mapping[str, Entry]] = {
     "dot_loops": DOT_LOOPS,
     "dot_nests": DOT_NESTS,
     "dot_results": DOT_RESULTS,
-    "dot_stages": DOT_STAGES,
+    "dot_pipelined": DOT_PIPELINED,
     "indexed": _INDEXED,
     "atomics": _ATOMICS,
 }

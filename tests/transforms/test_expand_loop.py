@@ -1,4 +1,4 @@
-"""Loops in stages compute what they computed before: random bodies, in random stages, executed."""
+"""Expanded loops compute the same: random bodies in random stages, executed on the CPU."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.on_cpu import compiled_text
 from tilec.interpret.run import run_kernel
 from tilec.ir.types import is_tile
 from tilec.ir.walk import operations
-from tilec.schedule.graph import needs_of
+from tilec.schedule.graph import dependences_of
 from tilec.schedule.problem import Problem, Task
-from tilec.schedule.solve import listed
+from tilec.schedule.solve import list_schedule
 from tilec.transforms.expand_loop import Stages, expand_loop, reorder_loop
 
 TURNS = (0, 1, 2, 5)
@@ -58,13 +58,13 @@ def _stages_of(loop: ir.OpView, random: Random) -> Stages | None:
         for op in body.operations
         if op.operation.name.startswith("arith.") and any(is_tile(v) for v in op.results)
     ]
-    needs = tuple(dict.fromkeys(needs_of(body, nodes, set())))
+    dependences = tuple(dict.fromkeys(dependences_of(body, nodes, set())))
     stages = [random.randint(0, 1) for _ in nodes]
     for _ in nodes:
-        for need in needs:
+        for need in dependences:
             stages[need.target] = max(stages[need.target], stages[need.source])
-    problem = Problem(tuple(Task(False, 1, 1) for _ in nodes), needs, 1, 99, 1)
-    order = listed(problem, stages)
+    problem = Problem(tuple(Task(False, 1, 1) for _ in nodes), dependences, 1, 99, 1)
+    order = list_schedule(problem, stages)
     if not nodes or order is None:
         return None
     late = frozenset(op.operation for op, stage in zip(nodes, stages, strict=True) if stage)
@@ -81,7 +81,7 @@ def _results(function: ir.OpView) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_loop_in_stages_computes_the_same(seed: int) -> None:
+def test_an_expanded_loop_computes_the_same(seed: int) -> None:
     random = Random(seed)
     with compiled_text("k.tile", _text(random)) as found:
         [function] = found.kernels.values()
@@ -92,7 +92,7 @@ def test_a_loop_in_stages_computes_the_same(seed: int) -> None:
             return
         stages = chosen
         with function.location:
-            if stages.late:
+            if stages.second:
                 expand_loop(loop, stages)
             else:
                 reorder_loop(loop, stages.order)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilec.schedule.problem import Need, Problem, Task, interval_of, words_of
-from tilec.schedule.solve import listed, solve
+from tilec.schedule.problem import Dependence, Problem, Task, interval_of, registers_of
+from tilec.schedule.solve import list_schedule, solve
 
 # Scores, a factor for sums and weights made of them, and rounded; sums, which are scaled; their
 # product with values.
@@ -25,17 +25,17 @@ SOFTMAX = Problem(
         Task(False, 128, 64),
         Task(True, 1024, 64),
     ),
-    needs=(
-        Need(SCORES, WEIGHTS, 0),
-        Need(WEIGHTS, ROUNDED, 0),
-        Need(SCORES, FACTOR, 0),
-        Need(FACTOR, SCALED, 0),
-        Need(VALUES, SCALED, 1),
-        Need(ROUNDED, VALUES, 0, is_held=True),
-        Need(SCALED, VALUES, 0, is_added_to=True),
+    dependences=(
+        Dependence(SCORES, WEIGHTS, 0),
+        Dependence(WEIGHTS, ROUNDED, 0),
+        Dependence(SCORES, FACTOR, 0),
+        Dependence(FACTOR, SCALED, 0),
+        Dependence(VALUES, SCALED, 1),
+        Dependence(ROUNDED, VALUES, 0, in_registers=True),
+        Dependence(SCALED, VALUES, 0, is_accumulator=True),
     ),
     groups=2,
-    most_words=192,
+    register_limit=192,
     issue_cycles=32,
 )
 AS_WRITTEN = (0, 0, 0, 0, 0, 0)
@@ -54,19 +54,19 @@ def test_a_softmax_overlaps_with_the_product_of_the_turn_before() -> None:
     # The second product is begun when the first is over; then weights are made beside it.
     assert found.interval == 512 + 32 + 1500 + 100
     # Sums, scores, and weights of the turn before while both products are under way, with a factor.
-    assert found.words == 64 + 64 + 32 + 2
+    assert found.registers == 64 + 64 + 32 + 2
 
 
 def test_nothing_is_done_later_than_registers_allow() -> None:
-    tight = replace(SOFTMAX, most_words=161)
+    tight = replace(SOFTMAX, register_limit=161)
     assert solve(tight).stages == AS_WRITTEN
 
 
 def test_products_that_only_add_up_are_left_as_they_are() -> None:
     sums = Problem(
         (Task(True, 1024, 64), Task(True, 1024, 64)),
-        (Need(0, 0, 1, is_added_to=True), Need(1, 1, 1, is_added_to=True)),
-        groups=2, most_words=192, issue_cycles=32,
+        (Dependence(0, 0, 1, is_accumulator=True), Dependence(1, 1, 1, is_accumulator=True)),
+        groups=2, register_limit=192, issue_cycles=32,
     )  # fmt: skip
     found = solve(sums)
     assert (found.stages, found.order, found.interval) == ((0, 0), (0, 1), 2048)
@@ -74,7 +74,7 @@ def test_products_that_only_add_up_are_left_as_they_are() -> None:
 
 def test_a_product_is_not_begun_behind_what_does_not_need_it() -> None:
     tasks = (Task(False, 300, 2), Task(True, 400, 64), Task(False, 100, 64))
-    problem = Problem(tasks, (Need(1, 2, 0),), groups=1, most_words=192, issue_cycles=32)
+    problem = Problem(tasks, (Dependence(1, 2, 0),), groups=1, register_limit=192, issue_cycles=32)
     # As written: 300, then 400 of waiting, 100. Else the 300 are done beside the product.
     assert interval_of(problem, (0, 0, 0), (0, 1, 2)) == 800
     assert solve(problem).order == (1, 0, 2)
@@ -83,15 +83,15 @@ def test_a_product_is_not_begun_behind_what_does_not_need_it() -> None:
 
 def test_what_makes_registers_anew_waits_for_the_product_that_reads_them() -> None:
     tasks = (Task(False, 100, 32), Task(True, 400, 64))
-    needs = (Need(0, 1, 0, is_held=True), Need(1, 1, 1, is_added_to=True))
-    problem = Problem(tasks, needs, groups=1, most_words=192, issue_cycles=32)
+    dependences = (Dependence(0, 1, 0, in_registers=True), Dependence(1, 1, 1, is_accumulator=True))
+    problem = Problem(tasks, dependences, groups=1, register_limit=192, issue_cycles=32)
     assert interval_of(problem, (0, 0), (0, 1)) == 500
 
 
 @pytest.mark.parametrize("late", [AS_WRITTEN, (0, 0, 0, 0, 1, 1)])
 def test_words_are_those_between_tasks(late: tuple[int, ...]) -> None:
     """By the definition: what was made before a place, and is taken behind it."""
-    order = listed(SOFTMAX, late)
+    order = list_schedule(SOFTMAX, late)
     assert order is not None
     turns = [(task, turn - late[task]) for turn in range(6) for task in order]
     made = {one: place for place, one in enumerate(turns)}
@@ -100,12 +100,12 @@ def test_words_are_those_between_tasks(late: tuple[int, ...]) -> None:
         held = {
             (need.source, iteration - need.distance)
             for (target, iteration), at in made.items()
-            for need in SOFTMAX.needs
+            for need in SOFTMAX.dependences
             if need.target == target and at > place
             and made.get((need.source, iteration - need.distance), 99) <= place
         }  # fmt: skip
-        most = max(most, sum(SOFTMAX.tasks[source].words for source, _ in held))
-    assert words_of(SOFTMAX, late, order) == most
+        most = max(most, sum(SOFTMAX.tasks[source].registers for source, _ in held))
+    assert registers_of(SOFTMAX, late, order) == most
 
 
 # ---- all problems --------------------------------------------------------------------------------
@@ -119,13 +119,13 @@ def problems(draw: st.DrawFn) -> Problem:
         for _ in range(count)
     )
     pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
-    needs = []
+    dependences = []
     for first, second in draw(st.lists(pairs, max_size=7, unique=True)):
         # In its turn a task takes what stands before it.
         distance = 0 if first < second else draw(st.integers(1, 2))
         held = tasks[second].is_product and not tasks[first].is_product and draw(st.booleans())
-        needs.append(Need(first, second, distance, is_held=held))
-    return Problem(tasks, tuple(needs), draw(st.integers(1, 2)), draw(st.integers(4, 40)), 3)
+        dependences.append(Dependence(first, second, distance, in_registers=held))
+    return Problem(tasks, tuple(dependences), draw(st.integers(1, 2)), draw(st.integers(4, 40)), 3)
 
 
 def _may_be_done_so(problem: Problem, stages: Sequence[int], order: Sequence[int]) -> bool:
@@ -134,7 +134,7 @@ def _may_be_done_so(problem: Problem, stages: Sequence[int], order: Sequence[int
     for turn in range(8):
         for task in order:
             iteration = turn - stages[task]
-            taken = [n for n in problem.needs if n.target == task and iteration >= n.distance]
+            taken = [n for n in problem.dependences if n.target == task and iteration >= n.distance]
             if iteration >= 0 and any(
                 (n.source, iteration - n.distance) not in over for n in taken
             ):
@@ -150,9 +150,9 @@ def test_a_solution_can_be_done_and_is_no_longer_than_what_was_written(problem: 
     assert sorted(found.order) == list(range(count))
     assert _may_be_done_so(problem, found.stages, found.order)
     written = interval_of(problem, (0,) * count, range(count))
-    assert problem.bound <= found.interval <= written
+    assert problem.resource_bound <= found.interval <= written
     if (found.stages, found.order) != ((0,) * count, tuple(range(count))):
-        assert found.words <= problem.most_words and found.interval < written
+        assert found.registers <= problem.register_limit and found.interval < written
 
 
 @settings(deadline=None, max_examples=25)

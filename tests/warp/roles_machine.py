@@ -363,7 +363,7 @@ class _Machine:
         self.use_up(begun)
         self.over(max(0, len(self.on_turn.under_way) - _number(op, "pending")))
         if any(one is begun for one in self.on_turn.under_way):
-            raise WrongError("sums are given that are under way")
+            raise WrongError("an accumulator is used whose product is in flight")
         self.values[op.results[0]] = None
 
     # ---- anything else -----------------------------------------------------------------------

@@ -363,7 +363,7 @@ CASES = {
         USE.replace("e = wait d", f"%e = arith.addf %d, %d : {TENSOR}\ndrain 0"),
         "the sums that are used may be under way",
     ),
-    "sums that are given while a later product is under way": Case(
+    "an accumulator that is waited for with a later product in flight": Case(
         f"{PUT}{PUT_OTHER}",
         f"""{TAKE}{TAKE_OTHER}
         d = dot t u zeros
@@ -375,12 +375,12 @@ CASES = {
         release other o
         """,
     ),
-    "sums that are given while their own product is under way": Case(
+    "an accumulator whose own product is left in flight": Case(
         PUT,
         USE.replace("e = wait d", "e = wait d 1\ndrain 0"),
-        "the product of these sums may still be under way",
+        "the product of this accumulator may still be in flight",
     ),
-    "sums of the later of two products, which a wait leaves": Case(
+    "the accumulator of the later of two products, left in flight": Case(
         f"{PUT}{PUT_OTHER}",
         f"""{TAKE}{TAKE_OTHER}
         d = dot t u zeros
@@ -390,14 +390,14 @@ CASES = {
         release ring s
         release other o
         """,
-        "the product of these sums may still be under way",
+        "the product of this accumulator may still be in flight",
     ),
-    "sums that one product more adds to before they are given": Case(
+    "an accumulator to which one more product adds before the wait": Case(
         PUT,
         USE.replace("e = wait d", "e = dot t u d\nf = wait e 1\ndrain 0"),
-        "the product of these sums may still be under way",
+        "the product of this accumulator may still be in flight",
     ),
-    "sums that are given behind a product on one way only": Case(
+    "an accumulator that is waited for after a product on one path only": Case(
         f"{PUT}{PUT_OTHER}",
         f"""{TAKE}{TAKE_OTHER}
         d = dot t u zeros
@@ -410,7 +410,7 @@ CASES = {
         release ring s
         release other o
         """,
-        "the product of these sums may still be under way",
+        "the product of this accumulator may still be in flight",
     ),
     "a slot that is released while a later product reads it": Case(
         PUT,

@@ -41,8 +41,12 @@ class PtxasError(Exception):
 class BrokenScheduleError(PtxasError):
     """ptxas lets asynchronous products run one by one, or does not share out registers.
 
-    What runs at a tenth of its speed is no result.
+    What runs at a tenth of its speed is no result. `entry` is the function, if ptxas says which.
     """
+
+    def __init__(self, message: str, entry: str | None = None) -> None:
+        super().__init__(message)
+        self.entry = entry
 
 
 # Entries side by side, on all cores: their code is that of one after the other. ptxas notes the
@@ -54,6 +58,7 @@ _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) b
 _USED = re.compile(r"Used (\d+) registers")
 # Given as information: "(C7510) Potential Performance Loss: … in the function 'NAME' in line 12".
 _SCHEDULE = re.compile(r"\(C75[0-2]\d\).*")
+_FUNCTION = re.compile(r"in (?:the )?function '([^']+)'")
 _LINE = re.compile(r"\bline (\d+)")
 _PLACE = re.compile(r"\s*\.loc\s+(\d+) (\d+) (\d+)")
 _FILE = re.compile(r'\s*\.file\s+(\d+) "([^"]+)"')
@@ -129,7 +134,10 @@ def _expect_schedules_kept(log: str, ptx: str) -> None:
     line = _LINE.search(said)
     place = _place_of(ptx.splitlines(), int(line.group(1))) if line else None
     made_of = f" (made of {place})" if place else ""
-    raise BrokenScheduleError(f"ptxas undoes a schedule{made_of}: {said}")
+    entry = _FUNCTION.search(said)
+    raise BrokenScheduleError(
+        f"ptxas undoes a schedule{made_of}: {said}", entry.group(1) if entry else None
+    )
 
 
 def _place_of(lines: Sequence[str], number: int) -> str | None:

@@ -32,6 +32,11 @@ def _directly_inside(op: ir.OpView) -> list[ir.OpView]:
     return [inner for region in op.regions for block in region.blocks for inner in block.operations]
 
 
+def operands_within(op: ir.OpView) -> list[ir.Value]:
+    """The operands of an operation, and of those inside of it."""
+    return [*op.operands, *(value for inner in operations(op) for value in inner.operands)]
+
+
 def argument_names(kernel: ir.OpView) -> dict[ir.Value, str]:
     """The name in the source of what each argument of a kernel is, or is part of."""
     [block] = kernel.regions[0].blocks

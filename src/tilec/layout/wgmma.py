@@ -21,6 +21,9 @@ from tilec.layout.swizzled import PATTERN_ROWS, SwizzledTile
 WARPGROUP_WARPS = 4
 WARPGROUP_THREADS = LANES * WARPGROUP_WARPS
 ROWS = 64  # of an instruction
+# Of an accumulator: a thread has two rows in each 64, and of every eight columns of a row, four
+# lanes have two each.
+ROWS_OF_THREAD, GROUP_COLUMNS, ROW_LANES = 2, 8, 4
 STEP_BYTES = 32  # along k, of an instruction
 MOST_COLUMNS = 256
 WORD_BYTES = 4

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.ir.dialects import arith, scf
+from tilec.ir.rewrite import loop_with
 from tilec.layout import LANES
 from tilec.ops.build import integer, integer_list, number_of
 from tilec.ops.lower_control import terminator_of
@@ -35,7 +36,7 @@ _LEAST_DEPTH_IN_TURNS = 3
 
 @dataclass(frozen=True)
 class Got:
-    """A slot of a channel, by its number."""
+    """A buffer that was acquired, and the number of its channel."""
 
     channel: int
     slot: ir.Value
@@ -155,7 +156,7 @@ class MathWarps:
     def _goes_on(self, begun: ir.Value, block: ir.Block) -> bool:
         """Whether only products use sums, in this turn of a loop or the next."""
         # Two that add to the same sums would need them twice, and copies would be of what changes.
-        # What makes the registers anew that a product reads waits for it anyway.
+        # Before its operand's registers are overwritten, a product is waited for in any case.
         if len(list(begun.uses)) > 1 or remade(begun.owner.opview) is not None:
             return False
         for use in begun.uses:
@@ -179,10 +180,10 @@ class MathWarps:
             users.add(maker)
         first = next(op for op in block.operations if any(_is_in(user, op) for user in users))
         with first.location, ir.InsertionPoint(first):
-            self._wait(begun, _begun_between(begun.owner.opview, first))
+            self._wait(begun, _issued_between(begun.owner.opview, first))
 
     def _wait(self, begun: ir.Value, pending: int) -> None:
-        """Where no more than so many products have begun since for certain."""
+        """Waits; at least `pending` products were issued after that of the accumulator."""
         done = ir.Operation.create(
             "warp.wait",
             results=[begun.type],
@@ -216,10 +217,10 @@ class MathWarps:
             return True
         after = reading[-1]
         if ops[after].operation.name == "scf.if":
-            # On each way as early as can be: what fills slots may wait for it.
-            ways = [self._is_released_in(way, got, readers) for way in _both_ways(ops[after])]
-            return all(ways)
-        after = _behind_waits(ops, after)
+            # As early as possible on each path: the producer may wait for the buffer.
+            paths = [self._is_released_in(path, got, readers) for path in _both_paths(ops[after])]
+            return all(paths)
+        after = _after_waits(ops, after)
         last = next((i for i in reversed(reading) if ops[i].operation.name != "warp.read"), None)
         if last is not None and ops[last].operation.name == "warp.dot":
             waits = (i for i in range(last, len(ops)) if _waits_for(ops[i], ops[last]))
@@ -276,27 +277,18 @@ class MathWarps:
     def _handing_on(self, loop: ir.OpView, left: Sequence[Got]) -> ir.OpView:
         """The loop with one more variable for each of these channels: the slot of the turn
         before."""
-        [body] = loop.regions[0].blocks
         with loop.location, ir.InsertionPoint(loop):
             nothing = [made("warp.no_slot", [], SLOT) for _ in left]
-            lower, upper, step, *carried = loop.operands
-            wider = scf.ForOp(lower, upper, step, [*carried, *nothing])
-        with ir.InsertionPoint(wider.body):
-            end = scf.yield_([])  # what is moved stands before it
-        for old, new in zip(body.arguments, wider.body.arguments, strict=False):
-            old.replace_all_uses_with(new)
-        for op in list(body.operations):
-            op.operation.move_before(end)
-        old_end = wider.body.operations[len(wider.body.operations) - 2]
-        yielded = [*old_end.operands, *(one.slot for one in left)]
-        for op in (end, old_end):
-            op.operation.erase()
-        with loop.location, ir.InsertionPoint(wider.body):
-            scf.yield_(yielded)
-        before = list(wider.body.arguments)[len(wider.body.arguments) - len(left) :]
-        waits = self._drain_before_made(wider.body)
+        wider = loop_with(loop, [*list(loop.operands)[3:], *nothing])
+        [body] = wider.regions[0].blocks
+        end = terminator_of(body)
+        with loop.location, ir.InsertionPoint(end):
+            scf.yield_([*end.operands, *(one.slot for one in left)])
+        end.operation.erase()
+        before = list(body.arguments)[len(body.arguments) - len(left) :]
+        waits = self._drain_before_made(body)
         if waits is None:
-            begun = [op for op in wider.body.operations if op.operation.name == "warp.dot"]
+            begun = [op for op in body.operations if op.operation.name == "warp.dot"]
             with loop.location, ir.InsertionPoint.after(begun[-1].operation):
                 waits = drain(len(begun))
         with loop.location, ir.InsertionPoint.after(waits):
@@ -335,8 +327,8 @@ class MathWarps:
         return _drain_before(first, 0)
 
 
-def _behind_waits(ops: Sequence[ir.OpView], at: int) -> int:
-    """The last of the waits for what a loop leaves under way, where it stands; else the same."""
+def _after_waits(ops: Sequence[ir.OpView], at: int) -> int:
+    """The position of the last wait for products that a loop leaves in flight; else `at`."""
     given = set(ops[at].results) if ops[at].operation.name == "scf.for" else set()
     waits = [
         number
@@ -346,8 +338,8 @@ def _behind_waits(ops: Sequence[ir.OpView], at: int) -> int:
     return max([at, *waits])
 
 
-def _both_ways(branch: ir.OpView) -> list[ir.Block]:
-    """The blocks of a `scf.if`; one that does nothing is made where there is none."""
+def _both_paths(branch: ir.OpView) -> list[ir.Block]:
+    """The blocks of a `scf.if`; an empty `else` is added if there is none."""
     for region in branch.regions:
         if not len(region.blocks):
             with branch.location, ir.InsertionPoint(region.blocks.append()):
@@ -355,18 +347,18 @@ def _both_ways(branch: ir.OpView) -> list[ir.Block]:
     return [region.blocks[0] for region in branch.regions]
 
 
-def _begun_between(one: ir.OpView, other: ir.OpView) -> int:
-    """How many products begin between two operations of a block, on every way."""
+def _issued_between(one: ir.OpView, other: ir.OpView) -> int:
+    """How many products are issued between two operations of a block, on every path."""
     ops = list(one.operation.block.operations)
     between = ops[ops.index(one) + 1 : ops.index(other)]
     return sum(op.operation.name == "warp.dot" for op in between)
 
 
 def _waits_for(op: ir.OpView, product: ir.OpView) -> bool:
-    """Whether a product of the block is done behind an operation, since that waits."""
+    """Whether an operation waits until a product of its block is done."""
     if op.operation.name != "warp.wait":
         return False
-    return number_of(op, "pending") <= _begun_between(product, op)
+    return number_of(op, "pending") <= _issued_between(product, op)
 
 
 def _drain_before(op: ir.OpView, pending: int) -> ir.Operation:

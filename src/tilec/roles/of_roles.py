@@ -62,10 +62,10 @@ def takes_held(product: ir.OpView) -> bool:
 
 
 def remade(product: ir.OpView) -> ir.Operation | None:
-    """What makes, behind a `warp.dot`, the tile that it takes from registers in the next turn; None
-    where no loop carries that tile.
+    """The operation after a `warp.dot` that overwrites the registers of its operand A for the next
+    iteration; None if no loop carries that operand.
 
-    Until the product is over, its registers may not be written.
+    The product must be done before.
     """
     factor = product.operands[0]
     if not takes_held(product) or not isinstance(factor.owner, ir.Block):

@@ -35,7 +35,7 @@ from mlir import ir
 from mlir.passmanager import PassManager
 
 from tilec.ir.dialects import scf
-from tilec.ir.walk import operations
+from tilec.ir.rewrite import cloned
 from tilec.ops.build import integer
 from tilec.ops.channel import BY_WARP
 from tilec.ops.lower_control import terminator_of
@@ -245,14 +245,9 @@ def _create_roles(schedule: Schedule) -> ir.Operation:
 def _copy(ops: Sequence[ir.OpView], target: ir.Block) -> None:
     """Copies operations to the end of a block, where they use each other's copies."""
     renamed: dict[ir.Value, ir.Value] = {}
-    with ir.InsertionPoint(target):
-        for op in ops:
-            copy = op.operation.clone(ip=ir.InsertionPoint(target)).opview
-            for inner in (copy, *operations(copy)):
-                for number, value in enumerate(inner.operands):
-                    if value in renamed:
-                        inner.operands[number] = renamed[value]
-            renamed.update(zip(op.results, copy.results, strict=True))
+    for op in ops:
+        copy = cloned(op, renamed, ir.InsertionPoint(target))
+        renamed.update(zip(op.results, copy.results, strict=True))
 
 
 def _drop_unused(function: ir.OpView) -> None:

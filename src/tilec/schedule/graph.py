@@ -1,8 +1,7 @@
-"""The dependence graph of a loop's body: which operations take time, and what they wait for.
+"""The dependence graph of a loop body: the operations that take time, and their dependences.
 
-Operations that take none are in no node: numbers, views, constants and broadcasts, which each place
-that takes them can have for itself, and loads that the loader does. What goes through them goes
-from node to node.
+Operations that take no time are no nodes: scalars, views, constants, broadcasts, and loads that
+the producer warp copies. Each user may recompute them. A dependence leads through them.
 """
 
 from __future__ import annotations
@@ -15,30 +14,27 @@ from mlir import ir
 
 from tilec.ir.effects import Effect, effect_of
 from tilec.ir.types import is_tile, view_facts
-from tilec.layout.wgmma import WARPGROUP_THREADS
+from tilec.ir.walk import operands_within
+from tilec.layout.wgmma import ROWS_OF_THREAD, WARPGROUP_THREADS
 from tilec.ops.fragments import bit_width
 from tilec.ops.registry import rules
 from tilec.ops.rules import shape_of
 from tilec.schedule.bound import busy
 from tilec.schedule.plan import Schedule
-from tilec.schedule.problem import Need, Problem, Task
+from tilec.schedule.problem import Dependence, Problem, Task
 from tilec.schedule.products import Computed
 from tilec.schedule.work import thread_cycles
 from tilec.target.description import Target
 
-_WORD_BITS = 32
-# Longer loops stay as they are written: what is tried takes the square of their length.
+_REGISTER_BITS = 32
+_A, _C = 0, 2  # operands of a product
+# Longer loops keep program order: the search is quadratic.
 _MOST_OPERATIONS = 1000
-# A row or column of sums has so many places in a thread.
-_LEAST_WORDS = 2
 
 
 @dataclass(frozen=True)
 class Graph:
-    """The body of a loop whose copies and products overlap.
-
-    `nodes` are the operations that take time, in the order of `problem.tasks`.
-    """
+    """A loop body as a problem; `nodes` are the operations of `problem.tasks`."""
 
     loop: ir.OpView
     nodes: tuple[ir.OpView, ...]
@@ -46,8 +42,8 @@ class Graph:
 
 
 def graph_of(loop: ir.OpView, schedule: Schedule, target: Target) -> Graph | None:
-    """The graph of a `scf.for`; None if it is long, or if something in it has an effect, or control
-    flow of its own, so that nothing of it may be done in another turn."""
+    """The graph of a `scf.for`; None if the body is too long, or if it has side effects or control
+    flow, so that none of it may move to another iteration."""
     assert target.rates is not None and target.roles is not None, "it has roles"
     [body] = loop.regions[0].blocks
     *ops, _ = body.operations
@@ -63,20 +59,20 @@ def graph_of(loop: ir.OpView, schedule: Schedule, target: Target) -> Graph | Non
     threads = WARPGROUP_THREADS * schedule.team_groups
     nodes, tasks = [], []
     for op in ops:
-        if op.operation in products:
-            cycles = busy([products[op.operation]], 0, target.rates).tensor
-        elif op.operation in copies:
+        if op.operation in copies:
             continue
+        is_product = op.operation in products
+        if is_product:
+            cycles = busy([products[op.operation]], 0, target.rates).tensor
         else:
             cycles = round(thread_cycles(op, target.rates))
         if cycles or effect_of(op) is not Effect.NONE:
             nodes.append(op)
-            tasks.append(Task(op.operation in products, cycles, _words(op, threads)))
-    held = {p.op.operation for p in schedule.products if isinstance(p.a, Computed)}
-    needs = tuple(dict.fromkeys(needs_of(body, nodes, held)))
+            tasks.append(Task(is_product, cycles, _registers(op, threads)))
+    from_registers = {p.op.operation for p in schedule.products if isinstance(p.a, Computed)}
     problem = Problem(
         tuple(tasks),
-        needs,
+        tuple(dict.fromkeys(dependences_of(body, nodes, from_registers))),
         schedule.team_groups,
         target.roles.held_registers,
         target.rates.issue_cycles,
@@ -89,75 +85,59 @@ def _may_move(op: ir.OpView) -> bool:
     if effect is Effect.NONE:
         return True
     access = rules()[op.operation.name].access(op)
-    return effect is Effect.READS and access is not None and _is_shared(access.view)
+    # What nobody writes while the kernel runs may be read in any iteration.
+    is_constant = access is not None and view_facts(access.view.type).own == "shared"
+    return effect is Effect.READS and is_constant
 
 
-def _is_shared(view: ir.Value) -> bool:
-    """Whether nobody writes to it while the kernel runs."""
-    return view_facts(view.type).own == "shared"
+def _registers(op: ir.OpView, threads: int) -> int:
+    return sum(_registers_of(result, threads) for result in op.results if is_tile(result))
 
 
-def _words(op: ir.OpView, threads: int) -> int:
-    return sum(_words_of(result, threads) for result in op.results if is_tile(result))
-
-
-def _words_of(value: ir.Value, threads: int) -> int:
+def _registers_of(value: ir.Value, threads: int) -> int:
     bits = bit_width(ir.RankedTensorType(value.type).element_type)
-    return max(_LEAST_WORDS, prod(shape_of(value)) * bits // (_WORD_BITS * threads))
+    return max(ROWS_OF_THREAD, prod(shape_of(value)) * bits // (_REGISTER_BITS * threads))
 
 
 # ---- edges ---------------------------------------------------------------------------------------
 
 
-def needs_of(body: ir.Block, nodes: Sequence[ir.OpView], held: set[ir.Operation]) -> Iterator[Need]:
-    """What each node takes of others, by their numbers; `held` are products that take their first
-    factor from registers."""
+def dependences_of(
+    body: ir.Block, nodes: Sequence[ir.OpView], from_registers: set[ir.Operation]
+) -> Iterator[Dependence]:
+    """The dependences between nodes, by number; some products read operand A `from_registers`."""
     numbers = {op.operation: number for number, op in enumerate(nodes)}
-    handed = list(list(body.operations)[-1].operands)
+    yielded = list(list(body.operations)[-1].operands)
     for target, op in enumerate(nodes):
-        is_product = rules()[op.operation.name].multiplied(op) is not None
-        for place, value in enumerate(_taken(op)):
-            for source, distance in _made_by(value, body, handed, numbers):
-                yield Need(
+        for place, value in enumerate(operands_within(op)):
+            for source, distance in _sources(value, body, yielded, numbers):
+                yield Dependence(
                     source,
                     target,
                     distance,
-                    is_held=op.operation in held and place == 0,
-                    is_added_to=is_product and place == 2 and _multiplies(nodes[source]),
+                    in_registers=op.operation in from_registers and place == _A,
+                    is_accumulator=place == _C and _is_product(op) and _is_product(nodes[source]),
                 )
 
 
-def _multiplies(op: ir.OpView) -> bool:
+def _is_product(op: ir.OpView) -> bool:
     return rules()[op.operation.name].multiplied(op) is not None
 
 
-def _taken(op: ir.OpView) -> list[ir.Value]:
-    """Its operands, and what its regions take from outside."""
-    inside = [
-        value
-        for region in op.regions
-        for block in region.blocks
-        for inner in block.operations
-        for value in inner.operands
-    ]
-    return [*op.operands, *inside]
-
-
-def _made_by(
-    value: ir.Value, body: ir.Block, handed: Sequence[ir.Value], numbers: dict[ir.Operation, int]
+def _sources(
+    value: ir.Value, body: ir.Block, yielded: Sequence[ir.Value], numbers: dict[ir.Operation, int]
 ) -> Iterator[tuple[int, int]]:
-    """The nodes that a value comes from, and how many turns before."""
+    """The nodes that a value is computed from, and how many iterations before."""
     waiting, seen = [(value, 0)], set()
     while waiting:
         one, distance = waiting.pop()
-        if (one, distance) in seen:
+        # A value that the loop only passes from variable to variable has no source in it.
+        if (one, distance) in seen or distance > len(yielded):
             continue
         seen.add((one, distance))
-        if distance > len(handed):  # carried round and round, and made by nothing
-            continue
         if isinstance(one.owner, ir.Block):
             if one.owner == body and one.arg_number > 0:
-                waiting.append((handed[one.arg_number - 1], distance + 1))
+                waiting.append((yielded[one.arg_number - 1], distance + 1))
             continue
         maker = one.owner.operation
         if maker.block != body:
@@ -165,4 +145,4 @@ def _made_by(
         if maker in numbers:
             yield numbers[maker], distance
         else:
-            waiting += [(operand, distance) for operand in _taken(maker.opview)]
+            waiting += [(operand, distance) for operand in operands_within(maker.opview)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log2
-from pathlib import Path
 
 from mlir import ir
 
@@ -17,7 +16,6 @@ from tilec.ir.walk import operations
 from tilec.layout.neighbours import Cluster, Sharers
 from tilec.layout.swizzled import Slot
 from tilec.layout.wgmma import ROWS, WARPGROUP_THREADS, WARPGROUP_WARPS, fits
-from tilec.ops.notes import place_of
 from tilec.ops.parameter_space import room_for_maps
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
@@ -27,6 +25,7 @@ from tilec.schedule.cluster import sharing
 from tilec.schedule.map_room import products_with_maps, results_with_maps
 from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
+from tilec.schedule.reason import at
 from tilec.schedule.results import Result, Stored, find_results
 from tilec.schedule.rings import Ring, fills_of, is_in_loop, rings_of
 from tilec.schedule.split import Split, split_for
@@ -35,18 +34,15 @@ from tilec.schedule.teams import teams_for
 from tilec.target.description import Roles, Target
 
 _LEAST_DEPTH = 2
-_FEW_RINGS = 2
 _BLOCKS_OF_SPLIT = 2
 
 
 @dataclass(frozen=True)
 class Channel:
-    """Tiles that are copied together, in a ring of `depth` slots.
+    """Tiles that are copied together, in a ring of `depth` buffers.
 
-    `fills` are the places of the program where slots are filled, with tiles of the same types each;
-    the first one is in a loop if any is.
-
-    Shapes:   a fill has its loads in program order
+    `fills` are the loads of each place that fills a buffer, in program order; all have the same
+    types. The first place is in a loop if any is.
     """
 
     fills: tuple[tuple[Copied, ...], ...]
@@ -55,7 +51,7 @@ class Channel:
 
     @property
     def loads(self) -> tuple[Copied, ...]:
-        """Those of the first fill."""
+        """The loads of the first place."""
         return self.fills[0]
 
     @property
@@ -179,7 +175,7 @@ def plan(
     copies = [one for fill in fills_of(products) for one in fill if is_in_loop(one.block)]
     found = sharing(function, copies, products, hints, target, is_persistent=is_persistent)
     shared = () if found is None else found.shared
-    # Blocks that share what one place fills have not been shown to share what another one does.
+    # A cluster shares the copies of one place; nothing says that those of another are the same.
     rings = rings_of(products, are_joined=not shared)
     found_results = find_results(function)
     if results_by == "copies":
@@ -223,7 +219,7 @@ def plan(
     channels = tuple(
         Channel(
             ring.fills,
-            depth if ring.turns else 1,
+            depth if ring.in_loop else 1,
             tuple((one, sharers) for one, sharers in shared if one in ring.fills[0]),
         )
         for ring in rings
@@ -310,17 +306,12 @@ def _rows_of_square(products: Sequence[Product], target: Target) -> int:
 
 
 def _unscheduled(op: ir.OpView) -> str:
-    return f"no overlap of the product{_at(op)}"
-
-
-def _at(op: ir.OpView) -> str:
-    place = place_of(op.location)
-    return f" at {Path(place.file).name}:{place.line}:{place.column}" if place.file else ""
+    return f"no overlap of the product{at(op)}"
 
 
 def _why_so(product: Product) -> Iterator[Reason]:
     """What is done otherwise with a product than it is written."""
-    place = _at(product.op)
+    place = at(product.op)
     if isinstance(product.a, Computed):
         why = "it is computed by the threads that multiply, when nothing reads its registers"
         yield Reason(f"a factor in registers{place}", why)
@@ -339,13 +330,13 @@ def _why_order(rows: int, target: Target) -> Reason:
 
 
 def _loader_registers(rings: Sequence[Ring], limits: Roles) -> int:
-    """What a thread needs that loads: where it is in each ring, beside indices and addresses."""
-    is_many = len(rings) > _FEW_RINGS
+    """The registers of a producer thread, which keeps its position in each ring."""
+    is_many = len(rings) > limits.few_rings
     return limits.loader_registers_of_many if is_many else limits.loader_registers
 
 
 def _math_registers(loading: int, groups: int, limits: Roles) -> int:
-    """What is left for a math thread, in steps of eight."""
+    """The registers that are left for a consumer thread: `setmaxnreg` takes multiples of eight."""
     return (limits.registers - loading) // groups // 8 * 8
 
 
@@ -377,7 +368,7 @@ def _depth(
     room = target.smem_per_block_bytes // together - stored - facts.rest_bytes
     turning = 0
     for ring in rings:
-        if ring.turns:
+        if ring.in_loop:
             turning += ring.slot_bytes
         else:
             room -= ring.slot_bytes

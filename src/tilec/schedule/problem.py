@@ -1,17 +1,17 @@
-"""The order of the operations of a loop's body, and which are done a turn later: in numbers.
+"""Software pipelining of a loop as a problem in integers: tasks, dependences, a solution's cost.
 
-A task is an operation that takes time. Products are begun by threads and go on beside them, one
-after the other; all else threads do, in order. What a task takes it waits for where that is a
-product's sums; where it makes anew what a product reads from registers, for that product. The
-tasks of stage 1 are done a turn later than those of stage 0, so that threads have something to do
-while products of the turn are under way:
+A task is an operation of the loop body that takes time. Threads execute their tasks in order. They
+only issue products, which run asynchronously, one after the other; threads wait for a product
+before they use its accumulator, and before they overwrite registers that it reads. A task of
+stage 1 belongs to the iteration before that of stage 0, so that threads have work while the
+iteration's products are in flight:
 
-    stage 0 only    a; wait a; f; b; wait b
-    with stages     a of this turn; b of the last one; wait a; f, beside b
+    one stage     issue a; wait a; f; issue b; wait b
+    two stages    issue a; issue b of the previous iteration; wait a; f, while b runs
 
-Nothing here knows of an IR.
+This module knows no IR.
 
-Source:   Rau, Iterative Modulo Scheduling (MICRO 1994): stages, and the order within a turn
+Source:   Rau, Iterative Modulo Scheduling (MICRO 1994)
 """
 
 from __future__ import annotations
@@ -20,161 +20,152 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-# Turns that are followed to find what a later one takes: by then it is the same as the one before.
-_TURNS = 6
+# Iterations to simulate until the steady state: one takes as long as the next by then.
+_SIMULATED_ITERATIONS = 6
 
 
 @dataclass(frozen=True)
 class Task:
-    """What takes time in a turn. `cycles` are those for which its unit is busy for the whole block,
-    `words` what its results are to each thread that does it.
+    """An operation that takes time.
 
-    Units:    cycles of one multiprocessor; 32-bit registers
+    Units:    `cycles` of its unit, for the whole block; 32-bit `registers` a thread, of its results
     """
 
     is_product: bool
     cycles: int
-    words: int
+    registers: int
 
 
 @dataclass(frozen=True)
-class Need:
-    """That a task takes what another one gives, `distance` turns ago.
+class Dependence:
+    """The task `target` uses what `source` computed `distance` iterations ago.
 
-    `is_held`: a product reads it from registers as long as it is under way; `is_added_to`: they are
-    sums to which a product adds, that need not be waited for.
+    `in_registers`: the target is a product that reads the value from registers while it runs.
+    `is_accumulator`: the target adds to the accumulator of a product, and need not wait for it.
     """
 
     source: int
     target: int
     distance: int
-    is_held: bool = False
-    is_added_to: bool = False
+    in_registers: bool = False
+    is_accumulator: bool = False
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The tasks of a turn in the order in which they are written, and what they need.
+    """The tasks of one iteration in program order, and their dependences.
 
-    `groups` of warps do it side by side, each its part; a thread has `most_words` for what tasks
-    give.
+    `groups` of warps execute them side by side, each on its share of the rows.
 
-    Units:    `issue_cycles` are those in which a thread begins a product
+    Units:    32-bit registers a thread that results may take; cycles to issue a product
     """
 
     tasks: tuple[Task, ...]
-    needs: tuple[Need, ...]
+    dependences: tuple[Dependence, ...]
     groups: int
-    most_words: int
+    register_limit: int
     issue_cycles: int
 
     @cached_property
-    def needed(self) -> list[list[Need]]:
-        """By the task that takes."""
-        found: list[list[Need]] = [[] for _ in self.tasks]
-        for need in self.needs:
-            found[need.target].append(need)
-        return found
+    def inputs(self) -> list[list[Dependence]]:
+        """The dependences by their target."""
+        return self._grouped([one.target for one in self.dependences])
 
     @cached_property
-    def given(self) -> list[list[Need]]:
-        """By the task that gives."""
-        found: list[list[Need]] = [[] for _ in self.tasks]
-        for need in self.needs:
-            found[need.source].append(need)
+    def outputs(self) -> list[list[Dependence]]:
+        """The dependences by their source."""
+        return self._grouped([one.source for one in self.dependences])
+
+    def _grouped(self, keys: Sequence[int]) -> list[list[Dependence]]:
+        found: list[list[Dependence]] = [[] for _ in self.tasks]
+        for key, dependence in zip(keys, self.dependences, strict=True):
+            found[key].append(dependence)
         return found
 
     @property
-    def bound(self) -> int:
-        """What a turn takes at least: one unit is busy for so long.
+    def resource_bound(self) -> int:
+        """The least initiation interval: what the busiest unit needs for an iteration.
 
         Units:    cycles
         """
-        of_products = sum(task.cycles for task in self.tasks if task.is_product)
-        return max(of_products, sum(task.cycles for task in self.tasks if not task.is_product))
+        tensor = sum(task.cycles for task in self.tasks if task.is_product)
+        return max(tensor, sum(task.cycles for task in self.tasks) - tensor)
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A solution: the stage of each task, and the order of a turn. `interval` is what a turn takes,
-    `words` what a thread holds at most.
+class Solution:
+    """The stage of each task, the order of a steady iteration, and what they cost.
 
-    Units:    cycles; 32-bit registers
+    Units:    cycles of the initiation interval; 32-bit registers a thread
     """
 
     stages: tuple[int, ...]
     order: tuple[int, ...]
     interval: int
-    words: int
+    registers: int
 
 
 @dataclass
-class _Turns:
-    """Turns of one group of warps, followed in time; products end in the order of their begin."""
+class _Simulation:
+    """One group of warps, iteration after iteration; products complete in the order of issue."""
 
     problem: Problem
     stages: Sequence[int]
     now: int = 0
-    products_over: int = 0
-    over: dict[tuple[int, int], int] = field(default_factory=dict)  # of a product, by iteration
+    products_done: int = 0
+    done: dict[tuple[int, int], int] = field(default_factory=dict)  # of a product, by iteration
 
-    def follow(self, order: Sequence[int], turn: int) -> None:
+    def run(self, order: Sequence[int], iteration: int) -> None:
         for task in order:
-            iteration = turn - self.stages[task]
-            if iteration >= 0:
-                self._do(task, iteration)
+            own = iteration - self.stages[task]
+            if own >= 0:
+                self._execute(task, own)
 
-    def _do(self, number: int, iteration: int) -> None:
+    def _execute(self, number: int, iteration: int) -> None:
         problem, task = self.problem, self.problem.tasks[number]
         self.now = max([self.now, *self._waits(number, iteration)])
         if not task.is_product:
             self.now += task.cycles
             return
-        # The instructions of a product are not all begun before those of the last one are over.
-        self.now = max(self.now, self.products_over)
-        self.products_over = self.now + task.cycles // problem.groups
-        self.over[number, iteration] = self.products_over
+        # Measured (docs/notes.md): issue blocks until the previous product is done.
+        self.now = max(self.now, self.products_done)
+        self.products_done = self.now + task.cycles // problem.groups
+        self.done[number, iteration] = self.products_done
         self.now += problem.issue_cycles
 
     def _waits(self, number: int, iteration: int) -> Iterator[int]:
-        for need in self.problem.needed[number]:
-            if not need.is_added_to:
-                yield self.over.get((need.source, iteration - need.distance), 0)
-        for need in self.problem.given[number]:
-            if need.is_held:
-                yield self.over.get((need.target, iteration + need.distance - 1), 0)
+        for one in self.problem.inputs[number]:
+            if not one.is_accumulator:
+                yield self.done.get((one.source, iteration - one.distance), 0)
+        for one in self.problem.outputs[number]:
+            if one.in_registers:
+                yield self.done.get((one.target, iteration + one.distance - 1), 0)
 
 
 def interval_of(problem: Problem, stages: Sequence[int], order: Sequence[int]) -> int:
-    """What a turn takes, once turns are alike.
-
-    Units:    cycles
-    """
-    turns = _Turns(problem, stages)
-    for turn in range(_TURNS):
-        before = turns.now
-        turns.follow(order, turn)
-    return max(problem.bound, turns.now - before)
+    """The initiation interval: the cycles of one iteration in the steady state."""
+    simulation = _Simulation(problem, stages)
+    for iteration in range(_SIMULATED_ITERATIONS):
+        before = simulation.now
+        simulation.run(order, iteration)
+    return max(problem.resource_bound, simulation.now - before)
 
 
-def words_of(problem: Problem, stages: Sequence[int], order: Sequence[int]) -> int:
-    """What a thread holds at most of what tasks give, between two of them.
-
-    Units:    32-bit registers
-    """
+def registers_of(problem: Problem, stages: Sequence[int], order: Sequence[int]) -> int:
+    """The most registers of a thread that are live between two tasks of a steady iteration."""
     place = {task: position for position, task in enumerate(order)}
     end = len(order)
-    held = [0] * (end + 1)  # behind so many tasks
+    live = [0] * (end + 1)  # after so many tasks
     for number, task in enumerate(problem.tasks):
-        # From where it is made; what a later turn takes, to the end and from the beginning on.
-        spans = []
-        for need in problem.given[number]:
-            delay = stages[need.target] - stages[number] + need.distance
-            last = place[need.target] + 1
+        ranges = []
+        for one in problem.outputs[number]:
+            delay = stages[one.target] - stages[number] + one.distance
+            last = place[one.target] + 1
             if delay == 0:
-                spans.append((place[number] + 1, last))
-            else:
-                spans += [(place[number] + 1, end + 1), *[(0, end + 1)] * (delay - 1), (0, last)]
-        for position in {p for first, last in spans for p in range(first, last)}:
-            held[position] += task.words
-    return max(held)
+                ranges.append((place[number] + 1, last))
+                continue
+            # Until the end of its iteration, through whole ones, and into that of its user.
+            ranges += [(place[number] + 1, end + 1), *[(0, end + 1)] * (delay - 1), (0, last)]
+        for position in {p for first, last in ranges for p in range(first, last)}:
+            live[position] += task.registers
+    return max(live)

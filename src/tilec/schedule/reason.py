@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+from mlir import ir
+
+from tilec.ops.notes import place_of
 
 
 @dataclass(frozen=True)
@@ -11,3 +16,9 @@ class Reason:
 
     what: str
     why: str
+
+
+def at(op: ir.OpView) -> str:
+    """Where an operation is in the source, to go on after what it is; empty if nobody knows."""
+    place = place_of(op.location)
+    return f" at {Path(place.file).name}:{place.line}:{place.column}" if place.file else ""

@@ -1,12 +1,12 @@
-"""Which loads are copied together into a slot, and which places of a program fill one ring.
+"""Which loads share a buffer of a ring, and which places of a program fill the same ring.
 
     a = load x; for k { b = load x; c = load y; … b c …; … b … }
 
-Loads that meet in products have a slot together where they stand in one block, with no control flow
-between them, and are read in the same blocks: they come at one time, and are given up at one time.
-Slots of the same tiles of the same tensors are of one ring wherever they are filled: before a loop,
-in it and behind it, if each is read in the block that it is filled in. Such slots are given up in
-the order in which they are filled, as a ring's are.
+Loads share a buffer if products read them together and in the same blocks, and if they stand in one
+block without control flow in between: they arrive together, and are released together. Loads of the
+same tiles of the same tensors use one ring, whether they stand before, in or after a loop, if each
+buffer is read only in the block that fills it. Then buffers are released in the order in which they
+are filled.
 """
 
 from __future__ import annotations
@@ -26,16 +26,12 @@ _Readers = dict[Copied, frozenset[ir.Block]]
 
 @dataclass(frozen=True)
 class Ring:
-    """The places that fill slots of one ring; those in loops first.
-
-    Shapes:   a fill has its loads in program order
-    """
+    """The places that fill one ring, those in loops first; each has its loads in program order."""
 
     fills: tuple[tuple[Copied, ...], ...]
 
     @property
-    def turns(self) -> bool:
-        """Whether a loop fills its slots."""
+    def in_loop(self) -> bool:
         return is_in_loop(self.fills[0][0].block)
 
     @property
@@ -44,7 +40,7 @@ class Ring:
 
 
 def rings_of(products: Sequence[Product], *, are_joined: bool = True) -> list[Ring]:
-    """All that products read; not `are_joined`, each ring is filled at one place."""
+    """The rings of all loads that products read; unless `are_joined`, each has one fill."""
     readers, fills = _readers(products), fills_of(products)
     if not are_joined:
         return [Ring((fill,)) for fill in fills]
@@ -61,7 +57,7 @@ def rings_of(products: Sequence[Product], *, are_joined: bool = True) -> list[Ri
 
 
 def fills_of(products: Sequence[Product]) -> list[tuple[Copied, ...]]:
-    """Loads that are copied together, in program order."""
+    """The loads that share a buffer, in program order."""
     readers = _readers(products)
     found: list[list[Copied]] = []
     for product in products:
@@ -99,7 +95,7 @@ def _readers(products: Sequence[Product]) -> _Readers:
 def _may_join(
     ring: Sequence[tuple[Copied, ...]], fill: tuple[Copied, ...], readers: _Readers
 ) -> bool:
-    """Whether a fill may be one more of a ring: where neither is in a loop, each has a slot."""
+    """Whether a ring may have one more fill. Two outside of loops keep a buffer each."""
     blocks = [other[0].block for other in ring]
     if fill[0].block in blocks or not any(map(is_in_loop, (*blocks, fill[0].block))):
         return False

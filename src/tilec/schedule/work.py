@@ -1,4 +1,4 @@
-"""What threads do for an operation: instructions for each element, and their cycles."""
+"""The cost of an operation that threads execute: instructions an element, and cycles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FREE = ("tensor", "linalg", "tile", "warp", "scf", "memref", "func")  # views, 
 
 
 def thread_cycles(op: ir.OpView, rates: Rates) -> float:
-    """For which threads are busy with an operation on tiles that neither loads nor multiplies.
+    """How long an operation on tiles keeps the threads busy that is no load and no product.
 
     Units:    cycles of one multiprocessor
     """

@@ -54,7 +54,7 @@ class Roles:
     """What schedules are planned by in which some warps copy and others multiply.
 
     Threads with one number in all warpgroups share `registers`: one that loads has
-    `loader_registers`, or where there are more than a few channels `loader_registers_of_many`, and
+    `loader_registers`, or where there are more than `few_rings` `loader_registers_of_many`, and
     those that compute have the rest. A math thread has room for `held_registers` of sums and of
     factors that it computes; beside them are addresses, and what follows the products. A ring has
     `depth` slots at the most, for more hide nothing, or `depth_of_several` where a block does
@@ -71,6 +71,7 @@ class Roles:
 
     math_groups: int
     registers: int
+    few_rings: int
     loader_registers: int
     loader_registers_of_many: int
     held_registers: int

@@ -51,6 +51,7 @@ SM_90A = replace(
     roles=Roles(
         math_groups=2,
         registers=504,
+        few_rings=2,
         loader_registers=24,
         loader_registers_of_many=40,
         held_registers=192,

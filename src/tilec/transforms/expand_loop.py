@@ -1,43 +1,41 @@
-"""A loop whose operations are done in two stages: those of stage 1 a turn after those of stage 0.
+"""Modulo expansion: a loop whose operations belong to two stages becomes a software pipeline.
 
 Before:   x = x0
           for i in l..u { a = f i; x = g a x i }
 After:    if l < u {
-              a = f l; y = x0
-              for i in l+1..u { b = f i; y = g a y (i-1); a = b }      b and a are one variable
-              x = g a y (u-1)
+              a = f l                                          prologue: stage 0
+              for i in l+1..u { b = f i; x = g a x (i-1); a = b }
+              x = g a x (u-1)                                  epilogue: stage 1
           } else { x = x0 }
 
-The turns that are filled (the first line) and emptied (the last one) are those of one stage. What
-stage 0 gives and stage 1 takes is a variable of the loop, as is the value before its turn of what
-the loop carries and both take. What takes no time each stage has for itself.
+A value that stage 0 computes and stage 1 uses is one more variable of the loop. Operations that
+take no time are cloned into each stage that uses them.
 
-Assumes:  nothing in the loop writes, or reads what is written meanwhile; what one stage takes of
-          another is of the same turn or an earlier one
+Assumes:  the body has no side effects; a stage uses values of its own or of an earlier stage
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mlir import ir
 
 from tilec.ir.dialects import arith, scf
-from tilec.ir.walk import operations
+from tilec.ir.rewrite import cloned
+from tilec.ir.walk import operands_within
 from tilec.ops.lower_control import terminator_of
 
 
 @dataclass(frozen=True)
 class Stages:
-    """The operations of a loop that take time, in the order in which a turn does them, and those
-    that are done a turn later. What takes no time is not among them."""
+    """The operations that take time, in the order of a steady iteration; some are in stage 1."""
 
     order: tuple[ir.OpView, ...]
-    late: frozenset[ir.Operation]
+    second: frozenset[ir.Operation]
 
-    def of(self, op: ir.Operation) -> int:
-        return int(op in self.late)
+    def of(self, op: ir.OpView) -> int:
+        return int(op.operation in self.second)
 
 
 def expand_loop(loop: ir.OpView, stages: Stages) -> None:
@@ -46,8 +44,7 @@ def expand_loop(loop: ir.OpView, stages: Stages) -> None:
 
 
 def reorder_loop(loop: ir.OpView, order: Sequence[ir.OpView]) -> None:
-    """The same turns, with their operations in another order; each of the rest before its first
-    user."""
+    """Moves the operations of a body into this order, all others before their first user."""
     [body] = loop.regions[0].blocks
     end = terminator_of(body)
     moved: set[ir.Operation] = set()
@@ -56,7 +53,7 @@ def reorder_loop(loop: ir.OpView, order: Sequence[ir.OpView]) -> None:
         if op.operation in moved:
             return
         moved.add(op.operation)
-        for value in taken_by(op):
+        for value in operands_within(op):
             if not isinstance(value.owner, ir.Block) and value.owner.operation.block == body:
                 move(value.owner.opview)
         op.operation.move_before(end.operation)
@@ -65,25 +62,14 @@ def reorder_loop(loop: ir.OpView, order: Sequence[ir.OpView]) -> None:
         move(op)
 
 
-def taken_by(op: ir.OpView) -> list[ir.Value]:
-    """Its operands, and what its regions take."""
-    return [*op.operands, *(value for inner in operations(op) for value in inner.operands)]
-
-
-# What a value of the loop is, by the value and the stage that takes it.
-_Known = dict[tuple[ir.Value, int], ir.Value]
-
-
 @dataclass
-class _Turn:
-    """Where operations of a turn go, and what they and others of the loop are there.
+class _Part:
+    """The prologue, a steady iteration or the epilogue: where its operations go, and what values
+    of the loop are there, by the stage that uses them. `indices` is the loop's index by stage."""
 
-    `numbers` are those of the loop, by stage.
-    """
-
-    numbers: Callable[[int], ir.Value]
+    indices: Callable[[int], ir.Value]
     place: ir.InsertionPoint
-    known: _Known = field(default_factory=dict)
+    values: dict[tuple[ir.Value, int], ir.Value] = field(default_factory=dict)
 
 
 class _Expansion:
@@ -92,80 +78,75 @@ class _Expansion:
         self.stages = stages
         [self.body] = loop.regions[0].blocks
         self.lower, self.upper, self.step, *self.starts = loop.operands
-        self.carried = list(self.body.arguments)[1:]
-        self.handed = list(terminator_of(self.body).operands)
+        self.variables = list(self.body.arguments)[1:]
+        self.yielded = list(terminator_of(self.body).operands)
         self.timed = {op.operation for op in stages.order}
-        self.of_carried = self._stages_of_carried()
-        self.kept = self._kept()
+        self.stage_of_variable = self._stages_of_variables()
+        self.crossing = self._crossing()
 
-    # ---- what is kept for a turn -------------------------------------------------------------
+    # ---- stages of values --------------------------------------------------------------------
 
-    def _stages_of_carried(self) -> list[int]:
-        """Of each variable of the loop, the latest stage of what it is made of."""
-        found = [0] * len(self.carried)
+    def _stages_of_variables(self) -> dict[ir.Value, int]:
+        """Of each variable, the latest stage of what is yielded for it."""
+        found = dict.fromkeys(self.variables, 0)
         while True:
-            again = [self._stage_of(value, found) for value in self.handed]
+            again = {
+                variable: max((self._stage(v, found) for v in self._sources([value])), default=0)
+                for variable, value in zip(self.variables, self.yielded, strict=True)
+            }
             if again == found:
                 return found
             found = again
 
-    def _stage_of(self, value: ir.Value, of_carried: Sequence[int]) -> int:
-        waiting, seen, found = [value], set[ir.Value](), 0
-        while waiting:
-            one = waiting.pop()
-            if one in seen:
-                continue
-            seen.add(one)
-            if one in self.carried:
-                found = max(found, of_carried[self.carried.index(one)])
-            elif self._is_made_here(one):
-                op = one.owner.opview
-                if op.operation in self.timed:
-                    found = max(found, self.stages.of(op.operation))
-                else:
-                    waiting += taken_by(op)
-        return found
+    def _stage(self, source: ir.Value, of_variables: dict[ir.Value, int]) -> int:
+        if source in of_variables:
+            return of_variables[source]
+        return self.stages.of(source.owner.opview)
 
-    def _is_made_here(self, value: ir.Value) -> bool:
-        return not isinstance(value.owner, ir.Block) and value.owner.operation.block == self.body
-
-    def _kept(self) -> list[ir.Value]:
-        """What stage 1 takes of stage 0: results of its operations, and what the loop carries."""
-        waiting = [v for op in self.stages.order if self._is_late(op) for v in taken_by(op)]
-        waiting += [v for v, stage in zip(self.handed, self.of_carried, strict=True) if stage]
-        found: dict[ir.Value, None] = {}
-        seen: set[ir.Value] = set()
+    def _sources(self, values: Sequence[ir.Value]) -> Iterator[ir.Value]:
+        """The variables and the results of timed operations that values are computed from."""
+        waiting, seen = list(values), set[ir.Value]()
         while waiting:
             value = waiting.pop()
             if value in seen:
                 continue
             seen.add(value)
-            if value in self.carried:
-                if not self.of_carried[self.carried.index(value)]:
-                    found[value] = None
-            elif self._is_made_here(value):
+            if value in self.variables:
+                yield value
+            elif self._is_in_body(value):
                 op = value.owner.opview
-                if op.operation not in self.timed:
-                    waiting += taken_by(op)
-                elif not self._is_late(op):
-                    found[value] = None
-        return list(found)
+                if op.operation in self.timed:
+                    yield value
+                else:
+                    waiting += operands_within(op)
 
-    def _is_late(self, op: ir.OpView) -> bool:
-        return op.operation in self.stages.late
+    def _is_in_body(self, value: ir.Value) -> bool:
+        return not isinstance(value.owner, ir.Block) and value.owner.operation.block == self.body
 
-    # ---- the loop and what is around it ------------------------------------------------------
+    def _crossing(self) -> list[ir.Value]:
+        """What stage 1 uses of stage 0."""
+        second = [op for op in self.stages.order if self.stages.of(op)]
+        used = [value for op in second for value in operands_within(op)]
+        used += [
+            value
+            for variable, value in zip(self.variables, self.yielded, strict=True)
+            if self.stage_of_variable[variable]
+        ]
+        sources = self._sources(used)
+        return [value for value in sources if not self._stage(value, self.stage_of_variable)]
+
+    # ---- prologue, loop, epilogue ------------------------------------------------------------
 
     def rewrite(self) -> None:
         loop = self.loop
         with loop.location, ir.InsertionPoint(loop):
-            turns = arith.cmpi(arith.CmpIPredicate.slt, self.lower, self.upper)
-            branch = scf.IfOp(turns, [result.type for result in loop.results], has_else=True)
+            runs = arith.cmpi(arith.CmpIPredicate.slt, self.lower, self.upper)
+            branch = scf.IfOp(runs, [result.type for result in loop.results], has_else=True)
         with loop.location, ir.InsertionPoint(branch.else_block):
             scf.yield_(self.starts)
         with loop.location, ir.InsertionPoint(branch.then_block):
             end = scf.yield_([])
-        results = self._turns(ir.InsertionPoint(end))
+        results = self._pipeline(ir.InsertionPoint(end))
         end.operation.erase()
         with loop.location, ir.InsertionPoint(branch.then_block):
             scf.yield_(results)
@@ -173,102 +154,94 @@ class _Expansion:
             old.replace_all_uses_with(new)
         loop.operation.erase()
 
-    def _turns(self, place: ir.InsertionPoint) -> list[ir.Value]:
-        filling = _Turn(lambda _: self.lower, place)
-        filling.known |= {(v, 0): s for v, s in zip(self.carried, self.starts, strict=True)}
-        self._emit(filling, 0)
+    def _pipeline(self, place: ir.InsertionPoint) -> list[ir.Value]:
+        prologue = _Part(lambda _: self.lower, place)
+        prologue.values = {(v, 0): s for v, s in zip(self.variables, self.starts, strict=True)}
+        self._emit_stage(prologue, 0)
+        carried = list(zip(self.variables, self.yielded, self.starts, strict=True))
+        starts = [
+            start if self.stage_of_variable[variable] else self._value(value, 0, prologue)
+            for variable, value, start in carried
+        ]
+        starts += [self._value(value, 0, prologue) for value in self.crossing]
         with self.loop.location, place:
             second = arith.addi(self.lower, self.step)
-        first = [
-            start if stage else self._value(handed, 0, filling)
-            for start, stage, handed in zip(self.starts, self.of_carried, self.handed, strict=True)
-        ]
-        first += [self._value(value, 0, filling) for value in self.kept]
-        with self.loop.location, place:
-            steady = scf.ForOp(second, self.upper, self.step, first)
-        self._steady(steady)
-        count = len(self.carried)
-        emptying = _Turn(lambda _: self._last(place), place)
-        given = list(steady.results)
-        emptying.known |= {(v, 1): g for v, g in zip(self.carried, given, strict=False)}
-        emptying.known |= {(v, 1): g for v, g in zip(self.kept, given[count:], strict=True)}
-        self._emit(emptying, 1)
+            steady = scf.ForOp(second, self.upper, self.step, starts)
+        self._emit_steady(steady)
+        epilogue = _Part(lambda _: self._last_index(place), place)
+        results = list(steady.results)
+        epilogue.values = {
+            (value, 1): result
+            for value, result in zip([*self.variables, *self.crossing], results, strict=True)
+        }
+        self._emit_stage(epilogue, 1)
         return [
-            self._value(handed, 1, emptying) if stage else result
-            for result, stage, handed in zip(given, self.of_carried, self.handed, strict=False)
+            self._value(value, 1, epilogue) if self.stage_of_variable[variable] else result
+            for (variable, value, _), result in zip(carried, results, strict=False)
         ]
 
-    def _steady(self, steady: ir.OpView) -> None:
+    def _emit_steady(self, steady: ir.OpView) -> None:
         [body] = steady.regions[0].blocks
         with self.loop.location, ir.InsertionPoint(body):
             end = scf.yield_([])
-        place, count = ir.InsertionPoint(end), len(self.carried)
-        number = body.arguments[0]
+        place = ir.InsertionPoint(end)
+        index, *inner = body.arguments
 
-        def numbers(stage: int) -> ir.Value:
+        def indices(stage: int) -> ir.Value:
             with self.loop.location, place:
-                return arith.subi(number, self.step) if stage else number
+                return arith.subi(index, self.step) if stage else index
 
-        turn = _Turn(numbers, place)
-        inner = list(body.arguments)[1:]
-        for value, stage, argument in zip(self.carried, self.of_carried, inner, strict=False):
-            turn.known[value, stage] = argument
-        turn.known |= {(v, 1): kept for v, kept in zip(self.kept, inner[count:], strict=True)}
+        part = _Part(indices, place)
+        own = [(value, self.stage_of_variable[value]) for value in self.variables]
+        keys = [*own, *((value, 1) for value in self.crossing)]
+        part.values = dict(zip(keys, inner, strict=True))
         for op in self.stages.order:
-            self._clone(op, self.stages.of(op.operation), turn)
-        handed = [
-            self._value(v, stage, turn)
-            for v, stage in zip(self.handed, self.of_carried, strict=True)
+            self._clone(op, self.stages.of(op), part)
+        yielded = [
+            self._value(value, stage, part)
+            for value, (_, stage) in zip(self.yielded, own, strict=True)
         ]
-        handed += [self._value(value, 0, turn) for value in self.kept]
+        yielded += [self._value(value, 0, part) for value in self.crossing]
         end.operation.erase()
         with self.loop.location, ir.InsertionPoint(body):
-            scf.yield_(handed)
+            scf.yield_(yielded)
 
-    def _last(self, place: ir.InsertionPoint) -> ir.Value:
-        """The number of the last turn, where there is one."""
+    def _last_index(self, place: ir.InsertionPoint) -> ir.Value:
+        """The index of the last iteration, where there is one."""
         with self.loop.location, place:
-            turns = arith.ceildivsi(arith.subi(self.upper, self.lower), self.step)
+            count = arith.ceildivsi(arith.subi(self.upper, self.lower), self.step)
             one = arith.constant(ir.IndexType.get(), 1)
-            return arith.addi(self.lower, arith.muli(arith.subi(turns, one), self.step))
+            return arith.addi(self.lower, arith.muli(arith.subi(count, one), self.step))
 
     # ---- operations --------------------------------------------------------------------------
 
-    def _emit(self, turn: _Turn, stage: int) -> None:
-        """The operations of one stage."""
+    def _emit_stage(self, part: _Part, stage: int) -> None:
         for op in self.stages.order:
-            if self.stages.of(op.operation) == stage:
-                self._clone(op, stage, turn)
+            if self.stages.of(op) == stage:
+                self._clone(op, stage, part)
 
-    def _value(self, value: ir.Value, stage: int, turn: _Turn) -> ir.Value:
-        """What a value of the loop is to a stage."""
-        if (value, stage) in turn.known:
-            return turn.known[value, stage]
+    def _value(self, value: ir.Value, stage: int, part: _Part) -> ir.Value:
+        """A value of the loop as a stage uses it."""
+        if (value, stage) in part.values:
+            return part.values[value, stage]
         if value == self.body.arguments[0]:
-            turn.known[value, stage] = turn.numbers(stage)
-        elif self._is_made_here(value):
+            part.values[value, stage] = part.indices(stage)
+        elif self._is_in_body(value):
             op = value.owner.opview
-            assert op.operation not in self.timed, "what takes time is done before it is taken"
-            self._clone(op, stage, turn)
+            assert op.operation not in self.timed, "timed operations precede their users"
+            self._clone(op, stage, part)
         else:
-            assert value not in self.carried, "what is carried is kept for those who take it"
+            assert value not in self.variables, "a stage uses variables of its own stage"
             return value
-        return turn.known[value, stage]
+        return part.values[value, stage]
 
-    def _clone(self, op: ir.OpView, stage: int, turn: _Turn) -> None:
-        inside = {value for inner in operations(op) for value in inner.results} | {
-            argument
-            for one in (op, *operations(op))
-            for region in one.regions
-            for block in region.blocks
-            for argument in block.arguments
-        }
-        renamed = {v: self._value(v, stage, turn) for v in taken_by(op) if v not in inside}
-        with op.location:
-            copy = op.operation.clone(ip=turn.place).opview
-        for one in (copy, *operations(copy)):
-            for number, value in enumerate(one.operands):
-                if value in renamed:
-                    one.operands[number] = renamed[value]
+    def _clone(self, op: ir.OpView, stage: int, part: _Part) -> None:
+        used = [value for value in operands_within(op) if self._is_of_loop(value)]
+        renamed = {value: self._value(value, stage, part) for value in used}
+        copy = cloned(op, renamed, part.place)
         for old, new in zip(op.results, copy.results, strict=True):
-            turn.known[old, stage] = new
+            part.values[old, stage] = new
+
+    def _is_of_loop(self, value: ir.Value) -> bool:
+        """Whether it is the index, a variable, or a result of the body itself."""
+        return value.owner == self.body or self._is_in_body(value)

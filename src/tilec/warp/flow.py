@@ -404,7 +404,7 @@ class _Flow:
         elif not sums.is_certain:
             self._wrong("the sums may not be under way", op, sums.made)
         elif sums.after_drain(pending).since is not None:
-            self._wrong("the product of these sums may still be under way", op, sums.made)
+            self._wrong("the product of this accumulator may still be in flight", op, sums.made)
         self._done(pending, held)
 
     def _done(self, pending: int, held: AllHeld) -> None:

@@ -47,10 +47,10 @@ class Slot:
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums under way; not `is_certain`, they may as well be at rest.
+    """An accumulator whose product may be in flight; certainly, if `is_certain`.
 
-    `since` counts the products that have begun since the last one that adds to them, at least, or
-    is None where that one is over.
+    `since` is a lower bound on the products issued after the last one that adds to it, or None if
+    that one is done.
     """
 
     made: ir.OpView = field(compare=False)

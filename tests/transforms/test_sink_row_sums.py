@@ -1,4 +1,4 @@
-"""Sums of rows that are exchanged behind their loop: which are, and that they are right."""
+"""Row sums that are exchanged after their loop: which, and that they are right."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mlir import ir
 from tests.on_cpu import compiled_text
 from tilec.interpret.run import run_kernel
 from tilec.ir.walk import operations
-from tilec.transforms.sum_late import sum_late
+from tilec.transforms.sink_row_sums import sink_row_sums
 
 ROWS, COLUMNS = 4, 16
 
@@ -56,11 +56,11 @@ def _loop_of(function: ir.OpView) -> ir.OpView:
 
 
 @pytest.mark.parametrize("body", LINEAR)
-def test_sums_are_exchanged_behind_the_loop(body: str) -> None:
+def test_row_sums_are_exchanged_after_the_loop(body: str) -> None:
     with compiled_text("k.tile", _text(body)) as found:
         [function] = found.kernels.values()
         with function.location:
-            loop = sum_late(_loop_of(function))
+            loop = sink_row_sums(_loop_of(function))
         assert loop is not None and function.operation.verify()
         sums = [r for r in loop.results if list(ir.RankedTensorType(r.type).shape) == [ROWS, 4]]
         assert len(sums) == 1
@@ -78,10 +78,10 @@ def test_sums_are_exchanged_behind_the_loop(body: str) -> None:
 
 
 @pytest.mark.parametrize("text", OTHER, ids=range(len(OTHER)))
-def test_what_is_no_sum_of_rows_stays(text: str) -> None:
+def test_other_variables_stay(text: str) -> None:
     with compiled_text("k.tile", text) as found:
         [function] = found.kernels.values()
         before = str(function)
         with function.location:
-            assert sum_late(_loop_of(function)) is None
+            assert sink_row_sums(_loop_of(function)) is None
         assert str(function) == before

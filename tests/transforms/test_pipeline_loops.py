@@ -1,4 +1,4 @@
-"""Loops around products that are made into stages compute what the programs say."""
+"""Pipelined loops around products compute what the programs say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.programs.cases import FOLDER, cases, program
 from tests.warp.specialised import planned
 from tilec.hints import Hints
 from tilec.interpret.run import run_kernel
-from tilec.roles.in_stages import in_stages
+from tilec.roles.pipeline_loops import pipeline_loops
 from tilec.schedule.plan import NoSchedule, Schedule, plan
 from tilec.target.resolve import resolve
 
@@ -23,19 +23,19 @@ def _planned(function: ir.OpView) -> Schedule | NoSchedule:
 
 @pytest.mark.parametrize("kernel", ["online", "of_two_scores", "scaled_a_turn_later"])
 def test_loops_around_products_compute_the_same(kernel: str) -> None:
-    with planned(FOLDER / "dot_stages.tile") as found:
+    with planned(FOLDER / "dot_pipelined.tile") as found:
         function, schedule = found[kernel]
         symbol = ir.StringAttr(function.attributes["sym_name"]).value
         with function.location:
-            made = in_stages(function, schedule, TARGET, _planned, is_fast=False)
+            made = pipeline_loops(function, schedule, TARGET, _planned, is_fast=False)
         assert made is not None
         copy, _ = made
         ir.InsertionPoint(function).insert(copy)
         function.operation.erase()
         assert copy.operation.verify()
-        with program("dot_stages") as compiled:
+        with program("dot_pipelined") as compiled:
             chosen = {symbol for symbol in compiled.kernels if symbol.startswith(kernel)}
-            launches = list(cases("dot_stages", compiled, chosen))
+            launches = list(cases("dot_pipelined", compiled, chosen))
         for case in launches:
             if case.symbol != symbol:
                 continue
@@ -47,9 +47,9 @@ def test_loops_around_products_compute_the_same(kernel: str) -> None:
 
 @pytest.mark.parametrize("kernel", ["by_hand"])
 def test_what_is_written_in_that_order_stays(kernel: str) -> None:
-    with planned(FOLDER / "dot_stages.tile") as found:
+    with planned(FOLDER / "dot_pipelined.tile") as found:
         function, schedule = found[kernel]
         before = str(function)
         with function.location:
-            assert in_stages(function, schedule, TARGET, _planned, is_fast=False) is None
+            assert pipeline_loops(function, schedule, TARGET, _planned, is_fast=False) is None
         assert str(function) == before

@@ -1,12 +1,11 @@
-"""Sums of rows that a loop adds up: each thread adds up its own, and they are exchanged behind it.
+"""Sinks the exchange between lanes that a row sum takes out of the loop that accumulates it.
 
 Before:   l = 0; for … { r = sum of t along its columns; l = l * c + r }; use l
-After:    l = 0 (4 columns); for … { r = sums of t over columns of one lane; l = l * c + r }
-          use sum of l
+After:    l = 0, a column for each lane
+          for … { r = sums over the columns of one lane; l = l * c + r }; use the sum of l
 
-Of sums of products a row is held by four lanes, which have two columns each of every eight
-(`layout/mma.py`), so that what is left to add up takes no exchange in the loop. Numbers are rounded
-in another order than written, which only `fast_math` allows.
+Four lanes hold a row of an accumulator (`layout/wgmma.py`), so that summing over the columns of
+each takes no shuffles. This rounds in another order than the source, which only `fast_math` allows.
 """
 
 from __future__ import annotations
@@ -16,39 +15,39 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.ir.dialects import arith, scf
+from tilec.ir.dialects import arith
+from tilec.ir.rewrite import loop_with
+from tilec.layout.wgmma import GROUP_COLUMNS, ROW_LANES
 from tilec.ops.build import broadcast_along, constant, regroup, shape_of
 from tilec.ops.lower_control import terminator_of
 from tilec.ops.reduce import reduced
 from tilec.types import F32
 
-_COLUMNS, _LANES, _NEAR = 8, 4, 2  # of a group, that hold a row of it, side by side in one
-
 
 @dataclass(frozen=True)
 class _Sum:
-    """A variable of a loop, by its number, and what is done with it: operations in order, and the
-    reductions among what they take."""
+    """A variable of a loop that accumulates row sums: its number, the operations between it and
+    what is yielded, in order, and the reductions that they use."""
 
     number: int
     ops: tuple[ir.OpView, ...]
     reductions: tuple[ir.OpView, ...]
 
 
-def sum_late(loop: ir.OpView) -> ir.OpView | None:
-    """The loop with such sums in another form; None, and as it was, if it has none.
+def sink_row_sums(loop: ir.OpView) -> ir.OpView | None:
+    """The loop that replaces this one; None if it accumulates no row sums, and stays.
 
-    Assumes:  its tiles have the rows of its products
+    Assumes:  the rows that are summed lie as those of its products
     """
     found = [one for n in range(len(loop.results)) if (one := _sum_of(loop, n)) is not None]
     if not found:
         return None
     for one in found:
-        _lay_out(one)
+        _widen(one)
     return _with_lanes(loop, [one.number for one in found])
 
 
-# ---- which sums are added up so ------------------------------------------------------------------
+# ---- which variables are row sums ----------------------------------------------------------------
 
 
 def _sum_of(loop: ir.OpView, number: int) -> _Sum | None:
@@ -63,7 +62,7 @@ def _sum_of(loop: ir.OpView, number: int) -> _Sum | None:
     reductions: list[ir.OpView] = []
     if not _is_linear(handed, carried, body, ops, reductions) or not reductions:
         return None
-    # Nobody else may have what is no sum of a whole row.
+    # Nothing else may use a value that is no longer the sum of a whole row.
     own = [*ops, *reductions, terminator_of(body)]
     used = [carried, *(op.results[0] for op in own[:-1])]
     if any(use.owner.opview not in own for value in used for use in value.uses):
@@ -80,7 +79,7 @@ def _is_linear(
     ops: list[ir.OpView],
     reductions: list[ir.OpView],
 ) -> bool:
-    """Whether a value is a sum of what is carried and of sums of rows, each scaled or not."""
+    """Whether a value is a linear combination of the variable and of row sums."""
     if value == carried:
         return True
     if isinstance(value.owner, ir.Block) or value.owner.operation.block != body:
@@ -103,14 +102,14 @@ def _is_linear(
 
 
 def _scaled(op: ir.OpView, carried: ir.Value, body: ir.Block) -> list[ir.Value]:
-    """Of the factors of an operation the one that is a sum, if the other one is none."""
+    """The operand of a multiplication that is linear, if the other one is a scale."""
     factors = list(op.operands)[:2]
     sums = [value for value in factors if _is_linear(value, carried, body, [], [])]
     return sums if len(sums) == 1 else []
 
 
 def _reduction(op: ir.OpView) -> ir.OpView | None:
-    """The sum of rows that an operation gives another shape, from zero."""
+    """The row sum, from zero, that an operation reshapes."""
     value = op.operands[0]
     if isinstance(value.owner, ir.Block) or value.owner.name != "linalg.reduce":
         return None
@@ -121,7 +120,7 @@ def _reduction(op: ir.OpView) -> ir.OpView | None:
     shape = shape_of(reduce.operands[0])
     if kinds != ["arith.addf", "linalg.yield"] or axes != [1] or len(shape) != 2:
         return None
-    return reduce if shape[1] % _COLUMNS == 0 and _is_zero(reduce.operands[1]) else None
+    return reduce if shape[1] % GROUP_COLUMNS == 0 and _is_zero(reduce.operands[1]) else None
 
 
 def _is_zero(value: ir.Value) -> bool:
@@ -137,17 +136,18 @@ def _is_zero(value: ir.Value) -> bool:
     return isinstance(attribute, ir.FloatAttr) and attribute.value == 0
 
 
-# ---- the other form ------------------------------------------------------------------------------
+# ---- the rewrite ---------------------------------------------------------------------------------
 
 
-def _lay_out(one: _Sum) -> None:
-    """The operations on columns of lanes in place of one column."""
+def _widen(one: _Sum) -> None:
+    """Has the operations compute a column for each lane."""
     lanes: dict[ir.Value, ir.Value] = {}
     for reduce, expand in zip(one.reductions[::2], one.reductions[1::2], strict=True):
         tile = reduce.operands[0]
         rows, columns = shape_of(tile)
+        near = GROUP_COLUMNS // ROW_LANES
         with reduce.location, ir.InsertionPoint(reduce):
-            parts = regroup(tile, F32, (rows, columns // _COLUMNS, _LANES, _NEAR))
+            parts = regroup(tile, F32, (rows, columns // GROUP_COLUMNS, ROW_LANES, near))
             for axis in (3, 1):
                 [parts] = reduced([parts], [_zero()], [axis], _added)
         lanes[expand.results[0]] = parts
@@ -159,7 +159,7 @@ def _lay_out(one: _Sum) -> None:
     [carried] = [v for op in one.ops for v in op.operands if isinstance(v.owner, ir.Block)]
     for op in one.ops:
         rows = shape_of(op.results[0])[0]
-        kind = ir.RankedTensorType.get((rows, _LANES), ir.F32Type.get())
+        kind = ir.RankedTensorType.get((rows, ROW_LANES), ir.F32Type.get())
         for place, value in enumerate(op.operands):
             if shape_of(value) == (rows, 1) and value not in made and value != carried:
                 with op.location, ir.InsertionPoint(op):
@@ -171,7 +171,7 @@ def _lay_out(one: _Sum) -> None:
 
 
 def _zero() -> ir.Value:
-    """What no number is changed by if it is added, not even -0.0."""
+    """The identity of addition: unlike 0.0 it keeps -0.0."""
     return constant(F32, -0.0)
 
 
@@ -180,24 +180,12 @@ def _added(sofar: Sequence[ir.Value], item: Sequence[ir.Value]) -> Sequence[ir.V
 
 
 def _with_lanes(loop: ir.OpView, numbers: Sequence[int]) -> ir.OpView:
-    """The loop with columns of lanes in these variables, and their sums behind it."""
-    lower, upper, step, *starts = loop.operands
+    """The loop with a column for each lane in these variables, and their sums after it."""
+    starts = list(loop.operands)[3:]
     with loop.location, ir.InsertionPoint(loop):
         for number in numbers:
-            starts[number] = constant(F32, 0.0, (shape_of(starts[number])[0], _LANES))
-        made = scf.ForOp(lower, upper, step, starts)
-    with ir.InsertionPoint(made.body):
-        end = scf.yield_([])
-    [body] = loop.regions[0].blocks
-    for old, new in zip(body.arguments, made.body.arguments, strict=True):
-        old.replace_all_uses_with(new)
-    *ops, old_end = body.operations
-    for op in ops:
-        op.operation.move_before(end.operation)
-    handed = list(old_end.operands)
-    end.operation.erase()
-    with old_end.location, ir.InsertionPoint(made.body):
-        scf.yield_(handed)
+            starts[number] = constant(F32, 0.0, (shape_of(starts[number])[0], ROW_LANES))
+    made = loop_with(loop, starts)
     with loop.location, ir.InsertionPoint.after(made.operation):
         for number, (old, new) in enumerate(zip(loop.results, made.results, strict=True)):
             whole = new

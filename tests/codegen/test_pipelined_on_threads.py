@@ -1,4 +1,4 @@
-"""Loops in stages (`tests/programs/dot_stages.tile`), thread by thread: turns of any number, and
+"""Pipelined loops (`tests/programs/dot_pipelined.tile`), thread by thread: any trip count, and
 threads and copies that are early or late."""
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from tests.programs.cases import text_of
 from tests.programs.entry import Arrays
 from tests.programs.table import TABLE
 from tilec import machine_code
+from tilec.artifact.manifest import Variant
 from tilec.codegen.cubin import BrokenScheduleError, Cubin, assemble
 from tilec.target.resolve import resolve
 from tilec.target.toolchain import libdevice, ptxas
 
-NAME = "dot_stages"
+NAME = "dot_pipelined"
 TEXT = text_of(NAME)
 KERNELS = {"online": "online__64", **{name: name for name in TABLE[NAME] if name != "online"}}
 # Of keys: no turn, one, as many as there are slots, and more.
@@ -40,7 +41,7 @@ def _given(kernel: str, keys: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_loop_in_stages_is_right(kernel: str) -> None:
+def test_a_pipelined_loop_is_right(kernel: str) -> None:
     reference = TABLE[NAME][kernel].reference
     assert reference is not None
     with program(TEXT, name=f"{NAME}.tile", chosen={KERNELS[kernel]}) as threads:
@@ -51,29 +52,47 @@ def test_a_loop_in_stages_is_right(kernel: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "by_hand"])
-def test_it_is_in_stages(kernel: str) -> None:
+def test_it_is_pipelined(kernel: str) -> None:
     with program(TEXT, name=f"{NAME}.tile", chosen={KERNELS[kernel]}) as threads:
         report = threads.lowered(KERNELS[kernel], ALIGNED)[0].schedule
-    assert any(choice.what.startswith("stages of the loop") for choice in report.choices)
+    assert any(choice.what.startswith("software pipeline of the loop") for choice in report.choices)
 
 
-def test_what_ptxas_does_not_keep_is_left_as_it_was_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """As where products would run one by one: the second time, nothing is in stages."""
+def test_what_ptxas_does_not_keep_is_compiled_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two kernels the one that ptxas names; the report says so."""
     given: list[str] = []
 
     def assembled(ptx: str, target: str, tool: Path) -> Cubin:
         given.append(ptx)
         if len(given) == 1:
-            raise BrokenScheduleError("ptxas undoes a schedule: (C7510)")
+            raise BrokenScheduleError("ptxas undoes a schedule", "online__64__v16")
         return assemble(ptx, target, tool)
 
     monkeypatch.setattr(machine_code, "assemble", assembled)
-    with program(TEXT, name=f"{NAME}.tile", chosen={"online__64"}) as threads:
-        instances = list(threads.instances.values())
-        machine_code.compile_kernels(
-            instances, resolve("sm_90a"), machine_code.Tools(ptxas(), libdevice())
+    symbols = {"online__64", "of_two_scores"}
+    with program(TEXT, name=f"{NAME}.tile", chosen=symbols) as threads:
+        made = machine_code.compile_kernels(
+            list(threads.instances.values()),
+            resolve("sm_90a"),
+            machine_code.Tools(ptxas(), libdevice()),
         )
-    products = [ptx.count("wgmma.commit_group") for ptx in given]
-    assert products[1] < products[0]
+    assert len(given) == 2
+    told = {kernel.symbol: _told(kernel.variants[0]) for kernel in made.kernels}
+    assert told == {"online__64": "no software pipeline", "of_two_scores": "software pipeline"}
+
+
+def _told(variant: Variant) -> str:
+    [what] = [c.what for c in variant.lowering.schedule.choices if "software pipeline" in c.what]
+    return what.partition(" of ")[0]
+
+
+def test_a_schedule_that_is_broken_anyway_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def assembled(ptx: str, target: str, tool: Path) -> Cubin:
+        raise BrokenScheduleError("ptxas undoes a schedule")
+
+    monkeypatch.setattr(machine_code, "assemble", assembled)
+    with program(TEXT, name=f"{NAME}.tile", chosen={"by_hand"}) as threads:
+        instances = list(threads.instances.values())
+        tools = machine_code.Tools(ptxas(), libdevice())
+        with pytest.raises(BrokenScheduleError):
+            machine_code.compile_kernels(instances, resolve("sm_90a"), tools)
