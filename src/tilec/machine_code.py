@@ -75,10 +75,10 @@ def compile_kernels(
         return _compiled(instances, target, tools, with_llvm, workers)
     except BrokenScheduleError as error:
         # ptxas serialises the products of this entry: its loops are compiled as written.
-        broken = [one for one in instances if one.may_pipeline and _has_entry(one, error.entry)]
+        broken = [one for one in instances if one.may_change_loops and _has_entry(one, error.entry)]
         if not broken:
             raise
-        again = [replace(x, may_pipeline=False) if x in broken else x for x in instances]
+        again = [replace(x, may_change_loops=False) if x in broken else x for x in instances]
         return compile_kernels(again, target, tools, with_llvm=with_llvm, workers=workers)
 
 

@@ -5,6 +5,7 @@ A *variant* is machine code for one set of preconditions; `machine_code.py` says
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from mlir import ir
@@ -21,7 +22,7 @@ from tilec.ops.lowering import TensorMap, teams_of
 from tilec.ops.notes import Note, Place, SharedMemoryUse
 from tilec.ops.rules import Placing
 from tilec.ops.send import By
-from tilec.roles.pipeline_loops import pipeline_loops
+from tilec.roles.pipeline_loops import Form, changed_forms
 from tilec.roles.specialise import specialise
 from tilec.schedule.cost import Work, work_of
 from tilec.schedule.describe import describe
@@ -39,6 +40,7 @@ from tilec.transforms.mark_last_uses import mark_last_uses
 from tilec.transforms.place_layouts import place_layouts
 from tilec.transforms.read_elements import read_elements
 from tilec.transforms.relax_floats import relax_floats
+from tilec.transforms.split_loops import split_loops
 from tilec.transforms.stage_loads import stage_loads
 from tilec.transforms.turn_products import plan_either_way
 from tilec.transforms.widen_first import widen_first
@@ -49,12 +51,12 @@ from tilec.warp.verify import expect_no_problem, problems_of
 class Instance:
     """One kernel: its function in the tile dialect, helpers inlined, and its description.
 
-    `may_pipeline`: its loops may be software-pipelined (`roles/pipeline_loops.py`).
+    `may_change_loops`: its loops may be pipelined and split (`roles/pipeline_loops.py`).
     """
 
     function: ir.OpView
     description: Description
-    may_pipeline: bool = True
+    may_change_loops: bool = True
 
 
 @dataclass(frozen=True)
@@ -244,6 +246,10 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
     with stage("stages"):
         placing = Placing(warps, wanted.vector_bytes)
         stages = plan_stages(function, hints, target, placing, wanted.fitting)
+        # The parts of a split loop would fill rings of their own.
+        if not stages.rings and target.rates is not None:
+            found = split_loops(function, target.rates)
+            schedule = replace(schedule, reasons=(*schedule.reasons, *found))
         report = with_stages(describe(schedule, target), stages)
         work = work_of(function, schedule, target, launch, warps, stages)
         stage_loads(function, stages)
@@ -253,33 +259,45 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
 def _in_best_form(
     function: ir.OpView, schedule: Schedule, wanted: Wanted, launch: Launch
 ) -> _Scheduled | tuple[ir.OpView, NoSchedule]:
-    """The function with roles, and with its loops pipelined where that is better and verified; or
-    the function unchanged, and why it has no roles."""
-    hints, target, fitting = wanted.hints, wanted.target, wanted.fitting
+    """The function with roles, in the first of its forms that is verified; or the function
+    unchanged, and why it has no roles. The functions that are not taken are erased."""
+    hints, target = wanted.hints, wanted.target
+    missed: list[Reason] = []
 
-    def again(one: ir.OpView) -> Schedule | NoSchedule:
-        return plan(one, hints, target, fitting, schedule.results_by)
+    def planned(one: ir.OpView) -> Schedule | NoSchedule:
+        return plan(one, hints, target, wanted.fitting, schedule.results_by)
 
-    pipelined = pipeline_loops(function, schedule, target, again, is_fast=hints.fast_math)
-    if pipelined is None:
-        return _specialised(function, schedule, target, launch)
-    if wanted.instance.may_pipeline:
-        made = _specialised(*pipelined, target, launch)
+    written = Form(function, schedule)
+    forms = list(changed_forms(written, target, planned, is_fast=hints.fast_math))
+    if forms and not wanted.instance.may_change_loops:
+        _erase(forms)
+        forms = []
+        missed.append(Reason("loops as written", "ptxas would serialise products otherwise"))
+    while forms:
+        form, *forms = forms
+        made = _specialised(form, missed, target, launch)
         if isinstance(made, _Scheduled):
-            function.operation.erase()
+            _erase((written, *forms))
             return made
         unused, failed = made
+        unused.operation.erase()
         why = "; ".join(one.why for one in failed.reasons)
-    else:
-        unused, why = pipelined[0], "ptxas would serialise its products"
-    unused.operation.erase()
-    reasons = (*schedule.reasons, Reason("no software pipeline", why))
-    return _specialised(function, replace(schedule, reasons=reasons), target, launch)
+        missed.append(Reason("no " + ", no ".join(one.what for one in form.reasons), why))
+    return _specialised(written, missed, target, launch)
+
+
+def _erase(forms: Sequence[Form]) -> None:
+    for form in forms:
+        form.function.operation.erase()
 
 
 def _specialised(
-    function: ir.OpView, schedule: Schedule, target: Target, launch: Launch
+    form: Form, missed: Sequence[Reason], target: Target, launch: Launch
 ) -> _Scheduled | tuple[ir.OpView, NoSchedule]:
+    """A form with roles; `missed` says why it has none of the better forms."""
+    function = form.function
+    reasons = (*form.schedule.reasons, *form.reasons, *missed)
+    schedule = replace(form.schedule, reasons=reasons)
     # What the schedule names in the function is gone once it is carried out.
     report, warps = describe(schedule, target), schedule.team_warps
     work = work_of(function, schedule, target, launch, warps)

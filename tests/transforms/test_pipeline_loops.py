@@ -10,7 +10,7 @@ from tests.programs.cases import FOLDER, cases, program
 from tests.warp.specialised import planned
 from tilec.hints import Hints
 from tilec.interpret.run import run_kernel
-from tilec.roles.pipeline_loops import pipeline_loops
+from tilec.roles.pipeline_loops import Form, pipeline_loops
 from tilec.schedule.plan import NoSchedule, Schedule, plan
 from tilec.target.resolve import resolve
 
@@ -27,9 +27,10 @@ def test_loops_around_products_compute_the_same(kernel: str) -> None:
         function, schedule = found[kernel]
         symbol = ir.StringAttr(function.attributes["sym_name"]).value
         with function.location:
-            made = pipeline_loops(function, schedule, TARGET, _planned, is_fast=False)
+            form = Form(function, schedule)
+            made = pipeline_loops(form, TARGET, _planned, is_fast=False)
         assert made is not None
-        copy, _ = made
+        copy = made.function
         ir.InsertionPoint(function).insert(copy)
         function.operation.erase()
         assert copy.operation.verify()
@@ -51,5 +52,6 @@ def test_what_is_written_in_that_order_stays(kernel: str) -> None:
         function, schedule = found[kernel]
         before = str(function)
         with function.location:
-            assert pipeline_loops(function, schedule, TARGET, _planned, is_fast=False) is None
+            form = Form(function, schedule)
+            assert pipeline_loops(form, TARGET, _planned, is_fast=False) is None
         assert str(function) == before

@@ -14,6 +14,7 @@ from tilec.ops.broadcasting import Builder, method, operator
 from tilec.ops.build import constant_like, like, make
 from tilec.ops.call import Call, Emission, Form, Operation, Value
 from tilec.ops.formats import Array, unsigned
+from tilec.ops.linear import Linear, product
 from tilec.ops.meaning import Elementwise, Rounded, exact
 from tilec.ops.rules import Datum, ElementwiseRules, Machine, OpRules
 from tilec.ops.uses import Domain
@@ -116,11 +117,25 @@ RULES: tuple[OpRules, ...] = (
         lambda b: max(b) + 1,
         "add",
         numbers=exact(operator_.add),
+        combines=Linear.plus,
     ),
     Elementwise(
-        "arith.subi", np.subtract, lambda d: gcd(*d), launcher="sub", numbers=exact(operator_.sub)
+        "arith.subi",
+        np.subtract,
+        lambda d: gcd(*d),
+        launcher="sub",
+        numbers=exact(operator_.sub),
+        combines=Linear.minus,
     ),
-    Elementwise("arith.muli", np.multiply, prod, sum, "mul", numbers=exact(operator_.mul)),
+    Elementwise(
+        "arith.muli",
+        np.multiply,
+        prod,
+        sum,
+        "mul",
+        numbers=exact(operator_.mul),
+        combines=product,
+    ),
     Elementwise("arith.negf", np.negative, launcher="neg"),
     Rounded("arith.addf", lambda a, b: a + b),
     Rounded("arith.subf", lambda a, b: a - b),

@@ -17,6 +17,7 @@ from tilec.ops.encoding import layout_of
 from tilec.ops.facts import do_count
 from tilec.ops.formats import shape_of
 from tilec.ops.fragments import certain, select_registers
+from tilec.ops.linear import Linear
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.pending import selected
 from tilec.ops.rules import Data, DataOf, Datum, Machine, OpRules, Places, Placing
@@ -69,6 +70,9 @@ class _LinalgBroadcast(OpRules):
 
     def counts(self, op: ir.OpView) -> bool:
         return do_count(op.operands[0])
+
+    def linear(self, op: ir.OpView, operands: Sequence[Linear | None]) -> Linear | None:
+        return operands[0]
 
     def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
         mask = data_of(op.operands[0])

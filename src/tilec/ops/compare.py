@@ -21,8 +21,9 @@ from tilec.ops.broadcasting import Broadcasting, Builder
 from tilec.ops.build import compared, known_integer, make
 from tilec.ops.call import Call, Form, Operation, Receiver
 from tilec.ops.facts import do_count
-from tilec.ops.formats import Array, signed, unsigned
+from tilec.ops.formats import Array, element_of, signed, unsigned
 from tilec.ops.host_expression import as_unsigned
+from tilec.ops.linear import Linear, signed_range
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.rules import (
     GRANULARITY,
@@ -148,6 +149,24 @@ class _CompareIntegers(ElementwiseRules):
             return 1
         divisor = facts.divisor(second)
         return min(divisor & -divisor, _MOST_NEIGHBOURS) or _MOST_NEIGHBOURS
+
+    def true_where(
+        self, op: ir.OpView, operands: Sequence[Linear | None]
+    ) -> Sequence[Linear] | None:
+        first, second = operands
+        predicate = _INTEGER_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
+        if first is None or second is None or predicate == "ne":
+            return None
+        low, high = signed_range(element_of(op.operands[0].type))
+        if predicate[0] == "u":
+            low, high = 0, high - low
+        fit = [Linear(low=-low, high=-low).plus(one) for one in (first, second)]
+        fit += [Linear(low=high, high=high).minus(one) for one in (first, second)]
+        differences = {"ge": [(first, second, 0)], "gt": [(first, second, 1)]}
+        differences |= {"le": [(second, first, 0)], "lt": [(second, first, 1)]}
+        differences["eq"] = [(first, second, 0), (second, first, 0)]
+        wanted = differences[predicate[-2:]]
+        return [*(a.minus(b).plus(Linear(low=-n, high=-n)) for a, b, n in wanted), *fit]
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

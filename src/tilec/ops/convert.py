@@ -36,6 +36,7 @@ from tilec.ops.formats import (
 )
 from tilec.ops.fragments import in_memory, with_element
 from tilec.ops.host_expression import as_unsigned
+from tilec.ops.linear import Linear, signed_range
 from tilec.ops.lower_bytes import are_bytes_to_bf16, bytes_to_bf16
 from tilec.ops.lower_f8 import from_f8, to_f8
 from tilec.ops.lower_tf32 import to_tf32
@@ -336,6 +337,15 @@ class _IntegerToInteger(ElementwiseRules):
             return found
         kind = op.results[0].type
         return found if isinstance(found, bool) else (str(kind), found)
+
+    def linear(self, op: ir.OpView, operands: Sequence[Linear | None]) -> Linear | None:
+        [form] = operands
+        source, target = (signed_range(element_of(v.type)) for v in (*op.operands, *op.results))
+        if form is None or target[1] <= source[1]:  # narrower types keep the low bits
+            return form
+        low = source[0] if self.is_signed else 0
+        is_exact = not form.terms and low <= form.low and form.high <= source[1]
+        return form if is_exact else None
 
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
         found = facts.divisor(op.operands[0])

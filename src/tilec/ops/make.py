@@ -23,6 +23,7 @@ from tilec.ops.convert import converted
 from tilec.ops.encoding import layout_of
 from tilec.ops.formats import attribute_number, dtype_of, element_of, rounded, shape_of
 from tilec.ops.fragments import pack, splat
+from tilec.ops.linear import Linear
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError
 from tilec.ops.rules import Datum, Facts, HostExpression, Machine, OpRules, Places, Placing
 from tilec.ops.uses import Domain
@@ -196,6 +197,15 @@ class _ArithConstant(_Source):
         number = int(attribute_number(op.attributes["value"]))
         return number.bit_length() if number >= 0 else None
 
+    def linear(self, op: ir.OpView, operands: Sequence[Linear | None]) -> Linear | None:
+        value = op.attributes["value"]
+        if isinstance(value, ir.DenseElementsAttr):
+            value = value.get_splat_value() if value.is_splat else None
+        if not isinstance(value, ir.IntegerAttr):
+            return None
+        number = int(attribute_number(value))
+        return Linear(low=number, high=number)
+
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering
     ) -> Sequence[Lowered]:
@@ -233,6 +243,9 @@ class _TensorSplat(_Source):
     def divisor(self, op: ir.OpView, facts: Facts) -> int:
         return facts.divisor(op.operands[0])
 
+    def linear(self, op: ir.OpView, operands: Sequence[Linear | None]) -> Linear | None:
+        return operands[0]
+
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.broadcast_to(operands[0], shape_of(op.results[0].type))]
 
@@ -254,6 +267,9 @@ class _TileIota(_Source):
 
     def counts(self, op: ir.OpView) -> bool:
         return True
+
+    def linear(self, op: ir.OpView, operands: Sequence[Linear | None]) -> Linear | None:
+        return Linear(high=shape_of(op.results[0].type)[0] - 1)
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         kind = op.results[0].type

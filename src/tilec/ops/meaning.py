@@ -14,6 +14,7 @@ from tilec.integers.polynomial import Polynomial
 from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.formats import Array, rounded, unsigned, wide
 from tilec.ops.host_expression import as_signed, as_unsigned
+from tilec.ops.linear import Linear
 from tilec.ops.rules import Datum, ElementwiseRules, Facts, HostExpression, Machine
 
 # What operations of the launchers' expressions are called on truth values.
@@ -62,6 +63,14 @@ class Elementwise(ElementwiseRules):
     numbers: NumberRule | None = None
     truths: TruthRule | None = None
     decided_by: bool | None = None
+    # How linear functions of scalars make that of the result.
+    combines: Callable[[Linear, Linear], Linear | None] | None = None
+
+    def linear(self, op: ir.OpView, operands: Sequence[Linear | None]) -> Linear | None:
+        known = [one for one in operands if one is not None]
+        if self.combines is None or len(known) < len(operands):
+            return None
+        return self.combines(*known)
 
     def abstract(
         self, op: ir.OpView, operands: Sequence[Abstract], reasoning: Reasoning

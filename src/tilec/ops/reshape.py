@@ -19,6 +19,7 @@ from tilec.ops.extract import sole_element
 from tilec.ops.facts import do_count
 from tilec.ops.formats import shape_of as extents_of
 from tilec.ops.fragments import certain, pack, select_registers, unpack
+from tilec.ops.linear import Linear
 from tilec.ops.lower_layout import through_rows
 from tilec.ops.lowering import Lowered, Lowering
 from tilec.ops.pending import selected
@@ -117,6 +118,9 @@ class _SameOrder(OpRules):
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [operands[0].reshape(extents_of(op.results[0].type))]
+
+    def linear(self, op: ir.OpView, operands: Sequence[Linear | None]) -> Linear | None:
+        return operands[0]
 
     def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
         mask = data_of(op.operands[0])

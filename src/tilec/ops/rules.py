@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 from mlir import ir
 
@@ -22,6 +22,9 @@ from tilec.ops.abstract import Abstract, Reasoning
 from tilec.ops.build import make
 from tilec.ops.lowering import Lowered, Lowering, NoGpuCodeError, TensorMap, lower_elementwise
 from tilec.ops.pending import element_by_element, has_one_layout
+
+if TYPE_CHECKING:
+    from tilec.ops.linear import Linear
 
 # A tile or a scalar is a NumPy array (`ops/formats.py`: of rank 0 for a scalar), a view a `View`.
 Datum = Any
@@ -279,6 +282,18 @@ class OpRules:
     def counts(self, op: ir.OpView) -> bool:
         """Whether the one result, a tile, is 0, 1, 2, … along an axis, and the same elsewhere."""
         return False
+
+    def linear(self, op: ir.OpView, operands: Sequence[Linear | None]) -> Linear | None:
+        """The one result, integers, as a linear function of scalars (`tilec.ops.linear`), given
+        those that operands are; None if it is none. Results that wrap are as if they did not."""
+        return None
+
+    def true_where(
+        self, op: ir.OpView, operands: Sequence[Linear | None]
+    ) -> Sequence[Linear] | None:
+        """Linear functions that are all 0 or more only where the one result, truth values, is true
+        in each element; None: nothing is known. `operands` are as for `linear`."""
+        return None
 
     def granularity(self, op: ir.OpView, facts: Facts) -> int:
         """Of how many neighbours along an axis each has the same result, a power of two: those

@@ -18,6 +18,7 @@ from tilec.ops.build import make, transposed
 from tilec.ops.call import Call, Emission, Form, Operation, Receiver
 from tilec.ops.encoding import layout_of
 from tilec.ops.fragments import certain, select_registers
+from tilec.ops.linear import Linear
 from tilec.ops.lowering import Lowered, Lowering, View
 from tilec.ops.rules import Data, DataOf, Datum, Facts, Machine, OpRules, Places, Placing
 from tilec.types import BOOL, TensorType, TileType, Type
@@ -127,6 +128,9 @@ class _LinalgTranspose(OpRules):
 
     def interpret(self, op: ir.OpView, operands: Sequence[Datum], machine: Machine) -> list[Datum]:
         return [np.transpose(operands[0], tuple(op.attributes["permutation"]))]
+
+    def linear(self, op: ir.OpView, operands: Sequence[Linear | None]) -> Linear | None:
+        return operands[0]
 
     def data(self, op: ir.OpView, data_of: DataOf) -> ir.Value | Data:
         mask = data_of(op.operands[0])

@@ -1,13 +1,13 @@
-"""Software pipelining: which loops around products are pipelined, and in which stages.
+"""The forms that the loops around products may take: pipelined, in which stages; and split.
 
 A loop is pipelined if that shortens its initiation interval by estimate, and if all of its products
-can still be scheduled.
+can still be scheduled. One with masks is split where they are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 
@@ -21,6 +21,7 @@ from tilec.schedule.solve import solve
 from tilec.target.description import Target
 from tilec.transforms.expand_loop import Stages, expand_loop, reorder_loop
 from tilec.transforms.sink_row_sums import sink_row_sums
+from tilec.transforms.split_loops import split_loops
 
 # Of the interval, that pipelining must save: estimates are not more precise.
 _LEAST_SAVED = 0.03
@@ -28,28 +29,68 @@ _LEAST_SAVED = 0.03
 Plan = Callable[[ir.OpView], Schedule | NoSchedule]
 
 
-def pipeline_loops(
-    function: ir.OpView, schedule: Schedule, target: Target, plan: Plan, *, is_fast: bool
-) -> tuple[ir.OpView, Schedule] | None:
-    """A copy of the function with pipelined loops, and its schedule; None if no loop gains.
+@dataclass(frozen=True)
+class Form:
+    """A function and its schedule; `reasons` say how its loops differ from the source."""
+
+    function: ir.OpView
+    schedule: Schedule
+    reasons: tuple[Reason, ...] = ()
+
+
+def pipeline_loops(form: Form, target: Target, plan: Plan, *, is_fast: bool) -> Form | None:
+    """A copy with pipelined loops; None if no loop gains.
 
     `plan` schedules a function; `is_fast` allows another order of summation. Needs a current
     location.
     """
-    if schedule.teams > 1 or schedule.split is not None or not _loops_of(schedule):
+    if not _loops_of(form.schedule):
         return None
-    copy = function.operation.clone().opview
+    copy = form.function.operation.clone().opview
     reasons = _sink_row_sums(plan(copy)) if is_fast else []
     before = plan(copy)  # of the operations of the copy
     if isinstance(before, Schedule):
         graphs = [graph_of(loop, before, target) for loop in _loops_of(before)]
         reasons += [why for graph in graphs if graph is not None and (why := _pipeline(graph))]
-    if reasons:
-        made = plan(copy)
-        if isinstance(made, Schedule) and _left_out(copy, made) <= _left_out(function, schedule):
-            return copy, replace(made, reasons=(*made.reasons, *reasons))
-    copy.operation.erase()
-    return None
+    return _planned(copy, reasons, form, plan)
+
+
+def split_masked_loops(form: Form, target: Target, plan: Plan) -> Form | None:
+    """A copy with loops split where masks change; None if no loop gains.
+
+    The arguments are those of `pipeline_loops`. Needs a current location.
+    """
+    assert target.rates is not None, "it has roles"
+    copy = form.function.operation.clone().opview
+    return _planned(copy, split_loops(copy, target.rates), form, plan)
+
+
+def changed_forms(form: Form, target: Target, plan: Plan, *, is_fast: bool) -> Iterator[Form]:
+    """Copies of a function with other loops, the best one first.
+
+    The arguments are those of `pipeline_loops`. Needs a current location.
+    """
+    if form.schedule.teams > 1 or form.schedule.split is not None:
+        return
+    pipelined = pipeline_loops(form, target, plan, is_fast=is_fast)
+    # Pipelined first: what is in flight where one part of a split loop ends goes on in the next.
+    for one in (pipelined, form):
+        if one is not None and (split := split_masked_loops(one, target, plan)) is not None:
+            yield split
+        if one is not None and one is not form:
+            yield one
+
+
+def _planned(copy: ir.OpView, reasons: Sequence[Reason], before: Form, plan: Plan) -> Form | None:
+    """A changed copy as a form; None, and the copy erased, unless `reasons` say that something
+    changed, and as many products are scheduled as before."""
+    schedule = plan(copy) if reasons else NoSchedule()
+    if isinstance(schedule, NoSchedule) or (
+        _left_out(copy, schedule) > _left_out(before.function, before.schedule)
+    ):
+        copy.operation.erase()
+        return None
+    return Form(copy, schedule, (*before.reasons, *reasons))
 
 
 def _sink_row_sums(schedule: Schedule | NoSchedule) -> list[Reason]:

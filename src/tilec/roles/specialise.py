@@ -32,7 +32,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
-from mlir.passmanager import PassManager
 
 from tilec.ir.dialects import scf
 from tilec.ir.rewrite import cloned
@@ -60,7 +59,7 @@ from tilec.roles.staged_factors import StagedFactors
 from tilec.roles.teams import by_turns, place_turn
 from tilec.schedule.plan import Channel, NoSchedule, Reason, Schedule
 from tilec.schedule.products import Staged
-from tilec.transforms.remove_dead import remove_dead
+from tilec.transforms.simplify import simplify_function
 
 
 def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule:
@@ -122,7 +121,7 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
         sides = schedule.cluster.sides
         numbers = [number for side in sides for number in (side.blocks, side.axis)]
         function.attributes[CLUSTER] = ir.DenseI64ArrayAttr.get(numbers)
-    _drop_unused(function)
+    simplify_function(function)
     function.attributes[ROWS_TOGETHER] = integer(schedule.rows_together)
     if schedule.is_persistent:
         function.attributes[PERSISTENT] = ir.UnitAttr.get()
@@ -248,12 +247,3 @@ def _copy(ops: Sequence[ir.OpView], target: ir.Block) -> None:
     for op in ops:
         copy = cloned(op, renamed, ir.InsertionPoint(target))
         renamed.update(zip(op.results, copy.results, strict=True))
-
-
-def _drop_unused(function: ir.OpView) -> None:
-    """What only loads and products used that now are others'."""
-    upstream = PassManager.parse("func.func(canonicalize,cse)")
-    changed = True
-    while changed:
-        upstream.run(function.operation)
-        changed = remove_dead(function)

@@ -13,6 +13,7 @@ from tilec.transforms.hoist_invariant import hoist_invariant
 from tilec.transforms.merge_equal import merge_equal
 from tilec.transforms.remove_dead import remove_dead
 
+_UPSTREAM_OF_FUNCTION = "func.func(canonicalize,cse)"
 UPSTREAM = "builtin.module(canonicalize,cse,loop-invariant-code-motion)"
 
 # Each round goes one step along a chain of operations that alternate between MLIR's and ours.
@@ -27,3 +28,12 @@ def simplify(module: ir.Module) -> None:
         changes = [merge_equal(module), hoist_invariant(module), remove_dead(module)]
         if not any(changes):
             return
+
+
+def simplify_function(function: ir.OpView) -> None:
+    """Fold, merge and remove what a rewrite of one function left behind; nothing moves."""
+    upstream = PassManager.parse(_UPSTREAM_OF_FUNCTION)
+    changed = True
+    while changed:
+        upstream.run(function.operation)
+        changed = remove_dead(function)
