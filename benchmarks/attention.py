@@ -16,6 +16,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -29,7 +30,7 @@ from tilec.bench.torch_gpu import torch_gpu
 
 HERE = Path(__file__).parent
 BUILD = Path(os.environ.get("TILEC_BUILD", "build"))
-DEPTH = 128
+DEPTHS = (128, 64)
 # Keys, and heads of all batches: 16k tokens of 16 heads.
 SHAPES = ((1024, 256), (4096, 64), (16384, 16))
 ROUNDS, CALLS = 9, 6
@@ -40,12 +41,14 @@ BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTEN
 Call = Callable[[], torch.Tensor]
 
 
-def calls(kernel: rt.Launcher, keys: int, heads: int) -> dict[str, Call]:
+def calls(
+    kernel: rt.Launcher, keys: int, heads: int, depth: int, *, is_causal: bool
+) -> dict[str, Call]:
     q, k, v = (
-        torch.randn(heads, keys, DEPTH, device="cuda", dtype=torch.bfloat16) for _ in range(3)
+        torch.randn(heads, keys, depth, device="cuda", dtype=torch.bfloat16) for _ in range(3)
     )
     o = torch.empty_like(q)
-    scale = math.log2(math.e) / math.sqrt(DEPTH)
+    scale = math.log2(math.e) / math.sqrt(depth)
 
     def ours() -> torch.Tensor:
         kernel(o, q, k, v, scale)
@@ -54,18 +57,22 @@ def calls(kernel: rt.Launcher, keys: int, heads: int) -> dict[str, Call]:
     def of(backend: SDPBackend) -> Call:
         def call() -> torch.Tensor:
             with sdpa_kernel(backend):
-                return functional.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+                return functional.scaled_dot_product_attention(
+                    q[None], k[None], v[None], is_causal=is_causal
+                )[0]
 
         return call
 
     found = {"tilec": ours, **{name: of(backend) for name, backend in BACKENDS.items()}}
-    weights = torch.softmax(q[:1].double() @ k[:1].double().mT / math.sqrt(DEPTH), -1)
-    exact = weights @ v[:1].double()
+    scores = q[:1].double() @ k[:1].double().mT / math.sqrt(depth)
+    if is_causal:
+        scores.masked_fill_(torch.ones_like(scores, dtype=torch.bool).triu(1), -math.inf)
+    exact = torch.softmax(scores, -1) @ v[:1].double()
     for name, call in found.items():
         o.fill_(math.nan)
         error = ((call()[:1].double() - exact).norm() / exact.norm()).item()
         if not error <= LARGEST_ERROR:
-            raise SystemExit(f"{name}, {keys} keys: off by {error:.1e} of the norm")
+            raise SystemExit(f"{name}, {keys} keys of {depth}: off by {error:.1e} of the norm")
     return found
 
 
@@ -95,17 +102,23 @@ def main() -> None:
     module = rt.load(BUILD / f"attention.{target_of(torch_gpu().capability)}.cubin")
     environment = {**torch_gpu().environment(), "built_by": asdict(module.manifest.toolchain)}
     print(
-        f"TFLOP/s, {environment['card']}\n\n| keys | tilec | cudnn | flash | best rival by ours |"
+        f"TFLOP/s, {environment['card']}\n\n"
+        "| mask | D | keys | tilec | cudnn | flash | best rival by ours |"
     )
-    print("| ---: | ---: | ---: | ---: | ---: |")
+    print("| :--- | ---: | ---: | ---: | ---: | ---: | ---: |")
     told = {}
-    for keys, heads in SHAPES:
-        contenders = list(measured(calls(module.attention, keys, heads)))
-        flops = 4 * heads * keys * keys * DEPTH
+    for is_causal, depth, (keys, heads) in product((False, True), DEPTHS, SHAPES):
+        kernel = module.causal_attention if is_causal else module.attention
+        found = calls(kernel, keys, heads, depth, is_causal=is_causal)
+        contenders = list(measured(found))
+        flops = 4 * heads * keys * keys * depth / (1 + is_causal)
         rates = [f"{flops / one.median_us / 1e6:.0f}" for one in contenders]
         best = min(one.median_us for one in contenders[1:]) / contenders[0].median_us
-        print(f"| {keys} | {' | '.join(rates)} | {best:.3f} |", flush=True)
-        told[f"{heads}x{keys}x{DEPTH}"] = {
+        mask = "causal" if is_causal else "none"
+        row = (mask, str(depth), str(keys), *rates, f"{best:.3f}")
+        print(f"| {' | '.join(row)} |", flush=True)
+        name = f"{heads}x{keys}x{depth}" + (" causal" if is_causal else "")
+        told[name] = {
             one.name: {"median": one.median_us, "iqr": one.spread_us, "samples": one.samples}
             for one in contenders
         }

@@ -27,6 +27,7 @@ from tilec.roles.specialise import specialise
 from tilec.schedule.cost import Work, work_of
 from tilec.schedule.describe import describe
 from tilec.schedule.describe_stages import with_stages
+from tilec.schedule.longest import longest_programs, walk_longest_first, why_longest
 from tilec.schedule.plan import NoSchedule, Reason, Schedule, plan
 from tilec.schedule.stages import Stages, blocks_at_once, plan_stages
 from tilec.schedule.walk import Launch
@@ -250,9 +251,14 @@ def _scheduled(function: ir.OpView, wanted: Wanted) -> _Scheduled:
         if not stages.rings and target.rates is not None:
             found = split_loops(function, target.rates)
             schedule = replace(schedule, reasons=(*schedule.reasons, *found))
+        longest = longest_programs(function)
+        if longest is not None:
+            schedule = replace(schedule, reasons=(*schedule.reasons, why_longest(longest)))
         report = with_stages(describe(schedule, target), stages)
         work = work_of(function, schedule, target, launch, warps, stages)
         stage_loads(function, stages)
+        if longest is not None:
+            walk_longest_first(function, longest)
     return _Scheduled(function, schedule, stages, report, work, warps, 0, 1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from math import prod
 
@@ -16,7 +17,7 @@ from tilec.ir.dialects import arith, llvm, nvvm
 from tilec.layout.neighbours import Cluster, Side
 from tilec.ops.cluster_order import step_of, steps_of
 from tilec.ops.fragments import element_offset, i32, index, llvm_ptr
-from tilec.ops.order import grouped
+from tilec.ops.order import Longest, balanced, grouped, longest_first
 from tilec.ops.split import share_of
 
 ADDRESS = 1 << 40
@@ -87,6 +88,59 @@ def test_rows_are_walked_together_column_by_column() -> None:
 
 def test_a_batch_is_walked_before_the_next() -> None:
     assert [int(n) // 6 for n in walked((3, 2, 3), 2)] == sorted([0, 1, 2] * 6)
+
+
+# ---- programs that take unequally long -----------------------------------------------------------
+
+GRIDS = [(1,), (7,), (40,), (1, 1), (1, 9), (9, 1), (3, 5), (8, 4), (13, 6), (16, 16), (2, 3, 4),
+         (3, 9, 2)]  # fmt: skip
+
+
+def programs(
+    grid: tuple[int, ...], numbers: Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value]]
+) -> np.ndarray:
+    """The program of each number, in a row."""
+    return computed(grid, prod(grid), len(grid), lambda n, extents: [*numbers(n, extents)])
+
+
+@pytest.mark.parametrize("blocks", [1, 4, 7, 132])
+@pytest.mark.parametrize("rows", [1, 3, 8])
+@pytest.mark.parametrize("grid", GRIDS, ids=str)
+def test_blocks_of_balanced_programs_do_each_once(
+    grid: tuple[int, ...], rows: int, blocks: int
+) -> None:
+    for axis, at_end in itertools.product(range(len(grid)), (False, True)):
+        longest = Longest(axis, at_end=at_end)
+        found = programs(grid, lambda n, g, x=longest: balanced(n, index(blocks), g, rows, x))
+        assert sorted(map(tuple, found.tolist())) == list(np.ndindex(grid))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8])
+@pytest.mark.parametrize("grid", GRIDS, ids=str)
+def test_longest_first_has_each_program_once(grid: tuple[int, ...], rows: int) -> None:
+    for axis, at_end in itertools.product(range(len(grid)), (False, True)):
+        longest = Longest(axis, at_end=at_end)
+        found = programs(grid, lambda n, g, x=longest: longest_first(n, g, rows, x))
+        assert sorted(map(tuple, found.tolist())) == list(np.ndindex(grid))
+
+
+def test_the_longest_of_some_rows_come_first() -> None:
+    found = programs((5, 3), lambda n, g: longest_first(n, g, 2, Longest(1, at_end=True)))
+    assert found[:6].tolist() == [[0, 2], [1, 2], [0, 1], [1, 1], [0, 0], [1, 0]]
+    assert found[12:].tolist() == [[4, 2], [4, 1], [4, 0]]
+
+
+@pytest.mark.parametrize(
+    ("heads", "length", "worst"), [(64, 32, 1.02), (16, 128, 1.03), (256, 8, 1.04), (64, 33, 1.01)]
+)
+def test_blocks_take_equally_long(heads: int, length: int, worst: float) -> None:
+    """A program of a causal loop has one iteration more than its neighbour."""
+    blocks, longest = 132, Longest(1, at_end=True)
+    found = programs((heads, length), lambda n, g: balanced(n, index(blocks), g, 8, longest))
+    taken = np.zeros(blocks)
+    for number, (_, place) in enumerate(found):
+        taken[number % blocks] += place + 1
+    assert taken.max() <= worst * taken.mean()
 
 
 # ---- clusters ------------------------------------------------------------------------------------

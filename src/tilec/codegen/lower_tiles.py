@@ -34,11 +34,12 @@ from tilec.ops.lowering import (
     View,
     cluster_of,
     first_place,
+    longest_of,
     split_of,
     teams_of,
 )
 from tilec.ops.notes import Note, Place
-from tilec.ops.order import count_of, delinearised, grouped
+from tilec.ops.order import count_of, delinearised, grouped, longest_first
 from tilec.ops.parameter_space import MAP_ALIGNMENT, MAP_BYTES
 from tilec.ops.pending import waiting
 from tilec.ops.persistent import register, small, wide
@@ -207,6 +208,7 @@ def _emit_entry(
     lowering.grid = grid
     if ROWS_TOGETHER in kernel.attributes:
         lowering.rows_together = ir.IntegerAttr(kernel.attributes[ROWS_TOGETHER]).value
+    lowering.longest = longest_of(kernel)
     if PERSISTENT in kernel.attributes:
         # Each role says which program it does.
         lowering.program = tuple(index(0) for _ in grid)
@@ -280,6 +282,8 @@ def _program_of_block(grid: Sequence[ir.Value]) -> tuple[tuple[ir.Value, ...], i
 def _program_in_groups(lowering: Lowering) -> tuple[tuple[ir.Value, ...], ir.Value]:
     """As `_program_of_block`, in the order of `grouped`: blocks that run together share memory.
 
+    Or in that of `longest_first`, where programs take unequally long.
+
     The blocks of a split program are those of a cluster, which lie along x: a power of two.
     """
     x, across = register(nvvm.read_ptx_sreg_ctaid_x), register(nvvm.read_ptx_sreg_nctaid_x)
@@ -292,7 +296,11 @@ def _program_in_groups(lowering: Lowering) -> tuple[tuple[ir.Value, ...], ir.Val
     has_roles = lowering.start is not None
     [number, *extents] = small([number, *lowering.grid]) if has_roles else [number, *lowering.grid]
     is_program = arith.cmpi(arith.CmpIPredicate.slt, number, count_of(extents))
-    ids = grouped(number, extents, lowering.rows_together)
+    rows, longest = lowering.rows_together, lowering.longest
+    if longest is None:
+        ids = grouped(number, extents, rows)
+    else:
+        ids = longest_first(number, extents, rows, longest)
     return wide(ids) if has_roles else ids, is_program
 
 

@@ -25,6 +25,7 @@ from tilec.ops.notes import Note, Place, place_of
 
 if TYPE_CHECKING:
     from tilec.ops.channel import Channel, SharedTile
+    from tilec.ops.order import Longest
     from tilec.ops.pending import Pending
     from tilec.ops.split import Offered
     from tilec.ops.staged import Ring, StagedFactor
@@ -43,6 +44,9 @@ SHARED_ALIGNMENT = 16
 UNIFORM = "warp.uniform"
 # The attribute of a kernel whose programs are walked in groups of so many rows.
 ROWS_TOGETHER = "warp.rows_together"
+# The attribute of a kernel whose programs take unequally long: along which axis of the grid, and
+# whether those at its end take longest.
+LONGEST = "warp.longest"
 # The unit attribute of a kernel whose blocks do several programs.
 PERSISTENT = "warp.persistent"
 # Of rings of slots (`dialects/stage`): the numbers of those that a loop turns, as an attribute of
@@ -172,6 +176,7 @@ class Lowering:
     notes: list[tuple[Place, Note]] = field(default_factory=list)
     tensor_maps: Mapping[TensorMap, ir.Value] = field(default_factory=dict)
     rows_together: int = 1
+    longest: Longest | None = None
     cluster: Cluster | None = None
     # Of the program that is being lowered, in a cluster (`tilec.ops.cluster_order.Step`).
     is_together: ir.Value | None = None
@@ -419,6 +424,22 @@ def mark_team(branch: ir.OpView, team: Team) -> None:
     """Tell that what is inside of a branch is done by a team, or by several."""
     numbers = [team.barrier or 0, team.threads, team.count]
     branch.attributes[ROLE] = ir.DenseI32ArrayAttr.get(numbers)
+
+
+def longest_of(kernel: ir.OpView) -> Longest | None:
+    """Which programs of a kernel take longest, if it says so."""
+    from tilec.ops.order import Longest
+
+    if LONGEST not in kernel.attributes:
+        return None
+    axis, at_end = ir.DenseI64ArrayAttr(kernel.attributes[LONGEST])
+    return Longest(int(axis), at_end=bool(at_end))
+
+
+def give_longest(kernel: ir.OpView, longest: Longest) -> None:
+    """Write down which programs of a kernel take longest."""
+    numbers = [longest.axis, int(longest.at_end)]
+    kernel.attributes[LONGEST] = ir.DenseI64ArrayAttr.get(numbers)
 
 
 def teams_of(function: ir.OpView) -> int:

@@ -11,7 +11,7 @@ from tilec.ops.cluster import rank
 from tilec.ops.cluster_order import step_of, steps_of
 from tilec.ops.fragments import i32
 from tilec.ops.lowering import Lowered, Lowering
-from tilec.ops.order import count_of, grouped
+from tilec.ops.order import balanced, count_of, grouped
 from tilec.ops.rules import OpRules
 
 
@@ -38,6 +38,10 @@ class _Program(OpRules):
         assert isinstance(number, ir.Value)
         grid, rows, cluster = small(lowering.grid), lowering.rows_together, lowering.cluster
         [word] = small([number])
+        if cluster is None and lowering.longest is not None:
+            [blocks] = small([_step(lowering)])
+            lowering.program = wide(balanced(word, blocks, grid, rows, lowering.longest))
+            return []
         if cluster is None:
             lowering.program = wide(grouped(word, grid, rows))
             return []

@@ -38,7 +38,15 @@ from tilec.ir.rewrite import cloned
 from tilec.ops.build import integer
 from tilec.ops.channel import BY_WARP
 from tilec.ops.lower_control import terminator_of
-from tilec.ops.lowering import CLUSTER, PERSISTENT, ROWS_TOGETHER, SHARED, SPLIT, TEAMS
+from tilec.ops.lowering import (
+    CLUSTER,
+    PERSISTENT,
+    ROWS_TOGETHER,
+    SHARED,
+    SPLIT,
+    TEAMS,
+    give_longest,
+)
 from tilec.ops.registry import rules
 from tilec.ops.rules import OpRules
 from tilec.roles.begin_ahead import begin_loads
@@ -123,6 +131,8 @@ def specialise(function: ir.OpView, schedule: Schedule) -> Schedule | NoSchedule
         function.attributes[CLUSTER] = ir.DenseI64ArrayAttr.get(numbers)
     simplify_function(function)
     function.attributes[ROWS_TOGETHER] = integer(schedule.rows_together)
+    if schedule.longest is not None:
+        give_longest(function, schedule.longest)
     if schedule.is_persistent:
         function.attributes[PERSISTENT] = ir.UnitAttr.get()
     return schedule

@@ -16,12 +16,14 @@ from tilec.ir.walk import operations
 from tilec.layout.neighbours import Cluster, Sharers
 from tilec.layout.swizzled import Slot
 from tilec.layout.wgmma import ROWS, WARPGROUP_THREADS, WARPGROUP_WARPS, fits
+from tilec.ops.order import Longest
 from tilec.ops.parameter_space import room_for_maps
 from tilec.ops.pieces import PIECE_BYTES
 from tilec.ops.registry import rules
 from tilec.ops.send import BUFFERS, By
 from tilec.schedule.ahead import Ahead, find_ahead
 from tilec.schedule.cluster import sharing
+from tilec.schedule.longest import longest_programs, why_longest
 from tilec.schedule.map_room import products_with_maps, results_with_maps
 from tilec.schedule.products import TURNED, Computed, Copied, Product, Unfit, find_products
 from tilec.schedule.reason import Reason as Reason
@@ -63,6 +65,8 @@ class Channel:
 class Schedule:
     """What a kernel is made into. `rows_together` rows of programs are walked at a time.
 
+    Where programs take unequally long, `longest` says which do.
+
     With several `teams` of math warps, each does programs of its own, by turns.
 
     Units:    `math_groups` are warpgroups of 128 threads; registers are those of a thread, 0 for
@@ -84,6 +88,7 @@ class Schedule:
     split: Split | None = None
     ahead: tuple[Ahead, ...] = ()
     staged_places: int = 0  # of each factor that threads write to shared memory
+    longest: Longest | None = None
 
     @property
     def split_blocks(self) -> int:
@@ -216,6 +221,9 @@ def plan(
     if found is not None:
         reasons.append(Reason(found.what, found.why))
     reasons += unfit
+    longest = longest_programs(function) if found is None and split is None else None
+    if longest is not None:
+        reasons.append(why_longest(longest))
     channels = tuple(
         Channel(
             ring.fills,
@@ -240,6 +248,7 @@ def plan(
         split,
         ahead,
         places,
+        longest,
     )
 
 

@@ -7,7 +7,7 @@ known, as with data from memory, a loop has `UNKNOWN` turns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mlir import ir
 
@@ -27,19 +27,40 @@ def turns_of(loop: ir.OpView, grid: Sequence[Expression], dims: Sequence[str]) -
     """The turns of a loop of a program whose grid has these extents, over `dims` alone."""
     if loop.operation.name != "scf.for":  # nobody counts the turns of other loops
         return UNKNOWN
-    middle = _Middle(grid, dims)
+    extents = [_of_dims(extent, dims) for extent in grid]
+
+    def middle(axis: int) -> Expression:
+        return _quotient(extents[axis] if axis < len(extents) else 1, 2)
+
+    found = _turns(loop, _Values(middle, dims))
+    return UNKNOWN if found is None else found
+
+
+def turns_by_program(loop: ir.OpView) -> Expression | None:
+    """The turns of a `scf.for` by the program's index along each axis (`index_name`), with `SCALAR`
+    for whatever else callers pass; None if nobody can say."""
+    return _turns(loop, _Values(index_name, ()))
+
+
+def index_name(axis: int) -> str:
+    """What the program's index along an axis is called in `turns_by_program`."""
+    return f"program {axis}"
+
+
+def _turns(loop: ir.OpView, values: _Values) -> Expression | None:
     try:
-        lower, upper, step = (middle.of(value) for value in list(loop.operands)[:3])
+        lower, upper, step = (values.of(value) for value in list(loop.operands)[:3])
     except _UnknownError:
-        return UNKNOWN
+        return None
     return _quotient(_difference(upper, lower), step)
 
 
-class _Middle:
-    """Values in the middle of what they can be."""
+class _Values:
+    """Values as callers can compute them, where the program's `index` along an axis is as given,
+    and what loops count is in the middle of its range."""
 
-    def __init__(self, grid: Sequence[Expression], dims: Sequence[str]) -> None:
-        self._grid = [_of_dims(extent, dims) for extent in grid]
+    def __init__(self, index: Callable[[int], Expression], dims: Sequence[str]) -> None:
+        self._index = index
         self._dims = dims
         self._facts = KnownFacts()
 
@@ -58,8 +79,7 @@ class _Middle:
         if not of_program or "axis" not in op.attributes:
             raise _UnknownError
         axis = int(ir.IntegerAttr(op.attributes["axis"]).value)
-        extent = self._grid[axis] if axis < len(self._grid) else 1
-        return _product(_quotient(extent, 2), rule.divisor(op, self._facts))
+        return _product(self._index(axis), rule.divisor(op, self._facts))
 
     def _of_argument(self, value: ir.Value) -> Expression:
         op = value.owner.owner.opview
