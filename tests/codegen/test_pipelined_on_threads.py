@@ -21,17 +21,21 @@ from tilec.target.toolchain import libdevice, ptxas
 
 NAME = "dot_pipelined"
 TEXT = text_of(NAME)
-KERNELS = {"online": "online__64", **{name: name for name in TABLE[NAME] if name != "online"}}
+OF_SIZES = ("online", "causal")
+KERNELS = {name: f"{name}__64" if name in OF_SIZES else name for name in TABLE[NAME]}
+MASKED = ("causal", "windowed")
 # Of keys: no turn, one, as many as there are slots, and more.
 KEYS = (0, 1, 33, 64, 160)
 ROWS = 70
+MASKED_ROWS = 200  # so that masks leave blocks of keys in full
 
 
 def _given(kernel: str, keys: int) -> dict[str, Any]:
     heads = (2,) if kernel == "for_each_head" else ()
+    rows = MASKED_ROWS if kernel in MASKED else ROWS
     given = {
-        "z": small(ROWS, 64, element="f32"),
-        "q": small(*heads, ROWS, 64),
+        "z": small(rows, 64, element="f32"),
+        "q": small(*heads, rows, 64),
         "k": small(*heads, keys, 64),
         "v": small(*heads, keys, 64),
     }
@@ -49,6 +53,17 @@ def test_a_pipelined_loop_is_right(kernel: str) -> None:
             given = _given(kernel, keys)
             wanted = wide(reference(Arrays(**given))["z"])
             expect(threads, KERNELS[kernel], given, {"z": wanted}, timing)
+
+
+@pytest.mark.parametrize("kernel", MASKED)
+def test_loops_with_masks_are_split(kernel: str) -> None:
+    with program(TEXT, name=f"{NAME}.tile", chosen={KERNELS[kernel]}) as threads:
+        report = threads.lowered(KERNELS[kernel], ALIGNED)[0].schedule
+    told = [choice.what for choice in report.choices]
+    assert [what.partition(" in place")[0] for what in told if " in place of one" in what] == [
+        "2 loops" if kernel == "causal" else "3 loops"
+    ]
+    assert "long programs first" in told
 
 
 @pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "by_hand"])

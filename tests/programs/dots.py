@@ -420,12 +420,36 @@ def _for_each_head(a: Arrays) -> Array:
     return every
 
 
+def _seen(window: int) -> Reference:
+    """Each row sees so many keys, up to its own."""
+
+    def found(a: Arrays) -> Array:
+        rows, keys = a.q.shape[0], a.k.shape[0]
+        sums = np.zeros((rows, 64))
+        for row in range(rows):
+            most = -1000.0
+            # Blocks of which a row sees no key change nothing.
+            for block in _blocks(min(row + 1, keys)):
+                key = np.arange(block.start, min(block.start + _BLOCK, keys))
+                is_seen = (key <= row) & (key > row - window)
+                scores = np.where(is_seen, a.k[key] @ a.q[row], -1000.0)
+                larger = max(most, scores.max())
+                weights = np.where(is_seen, np.maximum(scores - larger, -4) + 5, 0)
+                sums[row] = sums[row] * _halved(most, larger) + weights @ a.v[key]
+                most = larger
+        return sums
+
+    return found
+
+
 DOT_PIPELINED = {
     "online": _product(_online, _CHAINS),
     "by_hand": _product(_online, _CHAINS),
     "of_two_scores": _product(_of_two_scores, _CHAINS),
     "scaled_a_turn_later": _product(_scaled_a_turn_later, _CHAINS),
     "for_each_head": _product(_for_each_head, _with(_CHAINS, H=3)),
+    "causal": _product(_seen(1 << 40), _CHAINS),
+    "windowed": _product(_seen(100), _CHAINS),
 }
 
 # ---- dot_results.tile ----------------------------------------------------------------------------

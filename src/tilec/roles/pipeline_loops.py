@@ -21,7 +21,7 @@ from tilec.schedule.solve import solve
 from tilec.target.description import Target
 from tilec.transforms.expand_loop import Stages, expand_loop, reorder_loop
 from tilec.transforms.sink_row_sums import sink_row_sums
-from tilec.transforms.split_loops import split_loops
+from tilec.transforms.split_loops import masked_operations, split_loops
 
 # Of the interval, that pipelining must save: estimates are not more precise.
 _LEAST_SAVED = 0.03
@@ -50,7 +50,10 @@ def pipeline_loops(form: Form, target: Target, plan: Plan, *, is_fast: bool) -> 
     reasons = _sink_row_sums(plan(copy)) if is_fast else []
     before = plan(copy)  # of the operations of the copy
     if isinstance(before, Schedule):
-        graphs = [graph_of(loop, before, target) for loop in _loops_of(before)]
+        assert target.rates is not None, "it has roles"
+        # The steady iterations of a loop that is split later have no masks.
+        spared = masked_operations(copy, target.rates)
+        graphs = [graph_of(loop, before, target, spared) for loop in _loops_of(before)]
         reasons += [why for graph in graphs if graph is not None and (why := _pipeline(graph))]
     return _planned(copy, reasons, form, plan)
 

@@ -6,7 +6,7 @@ the producer warp copies. Each user may recompute them. A dependence leads throu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -41,9 +41,14 @@ class Graph:
     problem: Problem
 
 
-def graph_of(loop: ir.OpView, schedule: Schedule, target: Target) -> Graph | None:
+def graph_of(
+    loop: ir.OpView, schedule: Schedule, target: Target, spared: Collection[ir.OpView] = ()
+) -> Graph | None:
     """The graph of a `scf.for`; None if the body is too long, or if it has side effects or control
-    flow, so that none of it may move to another iteration."""
+    flow, so that none of it may move to another iteration.
+
+    `spared` takes no time in a steady iteration: masks that are known there.
+    """
     assert target.rates is not None and target.roles is not None, "it has roles"
     [body] = loop.regions[0].blocks
     *ops, _ = body.operations
@@ -68,7 +73,8 @@ def graph_of(loop: ir.OpView, schedule: Schedule, target: Target) -> Graph | Non
             cycles = round(thread_cycles(op, target.rates))
         if cycles or effect_of(op) is not Effect.NONE:
             nodes.append(op)
-            tasks.append(Task(is_product, cycles, _registers(op, threads)))
+            taken = 0 if op in spared else cycles
+            tasks.append(Task(is_product, taken, _registers(op, threads)))
     from_registers = {p.op.operation for p in schedule.products if isinstance(p.a, Computed)}
     problem = Problem(
         tuple(tasks),

@@ -51,17 +51,29 @@ def split_loops(function: ir.OpView, rates: Rates) -> list[Reason]:
 
     Needs a current location.
     """
-    forms = LinearForms(KnownFacts.of(function))
     found: list[Reason] = []
-    for loop in [op for op in operations(function) if op.operation.name == "scf.for"]:
-        masks = list(_masks_of(loop, forms))
-        if masks and _pays(loop, [mask.op for mask in masks], rates):
-            count = _split(loop, masks)
-            why = "in the steady one, all elements of its masks are true"
-            found.append(Reason(f"{count} loops in place of one{at(loop)}", why))
+    for loop, masks in list(_to_split(function, rates)):
+        count = _split(loop, masks)
+        why = "in the steady one, all elements of its masks are true"
+        found.append(Reason(f"{count} loops in place of one{at(loop)}", why))
     if found:
         simplify_function(function)
     return found
+
+
+def masked_operations(function: ir.OpView, rates: Rates) -> set[ir.OpView]:
+    """What `split_loops` spares the steady iterations of a function."""
+    every = [mask.op for _, masks in _to_split(function, rates) for mask in masks]
+    return _masked(every)
+
+
+def _to_split(function: ir.OpView, rates: Rates) -> Iterator[tuple[ir.OpView, list[_Mask]]]:
+    """The loops to be split, and the masks that decide where."""
+    forms = LinearForms(KnownFacts.of(function))
+    for loop in [op for op in operations(function) if op.operation.name == "scf.for"]:
+        masks = list(_masks_of(loop, forms))
+        if masks and _pays(loop, [mask.op for mask in masks], rates):
+            yield loop, masks
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""Which programs take longest is read off the trip counts of their loops."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.on_cpu import compiled_text
+from tilec.ops.order import Longest
+from tilec.schedule.longest import longest_programs
+
+LOOPS = {
+    "0..((i + 1) * 64).min(K).div_ceil(32)": Longest(1, at_end=True),
+    "i..K.div_ceil(64)": Longest(1, at_end=False),
+    "0..(K / 8 - h * 2)": Longest(0, at_end=False),
+    "h..(h + i + 3)": Longest(1, at_end=True),
+    "0..h * 5 + i": Longest(0, at_end=True),
+    "(i..i * 9).step_by(4)": Longest(1, at_end=True),
+    "0..K.div_ceil(32)": None,  # all are as long
+    "i..(i + 7)": None,
+    "0..i % 3": None,  # neither grows nor shrinks
+    "0..n[[0]] as usize": None,  # nobody can say
+}
+
+
+@pytest.mark.parametrize(("turns", "longest"), LOOPS.items(), ids=LOOPS)
+def test_the_longest_programs_are_at_one_end_of_an_axis(
+    turns: str, longest: Longest | None
+) -> None:
+    text = f"""
+    #[kernel]
+    pub fn k<M: Dim, N: Dim, K: Dim>(
+        z: Part<&mut Tensor<f32, M, N>, 1, 64>, n: &Tensor<i32, K>, x: &Tensor<f32, K>,
+    ) {{
+        let (h, i) = (z.id(0), z.id(1));
+        let mut sum = Tile::<f32, 1, 64>::zeros();
+        for j in {turns.replace("n[[0]]", "n.load::<1>([0]).item()")} {{
+            sum = sum + j as f32;
+        }}
+        z.store(sum);
+    }}"""
+    with compiled_text("k.tile", text) as found:
+        [function] = found.kernels.values()
+        assert longest_programs(function) == longest
