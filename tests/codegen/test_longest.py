@@ -17,6 +17,7 @@ LOOPS = {
     "(i..i * 9).step_by(4)": Longest(1, at_end=True),
     "0..K.div_ceil(32)": None,  # all are as long
     "i..(i + 7)": None,
+    "(i..K.div_ceil(4096)).step_by(M)": None,  # shared: each has one iteration more or less
     "0..i % 3": None,  # neither grows nor shrinks
     "0..n[[0]] as usize": None,  # nobody can say
 }

@@ -155,18 +155,18 @@ class _CompareIntegers(ElementwiseRules):
     ) -> Sequence[Linear] | None:
         first, second = operands
         predicate = _INTEGER_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
-        if first is None or second is None or predicate == "ne":
+        # What is equal in one iteration is not in the next.
+        if first is None or second is None or predicate in ("eq", "ne"):
             return None
         low, high = signed_range(element_of(op.operands[0].type))
         if predicate[0] == "u":
             low, high = 0, high - low
         fit = [Linear(low=-low, high=-low).plus(one) for one in (first, second)]
         fit += [Linear(low=high, high=high).minus(one) for one in (first, second)]
-        differences = {"ge": [(first, second, 0)], "gt": [(first, second, 1)]}
-        differences |= {"le": [(second, first, 0)], "lt": [(second, first, 1)]}
-        differences["eq"] = [(first, second, 0), (second, first, 0)]
-        wanted = differences[predicate[-2:]]
-        return [*(a.minus(b).plus(Linear(low=-n, high=-n)) for a, b, n in wanted), *fit]
+        if predicate[-2] == "l":
+            first, second = second, first
+        strict = int(predicate[-1] == "t")
+        return [first.minus(second).plus(Linear(low=-strict, high=-strict)), *fit]
 
     def lower(
         self, op: ir.OpView, operands: Sequence[Lowered], lowering: Lowering

@@ -17,6 +17,7 @@ from tilec.schedule.turns import index_name, turns_by_program
 _AXES = 3  # of a grid, at the most
 # Trip counts are compared at the first so many indices: where they change at all they do there.
 _COMPARED = 8
+_LEAST_DIFFERENCE = 2  # of their iterations: less is the rest of a division
 # Rows of programs that are walked together where nothing else says how many: they read much of the
 # same, and long ones of several rows come before short ones.
 _ROWS_TOGETHER = 8
@@ -35,7 +36,7 @@ def longest_programs(function: ir.OpView) -> Longest | None:
         if all(step >= 0 for step in steps) or all(step <= 0 for step in steps):
             found[axis] = sum(steps)
     axis = max(found, key=lambda one: abs(found[one]), default=0)
-    if not found.get(axis):
+    if abs(found.get(axis, 0)) < _LEAST_DIFFERENCE:
         return None
     return Longest(axis, at_end=found[axis] > 0)
 

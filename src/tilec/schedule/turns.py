@@ -16,6 +16,9 @@ from tilec.ops.facts import KnownFacts
 from tilec.ops.registry import rules
 
 SCALAR = 1024
+# The same where programs are compared: large, so that what is shared among them is not used up by
+# the first.
+_LARGE = 1 << 20
 UNKNOWN = 8
 
 
@@ -27,7 +30,7 @@ def turns_of(loop: ir.OpView, grid: Sequence[Expression], dims: Sequence[str]) -
     """The turns of a loop of a program whose grid has these extents, over `dims` alone."""
     if loop.operation.name != "scf.for":  # nobody counts the turns of other loops
         return UNKNOWN
-    extents = [_of_dims(extent, dims) for extent in grid]
+    extents = [_of_dims(extent, dims, SCALAR) for extent in grid]
 
     def middle(axis: int) -> Expression:
         return _quotient(extents[axis] if axis < len(extents) else 1, 2)
@@ -37,9 +40,9 @@ def turns_of(loop: ir.OpView, grid: Sequence[Expression], dims: Sequence[str]) -
 
 
 def turns_by_program(loop: ir.OpView) -> Expression | None:
-    """The turns of a `scf.for` by the program's index along each axis (`index_name`), with `SCALAR`
-    for whatever else callers pass; None if nobody can say."""
-    return _turns(loop, _Values(index_name, ()))
+    """The turns of a `scf.for` by the program's index along each axis (`index_name`), with a large
+    number for whatever else callers pass; None if nobody can say."""
+    return _turns(loop, _Values(index_name, (), is_by_program=True))
 
 
 def index_name(axis: int) -> str:
@@ -59,9 +62,17 @@ class _Values:
     """Values as callers can compute them, where the program's `index` along an axis is as given,
     and what loops count is in the middle of its range."""
 
-    def __init__(self, index: Callable[[int], Expression], dims: Sequence[str]) -> None:
+    def __init__(
+        self,
+        index: Callable[[int], Expression],
+        dims: Sequence[str],
+        *,
+        is_by_program: bool = False,
+    ) -> None:
         self._index = index
         self._dims = dims
+        self._is_by_program = is_by_program
+        self._scalar = _LARGE if is_by_program else SCALAR
         self._facts = KnownFacts()
 
     def of(self, value: ir.Value) -> Expression:
@@ -79,27 +90,30 @@ class _Values:
         if not of_program or "axis" not in op.attributes:
             raise _UnknownError
         axis = int(ir.IntegerAttr(op.attributes["axis"]).value)
+        is_index = bool(rule.program_axes(op, frozenset()))
+        if self._is_by_program and not is_index:  # how many programs there are
+            return self._scalar
         return _product(self._index(axis), rule.divisor(op, self._facts))
 
     def _of_argument(self, value: ir.Value) -> Expression:
         op = value.owner.owner.opview
         found = rules()[op.operation.name].argument_host(op, value)
         if found is not None:
-            return _of_dims(found, self._dims)
+            return _of_dims(found, self._dims, self._scalar)
         if op.operation.name != "scf.for" or value != value.owner.arguments[0]:
             raise _UnknownError
         lower, upper = self.of(op.operands[0]), self.of(op.operands[1])
         return _quotient(("add", lower, upper), 2)
 
 
-def _of_dims(expression: Expression, dims: Sequence[str]) -> Expression:
-    """The expression with `SCALAR` for each argument."""
+def _of_dims(expression: Expression, dims: Sequence[str], scalar: int) -> Expression:
+    """The expression with a number for each argument."""
     if isinstance(expression, str):
-        return expression if expression in dims else SCALAR
+        return expression if expression in dims else scalar
     if not isinstance(expression, tuple):
         return expression
     name, *operands = expression
-    return (name, *(_of_dims(operand, dims) for operand in operands))
+    return (name, *(_of_dims(operand, dims, scalar) for operand in operands))
 
 
 def _difference(a: Expression, b: Expression) -> Expression:
