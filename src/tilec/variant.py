@@ -305,7 +305,8 @@ def _specialised(
     reasons = (*form.schedule.reasons, *form.reasons, *missed)
     schedule = replace(form.schedule, reasons=reasons)
     # What the schedule names in the function is gone once it is carried out.
-    report, warps = describe(schedule, target), schedule.team_warps
+    report = replace(describe(schedule, target), pipelines=form.pipelines)
+    warps = schedule.team_warps
     work = work_of(function, schedule, target, launch, warps)
     function, done = _with_roles(function, schedule)
     if isinstance(done, NoSchedule):

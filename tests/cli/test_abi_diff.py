@@ -70,7 +70,7 @@ def test_a_manifest_of_the_schema_before_is_read(tilec):
     Path("before.json").write_text(json.dumps(document))
     ended = tilec("abi-diff", "before.json", "old.json")
     assert (ended.status, ended.err) == (0, "")
-    assert ended.out == ("recompile\n  has schema version 9, was 7: own readers must know it\n")
+    assert ended.out == ("recompile\n  has schema version 10, was 7: own readers must know it\n")
     document["tilec_manifest"] = 6
     Path("before.json").write_text(json.dumps(document))
     ended = tilec("abi-diff", "before.json", "old.json")

@@ -27,8 +27,10 @@ from tilec.artifact.manifest import (
 from tilec.artifact.schedule_report import (
     ScheduledChannel,
     ScheduledChoice,
+    ScheduledPipeline,
     ScheduledProduct,
     ScheduledRole,
+    ScheduledTask,
     ScheduledTile,
     ScheduledTurn,
     ScheduleReport,
@@ -58,6 +60,7 @@ ROW = HeldLayout((64,), register=(1,), lane=(2, 4, 8, 16, 32), warp=())
 def report(tensor: str, element: str) -> LoweringReport:
     """One of each, with eight bank conflicts."""
     copied = ScheduledTile(tensor, element, (64, 64), 128, 8192)
+    task = ScheduledTask("linalg.matmul", "add.tile", 16, 5, "tensor cores", 1, 44, 172)
     return LoweringReport(
         accesses=(
             TileAccess("add.tile", 13, 13, "load", tensor, element, 0, 8, 1, False, 8, 8),
@@ -78,6 +81,7 @@ def report(tensor: str, element: str) -> LoweringReport:
             turns=(ScheduledTurn("add.tile", 15, 5, 128, 256, 200),),
             rows_together=16,
             choices=(ScheduledChoice("depth 4", "there is room for no more"),),
+            pipelines=(ScheduledPipeline("add.tile", 15, 5, 300, 400, 256, 300, 96, (task,)),),
         ),
     )
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilec.schedule.problem import Dependence, Problem, Task, interval_of, registers_of
+from tilec.schedule.problem import Dependence, Problem, Task, interval_of, registers_of, timeline_of
 from tilec.schedule.solve import list_schedule, solve
 
 # Scores, a factor for sums and weights made of them, and rounded; sums, which are scaled; their
@@ -55,6 +55,21 @@ def test_a_softmax_overlaps_with_the_product_of_the_turn_before() -> None:
     assert found.interval == 512 + 32 + 1500 + 100
     # Sums, scores, and weights of the turn before while both products are under way, with a factor.
     assert found.registers == 64 + 64 + 32 + 2
+
+
+def test_the_timeline_of_a_pipelined_softmax() -> None:
+    found = solve(SOFTMAX)
+    events = timeline_of(SOFTMAX, found.stages, found.order)
+    # Threads go on 32 cycles after they issued scores. Values are issued when the scores are done,
+    # and take 512 beside the weights, which therefore start 32 after the scores' end.
+    assert [(one.task, one.start, one.end) for one in events] == [
+        (SCORES, 0, 512),
+        (SCALED, 32, 160),
+        (VALUES, 512, 1024),
+        (FACTOR, 544, 594),
+        (WEIGHTS, 594, 2044),
+        (ROUNDED, 2044, 2144),
+    ]
 
 
 def test_nothing_is_done_later_than_registers_allow() -> None:

@@ -20,7 +20,7 @@ from tilec.artifact.pipeline import Pipeline
 from tilec.artifact.signature import Coverage, Generic, Parameter, Requirement
 from tilec.artifact.structure import StructureError, decoded, encoded, parsed
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 KEY = "tilec_manifest"  # the first key of the JSON object; its value is the schema version
 
 

@@ -97,6 +97,51 @@ class ScheduledTurn:
 
 
 @dataclass(frozen=True)
+class ScheduledTask:
+    """An operation of a software pipeline in one steady interval, as one warpgroup executes it.
+
+    A task of stage 1 belongs to the iteration before that of stage 0. Threads issue a product at
+    its start and go on; it ends when the tensor cores are done, which may be in the next interval.
+
+    Units:    cycles, by estimate, from the start of the interval
+    """
+
+    operation: str
+    file: str
+    line: int
+    column: int
+    unit: Literal["tensor cores", "threads"]
+    stage: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class ScheduledPipeline:
+    """A loop that is software-pipelined; `tasks` in the order in which threads execute them.
+
+    Units:    cycles an iteration, by estimate: the initiation interval, that of the loop as
+              written, and for how long each unit is busy; registers of a thread that are live at
+              most between two tasks
+    """
+
+    file: str
+    line: int
+    column: int
+    interval: int
+    interval_as_written: int
+    tensor_cycles: int
+    thread_cycles: int
+    live_registers: int
+    tasks: tuple[ScheduledTask, ...]
+
+    @property
+    def is_best(self) -> bool:
+        """Whether no interval is shorter: one unit is busy all the time."""
+        return self.interval <= max(self.tensor_cycles, self.thread_cycles)
+
+
+@dataclass(frozen=True)
 class ScheduledChoice:
     """What was decided, and why."""
 
@@ -114,3 +159,4 @@ class ScheduleReport:
     turns: tuple[ScheduledTurn, ...] = ()
     rows_together: int = 1
     choices: tuple[ScheduledChoice, ...] = ()
+    pipelines: tuple[ScheduledPipeline, ...] = ()

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from tilec.artifact.manifest import Kernel, Variant
 from tilec.artifact.schedule_report import (
     ScheduledChannel,
+    ScheduledPipeline,
     ScheduledProduct,
     ScheduledRole,
+    ScheduledTask,
     ScheduledTile,
     ScheduledTurn,
 )
 from tilec.cli.columns import columns
 
 _INDENT = "    "
+_Placed = ScheduledChannel | ScheduledPipeline | ScheduledProduct | ScheduledTask | ScheduledTurn
 
 
 def schedule_of(kernel: Kernel, variant: Variant) -> Iterator[str]:
@@ -34,6 +37,37 @@ def schedule_of(kernel: Kernel, variant: Variant) -> Iterator[str]:
     yield from columns(rows, _INDENT)
     yield ""
     yield from columns([(one.what, one.why) for one in told.choices], _INDENT)
+    for pipeline in told.pipelines:
+        yield ""
+        yield from _pipeline(pipeline)
+
+
+def _pipeline(one: ScheduledPipeline) -> Iterator[str]:
+    """The bounds of a pipelined loop, and the timeline of a steady interval."""
+    yield f"{_INDENT}pipeline of the loop at {_place(one)}: one warpgroup, in cycles by estimate"
+    best = ", and none is shorter" if one.is_best else ""
+    yield from columns(
+        [
+            ("interval", f"{one.interval} ({one.interval_as_written} as written{best})"),
+            ("busy", f"tensor cores {one.tensor_cycles}, threads {one.thread_cycles}"),
+            ("live registers", f"{one.live_registers} a thread at most"),
+        ],
+        f"{_INDENT}  ",
+    )
+    rows = [("cycle", "stage", "threads", "tensor cores")]
+    for task in one.tasks:
+        what = f"{task.operation} at {_place(task)}"
+        at_work, multiplied = (what, "") if task.unit == "threads" else ("issue", what)
+        until = f" until {task.end}"
+        rows.append(
+            (
+                str(task.start),
+                str(task.stage),
+                at_work + (until if task.unit == "threads" else ""),
+                multiplied + (until if multiplied else ""),
+            )
+        )
+    yield from columns(rows, f"{_INDENT}  ")
 
 
 def _role(one: ScheduledRole) -> str:
@@ -65,5 +99,5 @@ def _turn(one: ScheduledTurn) -> str:
     return f"{one.bound} cycles or more at {_place(one)}, by {one.limit} ({took}, {copies})"
 
 
-def _place(one: ScheduledChannel | ScheduledProduct | ScheduledTurn) -> str:
+def _place(one: _Placed) -> str:
     return f"{one.file}:{one.line}:{one.column}" if one.file else "an unknown place"

@@ -24,6 +24,8 @@ def from_any_json(text: str | bytes) -> tuple[Manifest, int]:
         _to_8(document)
     if version in (7, 8):
         _to_9(document)
+    if version in (7, 8, 9):
+        _to_10(document)
     return from_json(json.dumps(document)), version if isinstance(version, int) else SCHEMA_VERSION
 
 
@@ -46,3 +48,16 @@ def _to_9(document: dict[str, Any]) -> None:
     for kernel in kernels if isinstance(kernels, list) else []:
         if isinstance(kernel, dict):
             kernel.setdefault("touched", [])
+
+
+def _to_10(document: dict[str, Any]) -> None:
+    """Nothing was said of software pipelines but the choice."""
+    document[KEY] = 10
+    kernels = document.get("kernels")
+    for kernel in kernels if isinstance(kernels, list) else []:
+        variants = kernel.get("variants") if isinstance(kernel, dict) else None
+        for variant in variants if isinstance(variants, list) else []:
+            lowering = variant.get("lowering") if isinstance(variant, dict) else None
+            schedule = lowering.get("schedule") if isinstance(lowering, dict) else None
+            if isinstance(schedule, dict):
+                schedule.setdefault("pipelines", [])

@@ -7,15 +7,18 @@ can still be scheduled. One with masks is split where they are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from mlir import ir
 
+from tilec.artifact.schedule_report import ScheduledPipeline, ScheduledTask
 from tilec.ir.walk import operations
+from tilec.ops.notes import place_of
 from tilec.ops.registry import rules
 from tilec.schedule.graph import Graph, graph_of
 from tilec.schedule.plan import NoSchedule, Reason, Schedule
-from tilec.schedule.problem import Solution, interval_of
+from tilec.schedule.problem import Event, Solution, interval_of, timeline_of
 from tilec.schedule.reason import at
 from tilec.schedule.solve import solve
 from tilec.target.description import Target
@@ -36,6 +39,7 @@ class Form:
     function: ir.OpView
     schedule: Schedule
     reasons: tuple[Reason, ...] = ()
+    pipelines: tuple[ScheduledPipeline, ...] = ()
 
 
 def pipeline_loops(form: Form, target: Target, plan: Plan, *, is_fast: bool) -> Form | None:
@@ -49,13 +53,15 @@ def pipeline_loops(form: Form, target: Target, plan: Plan, *, is_fast: bool) -> 
     copy = form.function.operation.clone().opview
     reasons = _sink_row_sums(plan(copy)) if is_fast else []
     before = plan(copy)  # of the operations of the copy
+    pipelines: list[ScheduledPipeline] = []
     if isinstance(before, Schedule):
         assert target.rates is not None, "it has roles"
         # The steady iterations of a loop that is split later have no masks.
         spared = masked_operations(copy, target.rates)
         graphs = [graph_of(loop, before, target, spared) for loop in _loops_of(before)]
-        reasons += [why for graph in graphs if graph is not None and (why := _pipeline(graph))]
-    return _planned(copy, reasons, form, plan)
+        pipelines = [p for graph in graphs if graph is not None and (p := _pipeline(graph))]
+        reasons += map(_why, pipelines)
+    return _planned(copy, reasons, replace(form, pipelines=tuple(pipelines)), plan)
 
 
 def split_masked_loops(form: Form, target: Target, plan: Plan) -> Form | None:
@@ -93,7 +99,7 @@ def _planned(copy: ir.OpView, reasons: Sequence[Reason], before: Form, plan: Pla
     ):
         copy.operation.erase()
         return None
-    return Form(copy, schedule, (*before.reasons, *reasons))
+    return Form(copy, schedule, (*before.reasons, *reasons), before.pipelines)
 
 
 def _sink_row_sums(schedule: Schedule | NoSchedule) -> list[Reason]:
@@ -116,17 +122,53 @@ def _left_out(function: ir.OpView, schedule: Schedule) -> int:
     return len(every) - every.count(None) - len(schedule.products)
 
 
-def _pipeline(graph: Graph) -> Reason | None:
-    """Rewrites a loop if its interval gets shorter, and says so."""
+def _pipeline(graph: Graph) -> ScheduledPipeline | None:
+    """Rewrites a loop if its interval gets shorter, and describes it then."""
     count = len(graph.nodes)
     solution, before = solve(graph.problem), interval_of(graph.problem, (0,) * count, range(count))
     if solution.interval > (1 - _LEAST_SAVED) * before:
         return None
-    what = "software pipeline" if any(solution.stages) else "another order"
-    why = f"an iteration takes {solution.interval} cycles by estimate, {before} as written"
-    reason = Reason(f"{what} of the loop{at(graph.loop)}", why)
+    described = _described(graph, solution, before)
     _rewrite(graph, solution)
-    return reason
+    return described
+
+
+def _described(graph: Graph, solution: Solution, before: int) -> ScheduledPipeline:
+    problem, place = graph.problem, place_of(graph.loop.location)
+    events = timeline_of(problem, solution.stages, solution.order)
+    return ScheduledPipeline(
+        Path(place.file).name,
+        place.line,
+        place.column,
+        solution.interval,
+        before,
+        problem.tensor_cycles,
+        problem.thread_cycles,
+        solution.registers,
+        tuple(_task(graph, solution, event) for event in events),
+    )
+
+
+def _task(graph: Graph, solution: Solution, event: Event) -> ScheduledTask:
+    op = graph.nodes[event.task]
+    place = place_of(op.location)
+    return ScheduledTask(
+        op.operation.name,
+        Path(place.file).name,
+        place.line,
+        place.column,
+        "tensor cores" if graph.problem.tasks[event.task].is_product else "threads",
+        solution.stages[event.task],
+        event.start,
+        event.end,
+    )
+
+
+def _why(one: ScheduledPipeline) -> Reason:
+    what = "software pipeline" if any(task.stage for task in one.tasks) else "another order"
+    place = f" at {one.file}:{one.line}:{one.column}" if one.file else ""
+    took = f"{one.interval} cycles by estimate, {one.interval_as_written} as written"
+    return Reason(f"{what} of the loop{place}", f"an iteration takes {took}")
 
 
 def _rewrite(graph: Graph, solution: Solution) -> None:

@@ -88,8 +88,17 @@ class Problem:
 
         Units:    cycles
         """
-        tensor = sum(task.cycles for task in self.tasks if task.is_product)
-        return max(tensor, sum(task.cycles for task in self.tasks) - tensor)
+        return max(self.tensor_cycles, self.thread_cycles)
+
+    @property
+    def tensor_cycles(self) -> int:
+        """Units:    cycles of the tensor cores an iteration"""
+        return sum(task.cycles for task in self.tasks if task.is_product)
+
+    @property
+    def thread_cycles(self) -> int:
+        """Units:    cycles of the threads an iteration"""
+        return sum(task.cycles for task in self.tasks if not task.is_product)
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,19 @@ class Solution:
     registers: int
 
 
+@dataclass(frozen=True)
+class Event:
+    """A task of a steady iteration: threads execute it, or issue it if it is a product, at `start`;
+    it is done at `end`.
+
+    Units:    cycles from the start of the iteration
+    """
+
+    task: int
+    start: int
+    end: int
+
+
 @dataclass
 class _Simulation:
     """One group of warps, iteration after iteration; products complete in the order of issue."""
@@ -115,23 +137,30 @@ class _Simulation:
     products_done: int = 0
     done: dict[tuple[int, int], int] = field(default_factory=dict)  # of a product, by iteration
 
-    def run(self, order: Sequence[int], iteration: int) -> None:
+    def run(self, order: Sequence[int], iteration: int) -> list[Event]:
+        begun = self.now
+        events = []
         for task in order:
             own = iteration - self.stages[task]
             if own >= 0:
-                self._execute(task, own)
+                start, end = self._execute(task, own)
+                events.append(Event(task, start - begun, end - begun))
+        return events
 
-    def _execute(self, number: int, iteration: int) -> None:
+    def _execute(self, number: int, iteration: int) -> tuple[int, int]:
+        """Units:    cycles from the start of the loop"""
         problem, task = self.problem, self.problem.tasks[number]
         self.now = max([self.now, *self._waits(number, iteration)])
+        start = self.now
         if not task.is_product:
             self.now += task.cycles
-            return
+            return start, self.now
         # Measured (docs/notes.md): issue blocks until the previous product is done.
-        self.now = max(self.now, self.products_done)
+        start = self.now = max(self.now, self.products_done)
         self.products_done = self.now + task.cycles // problem.groups
         self.done[number, iteration] = self.products_done
         self.now += problem.issue_cycles
+        return start, self.products_done
 
     def _waits(self, number: int, iteration: int) -> Iterator[int]:
         for one in self.problem.inputs[number]:
@@ -149,6 +178,14 @@ def interval_of(problem: Problem, stages: Sequence[int], order: Sequence[int]) -
         before = simulation.now
         simulation.run(order, iteration)
     return max(problem.resource_bound, simulation.now - before)
+
+
+def timeline_of(problem: Problem, stages: Sequence[int], order: Sequence[int]) -> list[Event]:
+    """What happens in one steady iteration, in the order of the threads."""
+    simulation = _Simulation(problem, stages)
+    for iteration in range(_SIMULATED_ITERATIONS):
+        events = simulation.run(order, iteration)
+    return events
 
 
 def registers_of(problem: Problem, stages: Sequence[int], order: Sequence[int]) -> int:
