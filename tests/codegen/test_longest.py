@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.on_cpu import compiled_text
+from tests.warp.specialised import planned
 from tilec.ops.order import Longest
 from tilec.schedule.longest import longest_programs
 
@@ -42,3 +45,26 @@ def test_the_longest_programs_are_at_one_end_of_an_axis(
     with compiled_text("k.tile", text) as found:
         [function] = found.kernels.values()
         assert longest_programs(function) == longest
+
+
+@pytest.mark.parametrize("by_turns", [False, True])
+def test_teams_that_do_programs_by_turns_keep_the_order_of_the_grid(
+    tmp_path: Path, by_turns: bool
+) -> None:
+    """A block does a long program and then a short one: one team would have all the long ones."""
+    (tmp_path / "k.tile").write_text(f"""
+    #[kernel]
+    #[hint(ping_pong = {str(by_turns).lower()})]
+    pub fn k<M: Dim, N: Dim, K: Dim>(
+        c: Part<&mut Tensor<f32, M, N>, 128, 128>, a: &Tensor<bf16, M, K>, b: &Tensor<bf16, K, N>,
+    ) {{
+        let mut sum = Tile::<f32, 128, 128>::zeros();
+        for k in 0..(c.id(0) + 1) * 2 {{
+            sum = dot(a.load::<128, 64>([c.id(0), k]), b.load::<64, 128>([k, c.id(1)]), sum);
+        }}
+        c.store(sum);
+    }}""")
+    with planned(tmp_path / "k.tile") as found:
+        _, schedule = found["k"]
+        assert schedule.teams == 1 + by_turns
+        assert schedule.longest == (None if by_turns else Longest(0, at_end=True))

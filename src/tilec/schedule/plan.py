@@ -221,7 +221,9 @@ def plan(
     if found is not None:
         reasons.append(Reason(found.what, found.why))
     reasons += unfit
-    longest = longest_programs(function) if found is None and split is None else None
+    # Teams take the programs of a block in turn: one would have all the long ones.
+    may_order = found is None and split is None and teams == 1
+    longest = longest_programs(function) if may_order else None
     if longest is not None:
         reasons.append(why_longest(longest))
     channels = tuple(
