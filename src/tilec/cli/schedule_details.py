@@ -56,17 +56,9 @@ def _pipeline(one: ScheduledPipeline) -> Iterator[str]:
     )
     rows = [("cycle", "stage", "threads", "tensor cores")]
     for task in one.tasks:
-        what = f"{task.operation} at {_place(task)}"
-        at_work, multiplied = (what, "") if task.unit == "threads" else ("issue", what)
-        until = f" until {task.end}"
-        rows.append(
-            (
-                str(task.start),
-                str(task.stage),
-                at_work + (until if task.unit == "threads" else ""),
-                multiplied + (until if multiplied else ""),
-            )
-        )
+        what = f"{task.operation} at {_place(task)} until {task.end}"
+        units = (what, "") if task.unit == "threads" else ("issue", what)
+        rows.append((str(task.start), str(task.stage), *units))
     yield from columns(rows, f"{_INDENT}  ")
 
 

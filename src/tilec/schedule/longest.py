@@ -24,7 +24,7 @@ _ROWS_TOGETHER = 8
 
 
 def longest_programs(function: ir.OpView) -> Longest | None:
-    """The programs whose loops have most iterations; None if all are as long, or nobody can say.
+    """The programs whose loops have most iterations; None if all are as long, or it is unknown.
 
     Of several axes, the one along which trip counts differ most.
     """

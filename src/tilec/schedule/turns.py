@@ -41,7 +41,7 @@ def turns_of(loop: ir.OpView, grid: Sequence[Expression], dims: Sequence[str]) -
 
 def turns_by_program(loop: ir.OpView) -> Expression | None:
     """The turns of a `scf.for` by the program's index along each axis (`index_name`), with a large
-    number for whatever else callers pass; None if nobody can say."""
+    number for whatever else callers pass; None if it is unknown."""
     return _turns(loop, _Values(index_name, (), is_by_program=True))
 
 
